@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"context"
+	"strings"
+)
+
+// Authorized is an application that a person has let in.
+type Authorized struct {
+	ApplicationID, Name, Owner string
+
+	Scopes []string
+	Since  int64
+}
+
+// Authorized lists the applications that a person has let in, each once.
+func (p *Provider) Authorized(ctx context.Context, userID string) ([]Authorized, error) {
+	rows, err := p.store.AuthorizedBy(ctx, userID, now())
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var apps []Authorized
+	for _, row := range rows {
+		last := len(apps) - 1
+		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
+			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: deref(row.Owner), Since: row.Since})
+			last++
+		}
+		apps[last].Scopes = union(apps[last].Scopes, strings.Fields(row.Scope))
+	}
+	return apps, nil
+}
+
+// Sessions lists where a person is signed in.
+func (p *Provider) Sessions(ctx context.Context, userID string) ([]Session, error) {
+	at := now()
+	sessions, err := p.store.SessionsOf(ctx, userID, at, p.idleSince(at))
+	return sessions, userError(err)
+}
+
+// EndSession signs a person out in one browser.
+func (p *Provider) EndSession(ctx context.Context, userID, sessionID string) error {
+	return userError(p.store.EndSession(ctx, userID, sessionID))
+}
+
+// RevokeApplication takes an approval back: the consent is forgotten, and all
+// tokens that came from it are inactive at once.
+func (p *Provider) RevokeApplication(ctx context.Context, userID, applicationID string) error {
+	return userError(p.store.RevokeConsent(ctx, userID, applicationID))
+}
+
+// ChangePassword needs the current password, and ends every other session.
+func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, current, next string) error {
+	giveBack, err := p.throttle.take(try{"password " + s.User.ID, perPair})
+	if err != nil {
+		return err
+	}
+	found := &Invalid{}
+	ok, _, err := p.passwords.matches(ctx, s.User.Password, current)
+	if err != nil {
+		giveBack()
+		return err
+	}
+	if ok {
+		giveBack()
+	} else {
+		found.add("current_password", "This is not your current password.")
+	}
+	p.config.checkNewPassword(found, "new_password", next, s.User.Username)
+	if ok && current == next {
+		found.add("new_password", "Choose a password that differs from the current one.")
+	}
+	if err := found.err(); err != nil {
+		return err
+	}
+	return p.setPassword(ctx, s.User.ID, next, s.Session.ID)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,340 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/storage"
+)
+
+// The values that an application's fields may have.
+const (
+	Confidential = "confidential"
+	Public       = "public"
+
+	GrantCode     = "authorization_code"
+	GrantClient   = "client_credentials"
+	GrantPassword = "password"
+	GrantRefresh  = "refresh_token"
+)
+
+// Registration is what somebody says of an application. The same rules hold
+// for the pages and for the CLI.
+type Registration struct {
+	Name         string
+	ClientType   string
+	GrantTypes   []string
+	RedirectURIs []string
+	Scopes       []string // none: every scope but introspection
+
+	HashClientSecret                          bool
+	MayIntrospect, SkipConsent, PKCEExempt    bool  // an administrator's
+	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
+
+	// Of the CLI only: what is otherwise generated.
+	ClientID, ClientSecret string
+	Owner                  string // user name
+}
+
+// Registered is a new application with its secret, which nothing shows again.
+type Registered struct {
+	Application Application
+	Secret      string
+}
+
+// An actor is the person who asks; nil is the operator at the command line.
+func mayAdminister(actor *User) bool { return actor == nil || actor.Administrator }
+
+// Register makes an application.
+func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
+	found := &Invalid{}
+	p.checkRegistration(found, actor, r, Application{})
+	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
+		found.add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
+	}
+	if r.ClientSecret != "" && (len(r.ClientSecret) < 16 || len(r.ClientSecret) > 255) {
+		found.add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
+	}
+	owner, err := p.owner(ctx, actor, r, found)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	a := Application{ID: random(16), ClientID: r.ClientID, OwnerID: owner, CreatedAt: now()}
+	if a.ClientID == "" {
+		a.ClientID = random(16)
+	}
+	secret, err := p.apply(ctx, &a, r)
+	if err != nil {
+		return nil, err
+	}
+	err = p.store.AddApplication(ctx, a)
+	if errors.Is(err, storage.ErrConflict) {
+		found.add("client_id", "An application with that client id exists already.")
+		return nil, found
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return &Registered{a, secret}, nil
+}
+
+func (p *Provider) owner(ctx context.Context, actor *User, r Registration, found *Invalid) (*string, error) {
+	if actor != nil {
+		return &actor.ID, nil
+	}
+	if r.Owner == "" {
+		return nil, nil
+	}
+	u, err := p.UserByName(ctx, r.Owner)
+	if errors.Is(err, ErrNotFound) {
+		found.add("owner", "There is no user of that name.")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &u.ID, nil
+}
+
+// apply writes a checked registration into the record, and makes the secret
+// where the record lacks one that it needs.
+func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (string, error) {
+	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
+	a.GrantTypes = strings.Join(r.GrantTypes, " ")
+	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
+	a.Scopes = strings.Join(r.Scopes, " ")
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect, r.SkipConsent, r.PKCEExempt
+	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
+	a.UpdatedAt = now()
+	var err error
+	switch {
+	case a.ClientType == Public:
+		a.Secret, a.OldSecret, a.OldSecretExpiresAt = "", "", 0
+	case a.Secret == "":
+		secret, made := r.ClientSecret, r.ClientSecret == ""
+		if made {
+			secret = random(32)
+		}
+		a.Secret, err = p.storeSecret(ctx, a.ID, secret, made, a.HashClientSecret)
+		return secret, err
+	case a.HashClientSecret:
+		a.Secret, err = p.hashStored(ctx, a.ID, a.Secret)
+		if err == nil {
+			a.OldSecret, err = p.hashStored(ctx, a.ID, a.OldSecret)
+		}
+	}
+	return "", err
+}
+
+// hashStored turns a readable secret into a hash of it; there is no way back.
+func (p *Provider) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
+	if !readable(stored) {
+		return stored, nil
+	}
+	secret, err := p.readSecret(applicationID, stored)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
+}
+
+func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration, was Application) {
+	if strings.TrimSpace(r.Name) == "" {
+		found.add("name", "This field is required: people see it when they are asked for their approval.")
+	}
+	checkText(found, "name", r.Name)
+	if r.ClientType != Confidential && r.ClientType != Public {
+		found.add("client_type", "Choose confidential or public.")
+	}
+	checkGrantTypes(found, r)
+	p.checkRedirectURIs(found, r)
+	for _, name := range r.Scopes {
+		if name == introspectionScope {
+			found.add("scope", "The introspection scope has a switch of its own, for administrators.")
+		} else if !slices.Contains(p.config.scopeNames(), name) {
+			found.add("scope", "There is no scope %q on this server.", name)
+		}
+	}
+	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 366*24*time.Hour)
+	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3660*24*time.Hour)
+	if !mayAdminister(actor) {
+		for field, changed := range map[string]bool{"may_introspect": r.MayIntrospect != was.MayIntrospect,
+			"skip_consent": r.SkipConsent != was.SkipConsent, "pkce_exempt": r.PKCEExempt != was.PKCEExempt} {
+			if changed {
+				found.add(field, "Only an administrator may change this.")
+			}
+		}
+	}
+	if r.MayIntrospect && r.ClientType == Public {
+		found.add("may_introspect", "A public application has no secret to prove who it is, so it cannot introspect.")
+	}
+	// RFC 8252 §8.6: any program can say that it is a public client.
+	if r.SkipConsent && r.ClientType == Public {
+		found.add("skip_consent", "Anybody can pretend to be a public application, so people are always asked.")
+	}
+	if r.PKCEExempt && r.ClientType == Public {
+		found.add("pkce_exempt", "A public application has nothing but PKCE to prove who it is.")
+	}
+}
+
+func checkGrantTypes(found *Invalid, r Registration) {
+	if len(r.GrantTypes) == 0 {
+		found.add("grant_type", "Choose at least one.")
+	}
+	for _, g := range r.GrantTypes {
+		if g != GrantCode && g != GrantClient && g != GrantPassword {
+			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", g)
+		}
+	}
+	// RFC 6749 §4.4: client credentials are for confidential clients only.
+	if r.ClientType == Public && slices.Contains(r.GrantTypes, GrantClient) {
+		found.add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
+	}
+}
+
+func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
+	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
+	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
+		found.add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
+	}
+	if len(r.RedirectURIs) > maxRedirectURIs {
+		found.add("redirect_uris", "Register at most %d redirect URIs.", maxRedirectURIs)
+	}
+	for _, uri := range r.RedirectURIs {
+		if wrong := p.config.checkRedirectURI(uri); wrong != "" {
+			found.add("redirect_uris", "%s %s.", clip(uri, 120), wrong)
+		}
+	}
+}
+
+func checkLifetime(found *Invalid, field string, lifetime int64, longest time.Duration) {
+	if lifetime < 0 || lifetime > seconds(longest) {
+		found.add(field, "Use a number of seconds from 1 to %d, or leave it empty.", seconds(longest))
+	}
+}
+
+// Application reads an application for its owner or an administrator; for
+// anybody else there is none.
+func (p *Provider) Application(ctx context.Context, actor *User, id string) (Application, error) {
+	a, err := p.store.Application(ctx, id)
+	return mayRead(actor, a, err)
+}
+
+// ApplicationByClientID is Application by the other name.
+func (p *Provider) ApplicationByClientID(ctx context.Context, actor *User, clientID string) (Application, error) {
+	a, err := p.store.ApplicationByClientID(ctx, clientID)
+	return mayRead(actor, a, err)
+}
+
+func mayRead(actor *User, a Application, err error) (Application, error) {
+	if err != nil {
+		return Application{}, userError(err)
+	}
+	if !mayAdminister(actor) && (a.OwnerID == nil || *a.OwnerID != actor.ID) {
+		return Application{}, ErrNotFound
+	}
+	return a, nil
+}
+
+// Applications lists what the actor may see, and how many match in all.
+func (p *Provider) Applications(ctx context.Context, actor *User, search string, limit, offset int) ([]Application, int, error) {
+	owner := ""
+	if !mayAdminister(actor) {
+		owner = actor.ID
+	}
+	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
+	return found, total, userError(err)
+}
+
+// UpdateApplication changes an application. A secret comes back where it
+// became confidential and so got one.
+func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string, r Registration) (*Registered, error) {
+	a, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	found := &Invalid{}
+	p.checkRegistration(found, actor, r, a)
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	stored := a.Secret
+	secret, err := p.apply(ctx, &a, r)
+	if err != nil {
+		return nil, err
+	}
+	err = p.store.UpdateApplication(ctx, a, stored)
+	if err != nil {
+		return nil, userError(err)
+	}
+	return &Registered{a, secret}, nil
+}
+
+// RotateSecret makes a new secret. The old one works on until the overlap
+// ends, so that every place that holds it can be changed first.
+func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, overlap time.Duration) (*Registered, error) {
+	a, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.ClientType == Public {
+		found := &Invalid{}
+		found.add("overlap", "A public application has no secret.")
+		return nil, found
+	}
+	if overlap < 0 || overlap > 90*24*time.Hour {
+		found := &Invalid{}
+		found.add("overlap", "Let the old secret work for at most 90 days.")
+		return nil, found
+	}
+	secret := random(32)
+	stored, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	until := now() + seconds(overlap)
+	err = p.store.RotateSecret(ctx, a.ID, a.Secret, stored, until, now())
+	if errors.Is(err, storage.ErrSpent) {
+		found := &Invalid{}
+		found.add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
+		return nil, found
+	}
+	if err != nil {
+		return nil, userError(err)
+	}
+	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, stored
+	return &Registered{a, secret}, nil
+}
+
+// DeleteApplication removes an application and ends its tokens.
+func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string) error {
+	_, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return err
+	}
+	return userError(p.store.DeleteApplication(ctx, id))
+}
+
+// SecretIsReadable says whether the stored secret can be read back by the
+// server, which signing with it takes.
+func SecretIsReadable(a Application) bool { return readable(a.Secret) }
+
+// Flash seals a text that one page shows once, to this session only.
+func (p *Provider) Flash(s *SignedIn, page, text string) string {
+	return p.flashes.seal([]byte(text), s.Session.ID+" "+page)
+}
+
+// Unflash opens what Flash sealed for this session and page, or gives "".
+func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
+	text, err := p.flashes.open(sealed, s.Session.ID+" "+page)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

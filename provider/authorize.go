@@ -1,0 +1,223 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"mandate/storage"
+)
+
+const maxState = 4096
+
+// Authorization is an authorization request whose client and redirect URI are
+// proven. Refused is set where the rest of it is wrong: the client is told so
+// at its redirect URI.
+type Authorization struct {
+	Application Application
+	RedirectURI string
+	Scopes      []Scope
+	Refused     *Error
+
+	state        string
+	redirectSent bool
+	parameters   url.Values
+	request      fosite.AuthorizeRequester
+}
+
+// Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
+// a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
+func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
+	a := &Authorization{parameters: url.Values{}}
+	for name, values := range parameters {
+		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !plainText(values[0])) {
+			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
+		}
+		if values[0] != "" {
+			a.parameters[name] = values
+		}
+	}
+	err := p.proveClient(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	err = p.proveRedirectURI(a)
+	if err != nil {
+		return nil, err
+	}
+	err = p.checkAuthorization(ctx, a)
+	if err == nil {
+		return a, nil
+	}
+	a.Refused = failed(err)
+	if a.Refused.Status >= http.StatusInternalServerError {
+		return nil, a.Refused
+	}
+	return a, nil
+}
+
+func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
+	id := a.parameters.Get("client_id")
+	if id == "" {
+		return refuse("invalid_request", "client_id is missing.")
+	}
+	var err error
+	a.Application, err = p.store.ApplicationByClientID(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return refuse("invalid_client", "No application with this client_id is registered here.")
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func (p *Provider) proveRedirectURI(a *Authorization) error {
+	registered := splitLines(a.Application.RedirectURIs)
+	sent := a.parameters.Get("redirect_uri")
+	if sent == "" {
+		// RFC 6749 §3.1.2.3: it may be left out where only one is possible.
+		if len(registered) != 1 {
+			return refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
+		}
+		a.RedirectURI = registered[0]
+		a.parameters.Set("redirect_uri", registered[0])
+		return nil
+	}
+	if !p.config.matchRedirectURI(sent, registered) {
+		e := refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
+		e.Mismatch = mismatch(sent, registered, deref(a.Application.OwnerID))
+		return e
+	}
+	a.RedirectURI, a.redirectSent = sent, true
+	return nil
+}
+
+// checkAuthorization checks what the client is told of at its redirect URI, in
+// the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
+func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
+	err := checkParameters(a.parameters)
+	if err != nil {
+		return err
+	}
+	if len(a.parameters.Get("state")) > maxState {
+		return refuse("invalid_request", "state is longer than %d bytes.", maxState)
+	}
+	a.state = a.parameters.Get("state")
+	switch {
+	case a.parameters.Get("response_type") == "":
+		return refuse("invalid_request", "response_type is missing: it must be code.")
+	case a.parameters.Get("response_type") != "code":
+		return refuse("unsupported_response_type", "response_type must be code.")
+	case !hasGrant(a.Application, GrantCode):
+		return refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
+	case a.parameters.Has("request"):
+		return refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
+	case a.parameters.Has("request_uri"):
+		return refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
+	case a.parameters.Has("response_mode") && a.parameters.Get("response_mode") != "query":
+		return refuse("invalid_request", "response_mode must be query.")
+	}
+	err = p.config.checkChallenge(a.Application, a.parameters)
+	if err != nil {
+		return err
+	}
+	names, err := p.config.resolveScope(a.Application, a.parameters.Get("scope"))
+	if err != nil {
+		return err
+	}
+	a.Scopes = p.config.describe(names)
+	return p.newRequest(ctx, a)
+}
+
+// newRequest lets fosite make its request of what was checked.
+func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
+	// The client's list is the one proven URI: fosite's own match, which takes
+	// less care with loopback addresses, then compares it with itself.
+	proven := a.Application
+	proven.RedirectURIs = a.RedirectURI
+	ctx = withCall(ctx, &call{application: &proven})
+	var err error
+	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: a.parameters})
+	// RFC 6749 §4.1.1: state is optional. This is fosite's last check, so that
+	// all others have passed.
+	if errors.Is(err, fosite.ErrInvalidState) {
+		err = nil
+	}
+	return err
+}
+
+func hasGrant(a Application, grant string) bool {
+	for _, g := range grantTypes(a) {
+		if g == grant {
+			return true
+		}
+	}
+	return false
+}
+
+// Complete issues the code, and says where to send the browser with it.
+func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (string, error) {
+	for _, scope := range a.Scopes {
+		a.request.GrantScope(scope.Name)
+	}
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &session{signedIn: s, redirectSent: a.redirectSent})
+	if err != nil {
+		return "", failed(err)
+	}
+	return p.respond(a, "code", response.GetCode()), nil
+}
+
+// Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
+func (p *Provider) Refusal(a *Authorization, e *Error) string {
+	return p.respond(a, "error", e.Code, "error_description", asciiText(e.Description))
+}
+
+// Deny is the refusal of the person who was asked.
+func (p *Provider) Deny(a *Authorization) string {
+	return p.Refusal(a, refuse("access_denied", "The person denied the request."))
+}
+
+// respond adds parameters to the redirect URI, and leaves what it has as it
+// stands.
+//
+// RFC 6749 §4.1.2: state comes back as it was sent.
+// RFC 9207 §2: iss is in every response, also in errors.
+func (p *Provider) respond(a *Authorization, pairs ...string) string {
+	var b strings.Builder
+	b.WriteString(a.RedirectURI)
+	separator := byte('?')
+	if strings.Contains(a.RedirectURI, "?") {
+		separator = '&'
+	}
+	if a.state != "" {
+		pairs = append(pairs, "state", a.state)
+	}
+	pairs = append(pairs, "iss", p.config.Issuer)
+	for i := 0; i < len(pairs); i += 2 {
+		b.WriteByte(separator)
+		b.WriteString(pairs[i] + "=" + url.QueryEscape(pairs[i+1]))
+		separator = '&'
+	}
+	return b.String()
+}
+
+// asciiText keeps to the characters of an error_description (RFC 6749
+// §4.1.2.1, §5.2).
+func asciiText(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r == '\\':
+			return '/'
+		case r < ' ' || r > '~':
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,135 @@
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"mandate/storage"
+)
+
+const basicChallenge = `Basic realm="mandate", charset="UTF-8"`
+
+func invalidClient(format string, args ...any) *Error {
+	e := refuse("invalid_client", format, args...)
+	// RFC 6749 §5.2, RFC 9110 §15.5.2: 401 with the scheme that would work.
+	e.Status, e.Challenge = http.StatusUnauthorized, basicChallenge
+	return e
+}
+
+// credentials is how a client says who it is.
+type credentials struct{ id, secret string }
+
+// clientCredentials reads them, by exactly one way.
+func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
+	if form.Has("client_assertion") || form.Has("client_assertion_type") {
+		return credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
+	}
+	body := credentials{form.Get("client_id"), form.Get("client_secret")}
+	header := r.Header.Values("Authorization")
+	if len(header) == 0 {
+		if body.id == "" {
+			return credentials{}, invalidClient("The request does not say which client it is from: use HTTP Basic, or client_id and client_secret in the body.")
+		}
+		return body, nil
+	}
+	// RFC 6749 §2.3: not more than one method in one request.
+	if len(header) > 1 || body.secret != "" {
+		return credentials{}, refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
+	}
+	basic, err := parseBasic(header[0])
+	if err != nil {
+		return credentials{}, err
+	}
+	// Authenticating as one client and acting as another is not possible.
+	if body.id != "" && body.id != basic.id {
+		return credentials{}, refuse("invalid_request", "client_id in the body is not the client that authenticates.")
+	}
+	if basic.secret == "" {
+		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
+	}
+	return basic, nil
+}
+
+// parseBasic reads an Authorization header.
+//
+// RFC 6749 §2.3.1: client id and secret are form-encoded each, before RFC 7617
+// joins them.
+func parseBasic(header string) (credentials, error) {
+	scheme, encoded, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return credentials{}, invalidClient("The Authorization header is not of the scheme Basic.")
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimLeft(encoded, " "))
+	if err != nil {
+		return credentials{}, invalidClient("The Basic credentials are not Base64.")
+	}
+	id, secret, found := strings.Cut(string(raw), ":")
+	if !found {
+		return credentials{}, invalidClient("The Basic credentials have no colon between client id and secret.")
+	}
+	id, err = url.QueryUnescape(id)
+	if err == nil {
+		secret, err = url.QueryUnescape(secret)
+	}
+	if err != nil || !plainText(id) || !plainText(secret) {
+		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
+	}
+	return credentials{id, secret}, nil
+}
+
+// authenticateClient is what fosite asks at the token endpoint, and ours ask
+// at introspection and revocation.
+func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
+	sent, err := clientCredentials(r, form)
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.identify(ctx, sent)
+	if err != nil {
+		return nil, err
+	}
+	callOf(ctx).application = &a
+	return &client{a, p}, nil
+}
+
+func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
+	from := network(callOf(ctx).address)
+	giveBack, err := p.throttle.take(try{"client address " + from, perAddress}, try{"client " + clip(sent.id, 255) + " " + from, perPair})
+	if err != nil {
+		return Application{}, err
+	}
+	a, err := p.store.ApplicationByClientID(ctx, sent.id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return Application{}, invalidClient("There is no client with this id, or the secret is wrong.")
+	}
+	if err != nil {
+		giveBack()
+		return Application{}, unavailable(err)
+	}
+	if a.ClientType == Public {
+		giveBack()
+		if sent.secret != "" {
+			return Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
+		}
+		return a, nil
+	}
+	if sent.secret == "" {
+		return Application{}, invalidClient("This application is confidential: it must send its secret.")
+	}
+	ok, err := p.checkSecret(ctx, a, sent.secret)
+	if err != nil {
+		giveBack()
+		return Application{}, err
+	}
+	if !ok {
+		return Application{}, invalidClient("There is no client with this id, or the secret is wrong.")
+	}
+	giveBack()
+	return a, nil
+}

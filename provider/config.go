@@ -1,0 +1,68 @@
+package provider
+
+import "time"
+
+// Config is what an operator decides.
+type Config struct {
+	Issuer    string // {base_url}/o, as it stands in metadata and in iss
+	ServerKey []byte // 32 bytes; everything sealed at rest is under it
+
+	Scopes        []Scope  // in the operator's order
+	DefaultScopes []string // empty: every scope but introspection and openid
+
+	CodeLifetime            time.Duration
+	AccessTokenLifetime     time.Duration
+	RefreshTokenLifetime    time.Duration // idle
+	RefreshTokenMaxLifetime time.Duration // of the whole family
+	RefreshGrace            time.Duration
+	KeepRefreshTokens       bool // confidential applications keep theirs; public ones always rotate
+
+	// PKCEOptional lets a confidential application leave PKCE out. For
+	// deployments with clients that predate RFC 7636.
+	PKCEOptional bool
+	// AlwaysAsk shows the consent page although it was agreed to before.
+	AlwaysAsk bool
+	// RedirectSchemes restricts the schemes of redirect URIs; empty: https,
+	// http to this computer, and private-use schemes with a dot.
+	RedirectSchemes []string
+	// LocalhostLoopback lets the port of http://localhost vary as that of
+	// 127.0.0.1 may, for native clients that cannot use the literal.
+	LocalhostLoopback bool
+
+	SessionLifetime time.Duration
+	SessionIdle     time.Duration
+
+	PasswordMinLength   int
+	PasswordMemoryKiB   uint32
+	PasswordIterations  uint32
+	PasswordConcurrency int // 0: from cores and memory
+
+	SweepInterval time.Duration
+	SweepBatch    int
+}
+
+// introspectionScope lets a token ask about other tokens. It is never a
+// default: whoever holds it sees what every token may do.
+const introspectionScope = "introspection"
+
+func (c Config) scopeNames() []string {
+	names := make([]string, len(c.Scopes))
+	for i, s := range c.Scopes {
+		names[i] = s.Name
+	}
+	return names
+}
+
+func (c Config) describe(names []string) []Scope {
+	described := make([]Scope, 0, len(names))
+	for _, name := range names {
+		scope := Scope{name, ""}
+		for _, s := range c.Scopes {
+			if s.Name == name {
+				scope = s
+			}
+		}
+		described = append(described, scope)
+	}
+	return described
+}

@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/storage"
+)
+
+// Asked is what the consent page must ask about.
+type Asked struct {
+	Remembered []string // agreed to before
+	Ticket     string   // comes back with the answer
+}
+
+// Next says what the person must still agree to, or nil where nothing is left
+// but to complete the request.
+func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
+	remembered, err := p.remembered(ctx, a, s)
+	if err != nil {
+		return nil, err
+	}
+	if !p.mustAsk(a, remembered) {
+		return nil, nil
+	}
+	ticket, err := json.Marshal(ticket{s.Session.ID, now(), a.parameters.Encode(), a.redirectSent})
+	if err != nil {
+		return nil, err
+	}
+	return &Asked{remembered, p.tickets.seal(ticket, "consent")}, nil
+}
+
+func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
+	switch {
+	case a.Application.ClientType == Public:
+		// RFC 8252 §8.6: any program can say that it is this one.
+		return true
+	case a.Application.SkipConsent:
+		return false
+	case p.config.AlwaysAsk:
+		return true
+	}
+	return !covers(remembered, scopeNames(a.Scopes))
+}
+
+func (p *Provider) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
+	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return strings.Fields(c.Scope), nil
+}
+
+// ticket is a checked request on its way through the consent page. It is bound
+// to the session that saw the page: nobody can make another browser approve
+// what they began.
+type ticket struct {
+	Session      string
+	At           int64
+	Parameters   string
+	RedirectSent bool
+}
+
+const ticketLife = 3600
+
+// Resume checks a request again when the person has answered: the application
+// or its redirect URIs may have changed meanwhile.
+func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
+	stale := &Error{Status: http.StatusBadRequest, Code: "invalid_request",
+		Description: "This approval page is no longer valid. Go back to the application and begin again."}
+	text, err := p.tickets.open(sealed, "consent")
+	if err != nil {
+		return nil, stale
+	}
+	var t ticket
+	err = json.Unmarshal(text, &t)
+	if err != nil || t.Session != s.Session.ID || now()-t.At > ticketLife {
+		return nil, stale
+	}
+	parameters, err := url.ParseQuery(t.Parameters)
+	if err != nil {
+		return nil, stale
+	}
+	if !t.RedirectSent {
+		parameters.Del("redirect_uri")
+	}
+	return p.Authorize(ctx, parameters)
+}
+
+// Approve remembers the answer and completes the request.
+func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (string, error) {
+	remembered, err := p.remembered(ctx, a, s)
+	if err != nil {
+		return "", err
+	}
+	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
+		Scope: strings.Join(union(slices.Clone(remembered), scopeNames(a.Scopes)), " "), CreatedAt: now()})
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return p.Complete(ctx, a, s)
+}
+
+func scopeNames(scopes []Scope) []string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = s.Name
+	}
+	return names
+}

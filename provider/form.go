@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// readForm reads the body of a protocol request.
+//
+// RFC 6749 §3.2: parameters come in the body, form-encoded, each once, and one
+// without a value counts as left out. Appendix B: the encoding is UTF-8.
+func readForm(r *http.Request) (url.Values, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return nil, refuse("invalid_request", "Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
+	}
+	// RFC 6749 §2.3.1: credentials must not be in the request URI, where logs
+	// keep them.
+	if r.URL.RawQuery != "" {
+		return nil, refuse("invalid_request", "Send the parameters in the body, not in the query of the URL.")
+	}
+	err = r.ParseForm()
+	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		e := refuse("invalid_request", "The body is larger than the %d bytes that this server reads.", big.Limit)
+		e.Status = http.StatusRequestEntityTooLarge
+		return nil, e
+	}
+	if err != nil {
+		return nil, refuse("invalid_request", "The body is not form-encoded: check its percent-encoding.")
+	}
+	err = checkParameters(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.PostForm {
+		if values[0] == "" {
+			delete(r.PostForm, name)
+		}
+	}
+	return r.PostForm, nil
+}
+
+// checkParameters refuses what is sent twice, of whatever name: two readers
+// might each believe another one (RFC 6749 §3.1, §3.2).
+func checkParameters(form url.Values) error {
+	for name, values := range form {
+		if !plainText(name) {
+			return refuse("invalid_request", "The name of a parameter is not UTF-8 text.")
+		}
+		if len(values) > 1 {
+			return refuse("invalid_request", "The parameter %q is sent more than once.", clip(name, 40))
+		}
+		if !plainText(values[0]) {
+			return refuse("invalid_request", "The parameter %q is not UTF-8 text.", clip(name, 40))
+		}
+	}
+	return nil
+}
+
+func plainText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}

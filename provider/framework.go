@@ -1,0 +1,234 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+
+	"mandate/storage"
+)
+
+// newFosite fills the lists of handlers by hand: the authorize half of fosite's
+// code grant and its client credentials grant are sound and are used; the token
+// halves of the code, refresh and password grants are ours.
+func newFosite(p *Provider) *fosite.Fosite {
+	config := &fosite.Config{
+		AuthorizeCodeLifespan: p.config.CodeLifetime,
+		AccessTokenLifespan:   p.config.AccessTokenLifetime,
+		// Each of these is set because fosite otherwise sets it at the first
+		// request, without a lock.
+		ScopeStrategy:            fosite.ExactScopeStrategy,
+		AudienceMatchingStrategy: fosite.ExactAudienceMatchingStrategy,
+		ClientSecretsHasher:      noHasher{},
+		JWKSFetcherStrategy:      fosite.NewDefaultJWKSFetcherStrategy(),
+		// 1 is the least that fosite can ask of state; see newRequest.
+		MinParameterEntropy:    1,
+		OmitRedirectScopeParam: true,
+		// Without redirect_uri in this list nothing would bind the code to it.
+		SanitationWhiteList:          []string{"redirect_uri", "code_challenge"},
+		RedirectSecureChecker:        func(context.Context, *url.URL) bool { return true }, // ours has run: redirect.go
+		ClientAuthenticationStrategy: p.authenticateClient,
+	}
+	helper := &oauth2.HandleHelper{AccessTokenStrategy: tokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: config}
+	config.AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
+		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: tokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: config},
+	}
+	config.TokenEndpointHandlers = fosite.TokenEndpointHandlers{
+		&codeGrant{p},
+		&refreshGrant{p},
+		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: config}, p},
+		&passwordGrant{p},
+	}
+	return fosite.NewOAuth2Provider(clients{p}, config)
+}
+
+// noHasher is never asked: client authentication is ours.
+type noHasher struct{}
+
+var errUnused = errors.New("fosite called what it was not given")
+
+func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }
+func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, errUnused }
+
+// call is what one request carries past fosite, in its context.
+type call struct {
+	address     string       // of the client
+	application *Application // once it is known
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) *call {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return &call{}
+	}
+	return c
+}
+
+// clients is fosite's store of clients.
+type clients struct{ p *Provider }
+
+func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error) {
+	if known := callOf(ctx).application; known != nil && known.ClientID == id {
+		return &client{*known, s.p}, nil
+	}
+	a, err := s.p.store.ApplicationByClientID(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fosite.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &client{a, s.p}, nil
+}
+
+func (clients) ClientAssertionJWTValid(context.Context, string) error { return errUnused }
+func (clients) SetClientAssertionJWT(context.Context, string, time.Time) error {
+	return errUnused
+}
+
+// client shows an application to fosite.
+type client struct {
+	Application
+	p *Provider
+}
+
+func (c *client) GetID() string                      { return c.ClientID }
+func (c *client) GetHashedSecret() []byte            { return nil }
+func (c *client) GetRedirectURIs() []string          { return splitLines(c.RedirectURIs) }
+func (c *client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
+func (c *client) GetScopes() fosite.Arguments        { return c.p.config.allowedScopes(c.Application) }
+func (c *client) IsPublic() bool                     { return c.ClientType == Public }
+func (c *client) GetAudience() fosite.Arguments      { return nil }
+func (c *client) GetGrantTypes() fosite.Arguments    { return grantTypes(c.Application) }
+func (c *client) GetResponseModes() []fosite.ResponseModeType {
+	return []fosite.ResponseModeType{fosite.ResponseModeQuery}
+}
+
+// grantTypes adds what comes by itself: refresh, where a person stands behind.
+func grantTypes(a Application) []string {
+	types := strings.Fields(a.GrantTypes)
+	for _, g := range types {
+		if g == GrantCode || g == GrantPassword {
+			return append(types, GrantRefresh)
+		}
+	}
+	return types
+}
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// The texts that this server gives out, each known by its beginning so that a
+// scanner for leaked secrets finds it.
+const (
+	codePrefix    = "mac_"
+	accessPrefix  = "mat_"
+	refreshPrefix = "mrt_"
+)
+
+func mint(prefix string) (text, sum string) {
+	text = prefix + random(32)
+	return text, digest(text)
+}
+
+// tokenStrategy makes the texts and their storage keys for fosite's handlers.
+type tokenStrategy struct{}
+
+func (tokenStrategy) AccessTokenSignature(_ context.Context, token string) string {
+	return digest(token)
+}
+func (tokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) string {
+	return digest(code)
+}
+
+func (tokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
+	text, sum := mint(accessPrefix)
+	return text, sum, nil
+}
+
+func (tokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
+	text, sum := mint(codePrefix)
+	return text, sum, nil
+}
+
+func (tokenStrategy) ValidateAccessToken(context.Context, fosite.Requester, string) error {
+	return errUnused
+}
+func (tokenStrategy) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error {
+	return errUnused
+}
+
+// accessTokens stores what fosite's client credentials grant issues. The rest
+// of the interface is nil: only the token halves that are not used call it.
+type accessTokens struct {
+	oauth2.AccessTokenStorage
+	p *Provider
+}
+
+func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
+	c, issued := r.GetClient().(*client), r.GetSession().(*session)
+	at := now()
+	issued.answer = &TokenResponse{ExpiresIn: s.p.accessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	return s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
+		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn})
+}
+
+// authorizationCodes stores what the authorize half of fosite's code grant
+// issues; the rest is nil as above.
+type authorizationCodes struct {
+	oauth2.CoreStorage
+	p *Provider
+}
+
+func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
+	c, by := r.GetClient().(*client), r.GetSession().(*session)
+	at := now()
+	end := at + seconds(s.p.config.CodeLifetime)
+	return s.p.store.AddGrant(ctx, storage.Grant{
+		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
+		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
+		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
+		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
+	})
+}
+
+// session is fosite's word for what a request carries from its first step to
+// its last.
+type session struct {
+	signedIn     *SignedIn
+	redirectSent bool
+	expires      map[fosite.TokenType]time.Time
+
+	grant  *storage.Grant     // of a code that is being exchanged
+	token  *storage.LiveToken // that is being refreshed
+	person *User              // whose password was right
+	scope  []string           // of the access token
+	answer *TokenResponse
+}
+
+func (s *session) SetExpiresAt(kind fosite.TokenType, at time.Time) {
+	if s.expires == nil {
+		s.expires = map[fosite.TokenType]time.Time{}
+	}
+	s.expires[kind] = at
+}
+
+func (s *session) GetExpiresAt(kind fosite.TokenType) time.Time { return s.expires[kind] }
+func (s *session) GetUsername() string                          { return "" }
+func (s *session) GetSubject() string                           { return "" }
+func (s *session) Clone() fosite.Session                        { copied := *s; return &copied }

@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"mandate/storage"
+)
+
+// codeGrant exchanges an authorization code (RFC 6749 §4.1.3). fosite's own
+// token half deletes the PKCE challenge before it compares it, and reads the
+// code twice before it spends it: a code could be redeemed without its
+// verifier, and more than once.
+type codeGrant struct{ p *Provider }
+
+func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
+
+func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
+	return r.GetGrantTypes().ExactOne(GrantCode)
+}
+
+func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
+	a, err := mayUse(request, GrantCode)
+	if err != nil {
+		return err
+	}
+	form := request.GetRequestForm()
+	if form.Get("code") == "" {
+		return refuse("invalid_request", "code is missing.")
+	}
+	grant, err := g.p.store.GrantByCode(ctx, digest(form.Get("code")))
+	if errors.Is(err, storage.ErrNotFound) {
+		return refuse("invalid_grant", "The code is unknown, expired, or used.")
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	err = checkCode(grant, a, form.Get("redirect_uri"), form.Get("code_verifier"))
+	if err != nil {
+		return err
+	}
+	if grant.CodeUsedAt != nil {
+		return g.replayed(ctx, grant.ID)
+	}
+	if grant.CodeExpiresAt <= now() || !grant.UserActive {
+		return refuse("invalid_grant", "The code is unknown, expired, or used.")
+	}
+	issued := request.GetSession().(*session)
+	issued.grant = &grant
+	issued.scope = narrow(strings.Fields(grant.Scope), g.p.config.allowedScopes(a))
+	if len(issued.scope) == 0 {
+		return refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	}
+	return nil
+}
+
+// checkCode holds a code to what it was issued for.
+func checkCode(grant storage.Grant, a Application, redirectURI, verifier string) error {
+	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
+	if grant.ApplicationID != a.ID {
+		return refuse("invalid_grant", "The code was issued to another client.")
+	}
+	// RFC 6749 §4.1.3: the redirect URI is the one of the authorization request,
+	// and must be here if it was there.
+	if redirectURI == "" && grant.RedirectSent {
+		return refuse("invalid_request", "redirect_uri is missing: send the one of the authorization request.")
+	}
+	if redirectURI != "" && redirectURI != grant.RedirectURI {
+		return refuse("invalid_grant", "redirect_uri is not the one of the authorization request.")
+	}
+	return checkVerifier(grant.CodeChallenge, verifier)
+}
+
+// replayed ends the family of a code that came twice (RFC 6749 §4.1.2): one of
+// the two is a thief, and nobody knows which.
+func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
+	err := g.p.store.RevokeGrant(ctx, grantID)
+	if err != nil {
+		return unavailable(err)
+	}
+	g.p.log.Warn("an authorization code came a second time: its tokens are revoked", "grant", grantID)
+	return refuse("invalid_grant", "The code was used before. The tokens that it gave are revoked.")
+}
+
+func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+	if !g.CanHandleTokenEndpointRequest(ctx, request) {
+		return fosite.ErrUnknownRequest
+	}
+	issued := request.GetSession().(*session)
+	made := g.p.newPair(request.GetClient().(*client).Application, issued.grant.ID, issued.grant.CreatedAt, issued.grant.Scope, issued.scope)
+	err := g.p.store.RedeemCode(ctx, issued.grant.ID, now(), made.expiresAt, made.tokens)
+	if errors.Is(err, storage.ErrSpent) {
+		return g.replayed(ctx, issued.grant.ID)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	issued.give(made.answer, responder)
+	return nil
+}

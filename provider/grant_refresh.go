@@ -1,0 +1,198 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"mandate/storage"
+)
+
+// refreshGrant renews the tokens of a family (RFC 6749 §6). fosite's own
+// ignores scope, lets a family live for ever, and answers a race with
+// invalid_request.
+type refreshGrant struct{ p *Provider }
+
+func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
+
+func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
+	return r.GetGrantTypes().ExactOne(GrantRefresh)
+}
+
+func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
+	a, err := mayUse(request, GrantRefresh)
+	if err != nil {
+		return err
+	}
+	text := request.GetRequestForm().Get("refresh_token")
+	if text == "" {
+		return refuse("invalid_request", "refresh_token is missing.")
+	}
+	token, err := g.p.store.TokenByDigest(ctx, digest(text))
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !token.Refresh {
+		return deadRefresh()
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	// RFC 6749 §6: a refresh token is bound to the client it was issued to.
+	if token.Application != a.ID {
+		return refuse("invalid_grant", "The refresh token was issued to another client.")
+	}
+	if token.ExpiresAt <= now() {
+		return deadRefresh()
+	}
+	issued := request.GetSession().(*session)
+	issued.token = &token
+	if token.UsedAt != nil {
+		issued.answer, err = g.again(ctx, text, token)
+		return err
+	}
+	issued.scope, err = g.scope(a, token, request.GetRequestForm().Get("scope"))
+	return err
+}
+
+func deadRefresh() *Error {
+	return refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
+}
+
+// scope gives the access token's: all that was granted, or the part that is
+// asked for, as far as the application may still have it.
+func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter string) ([]string, error) {
+	granted := strings.Fields(token.Scope)
+	asked, err := parseScope(parameter)
+	if err != nil {
+		return nil, err
+	}
+	// RFC 6749 §6: nothing that was not granted at first.
+	if !covers(granted, asked) {
+		return nil, refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
+	}
+	if len(asked) == 0 {
+		asked = granted
+	}
+	kept := narrow(asked, g.p.config.allowedScopes(a))
+	if len(kept) == 0 {
+		return nil, refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	}
+	return kept, nil
+}
+
+func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+	if !g.CanHandleTokenEndpointRequest(ctx, request) {
+		return fosite.ErrUnknownRequest
+	}
+	issued := request.GetSession().(*session)
+	if issued.answer != nil { // the same successor, told again
+		issued.give(issued.answer, responder)
+		return nil
+	}
+	a, token := request.GetClient().(*client).Application, issued.token
+	made := g.p.newPair(a, *token.GrantID, *token.GrantCreatedAt, token.Scope, issued.scope)
+	err := g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
+	if errors.Is(err, storage.ErrSpent) {
+		made.answer, err = g.lost(ctx, request.GetRequestForm().Get("refresh_token"))
+	}
+	if err != nil {
+		return failed(err)
+	}
+	issued.give(made.answer, responder)
+	return nil
+}
+
+// spend rotates the token, or keeps it where the operator said so: rotation is
+// what protects a public client (RFC 9700 §4.14.2), so for those it stays.
+func (g *refreshGrant) spend(ctx context.Context, a Application, text string, token *storage.LiveToken, made *pair) error {
+	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
+		made.answer.RefreshToken = text
+		return g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[1].ExpiresAt, made.expiresAt, made.tokens[0])
+	}
+	successor, err := g.sealSuccessor(text, made.answer)
+	if err != nil {
+		return err
+	}
+	return g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, successor, now(), made.expiresAt, made.tokens)
+}
+
+// lost is for the loser of a race: the token was spent, or its family ended,
+// since it was read.
+func (g *refreshGrant) lost(ctx context.Context, text string) (*TokenResponse, error) {
+	token, err := g.p.store.TokenByDigest(ctx, digest(text))
+	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
+		return nil, deadRefresh()
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return g.again(ctx, text, token)
+}
+
+// again answers for a token that was rotated: within the grace, and while its
+// successor waits unused, with that same successor, so that a client that lost
+// the answer is not locked out. Else two parties hold the token, and the family
+// dies (RFC 9700 §4.14.2).
+func (g *refreshGrant) again(ctx context.Context, text string, token storage.LiveToken) (*TokenResponse, error) {
+	if now()-*token.UsedAt < seconds(g.p.config.RefreshGrace) && deref(token.Successor) != "" {
+		answer, unused, err := g.openSuccessor(ctx, text, *token.Successor)
+		if err != nil || unused {
+			return answer, err
+		}
+	}
+	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	g.p.log.Warn("a refresh token came a second time: its family is revoked", "grant", *token.GrantID, "client", token.ClientID)
+	return nil, refuse("invalid_grant", "The refresh token was used before. All tokens of this approval are revoked.")
+}
+
+// successor is an answer kept for the grace. It is sealed under the token that
+// it took the place of, of which the database knows only a digest: whoever
+// reads the table reads no token.
+type successor struct {
+	Answer TokenResponse
+	End    int64 // of the access token
+}
+
+func (g *refreshGrant) sealSuccessor(text string, answer *TokenResponse) (string, error) {
+	if g.p.config.RefreshGrace == 0 {
+		return "", nil
+	}
+	s, err := newSealer([]byte(text), "successor")
+	if err != nil {
+		return "", err
+	}
+	plain, err := json.Marshal(successor{*answer, now() + answer.ExpiresIn})
+	if err != nil {
+		return "", err
+	}
+	return s.seal(plain, digest(text)), nil
+}
+
+func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*TokenResponse, bool, error) {
+	s, err := newSealer([]byte(text), "successor")
+	if err != nil {
+		return nil, false, err
+	}
+	plain, err := s.open(sealed, digest(text))
+	if err != nil {
+		return nil, false, err
+	}
+	var kept successor
+	err = json.Unmarshal(plain, &kept)
+	if err != nil {
+		return nil, false, err
+	}
+	next, err := g.p.store.TokenByDigest(ctx, digest(kept.Answer.RefreshToken))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, false, deadRefresh()
+	}
+	if err != nil {
+		return nil, false, unavailable(err)
+	}
+	kept.Answer.ExpiresIn = max(0, kept.End-now())
+	return &kept.Answer, next.UsedAt == nil, nil
+}

@@ -1,0 +1,140 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"mandate/storage"
+)
+
+// Introspection is the answer of the introspection endpoint (RFC 7662 §2.2).
+// An inactive token has nothing but active.
+type Introspection struct {
+	Active    bool   `json:"active"`
+	Scope     string `json:"scope,omitempty"`
+	ClientID  string `json:"client_id,omitempty"`
+	Username  string `json:"username,omitempty"`
+	TokenType string `json:"token_type,omitempty"`
+	ExpiresAt int64  `json:"exp,omitempty"`
+	IssuedAt  int64  `json:"iat,omitempty"`
+	NotBefore int64  `json:"nbf,omitempty"`
+	Subject   string `json:"sub,omitempty"`
+	Audience  string `json:"aud,omitempty"`
+	Issuer    string `json:"iss,omitempty"`
+	ID        string `json:"jti,omitempty"`
+}
+
+// Introspect says what a token is, to a caller who may know. It also says who
+// the caller is.
+func (p *Provider) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
+	form, err := readForm(r)
+	if err != nil {
+		return nil, "", err
+	}
+	caller, err := p.introspectionCaller(withCall(ctx, &call{address: address}), r)
+	if err != nil {
+		return nil, caller, err
+	}
+	if form.Get("token") == "" {
+		return nil, caller, refuse("invalid_request", "token is missing.")
+	}
+	// RFC 7662 §2.1: the hint may help a search, and one table needs no help.
+	token, err := p.liveToken(ctx, form.Get("token"))
+	if errors.Is(err, ErrNotFound) {
+		return &Introspection{}, caller, nil
+	}
+	if err != nil {
+		return nil, caller, err
+	}
+	return p.describeToken(token), caller, nil
+}
+
+// liveToken reads a token that works now, or gives ErrNotFound: for one that is
+// unknown, expired, revoked, or of somebody who is gone.
+func (p *Provider) liveToken(ctx context.Context, text string) (storage.LiveToken, error) {
+	token, err := p.store.TokenByDigest(ctx, digest(text))
+	if errors.Is(err, storage.ErrNotFound) {
+		return token, ErrNotFound
+	}
+	if err != nil {
+		return token, unavailable(err)
+	}
+	if token.ExpiresAt <= now() || token.UsedAt != nil {
+		return token, ErrNotFound
+	}
+	return token, nil
+}
+
+func (p *Provider) describeToken(token storage.LiveToken) *Introspection {
+	found := &Introspection{
+		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: deref(token.Username), TokenType: "Bearer",
+		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
+		// RFC 9700 §4.15.1: without a person the subject is the client, and
+		// there is no username.
+		Subject: token.ClientID, Audience: strings.TrimSuffix(p.config.Issuer, "/o"), Issuer: p.config.Issuer, ID: token.Digest[:22],
+	}
+	if token.UserID != nil {
+		found.Subject = *token.UserID
+	}
+	if token.Refresh {
+		// No API may take it for an access token.
+		found.TokenType = "refresh_token"
+	}
+	return found
+}
+
+// introspectionCaller knows the caller by a bearer token with the scope
+// introspection, or by the credentials of an application that may introspect.
+func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (string, error) {
+	header := r.Header.Values("Authorization")
+	if len(header) == 1 {
+		scheme, bearer, _ := strings.Cut(header[0], " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			if r.PostForm.Has("client_secret") {
+				return "", refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
+			}
+			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
+		}
+	}
+	c, err := p.authenticateClient(ctx, r, r.PostForm)
+	if err != nil {
+		return "", bothChallenges(err)
+	}
+	a := c.(*client).Application
+	if a.ClientType == Public || !a.MayIntrospect {
+		return a.ClientID, &Error{Status: http.StatusForbidden, Code: "unauthorized_client",
+			Description: "This application may not introspect tokens: an administrator can allow it."}
+	}
+	return a.ClientID, nil
+}
+
+// bothChallenges names both ways in, as RFC 7662 §2.1 leaves it open.
+func bothChallenges(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Challenge == "" {
+		return err
+	}
+	both := *e
+	both.Challenge = basicChallenge + `, Bearer realm="mandate"`
+	return &both
+}
+
+func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error) {
+	token, err := p.liveToken(ctx, text)
+	if errors.Is(err, ErrNotFound) || err == nil && token.Refresh {
+		// RFC 6750 §3.1
+		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
+			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
+	}
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(strings.Fields(token.Scope), introspectionScope) || !token.MayIntrospect {
+		return token.ClientID, &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection.",
+			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
+	}
+	return token.ClientID, nil
+}

@@ -1,0 +1,191 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mandate/storage"
+)
+
+// Browser is what is known of where a request comes from.
+type Browser struct {
+	Address   string // of the client, behind trusted proxies
+	UserAgent string
+	Session   string // the session cookie, if it sent one
+	Device    string // the cookie of a browser that has signed in before
+}
+
+// SignIn is what a browser gets for a right password.
+type SignIn struct {
+	Session string // the new session cookie
+	MaxAge  time.Duration
+	Device  string // the new device cookie
+	User    User
+}
+
+// wrongPassword is one text for all: nobody learns which names exist.
+func wrongPassword() *Error {
+	return refuse("invalid_grant", "The user name or the password is not right.")
+}
+
+// Login checks a person's password and begins a session. An old session of the
+// same browser ends: its id may have been planted there.
+func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
+	key := foldName(username)
+	tries := []try{{"address " + network(b.Address), perAddress}, {"pair " + key + " " + network(b.Address), perPair}}
+	if device, err := p.devices.open(b.Device, "device"); err == nil && string(device) == key {
+		tries = []try{{"device " + key + " " + digest(b.Device), perPair}}
+	} else {
+		tries = append(tries, try{"account " + key, perAccount})
+	}
+	u, err := p.checkPassword(ctx, key, password, tries)
+	if err != nil {
+		return nil, err
+	}
+	cookie, at := random(32), now()
+	err = p.store.AddSession(ctx, Session{
+		ID: random(16), Digest: digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
+		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: clip(b.UserAgent, 256), Address: b.Address,
+	}, digest(b.Session))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.seal([]byte(key), "device"), User: u}, nil
+}
+
+// checkPassword takes as long for a name that nobody has as for a wrong
+// password.
+func (p *Provider) checkPassword(ctx context.Context, key, password string, tries []try) (User, error) {
+	giveBack, err := p.throttle.take(tries...)
+	if err != nil {
+		return User{}, err
+	}
+	u, err := p.store.UserByKey(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = p.passwords.pretend(ctx, password)
+		if err != nil {
+			giveBack()
+			return User{}, err
+		}
+		return User{}, wrongPassword()
+	}
+	if err != nil {
+		giveBack()
+		return User{}, unavailable(err)
+	}
+	ok, stale, err := p.passwords.matches(ctx, u.Password, password)
+	if err != nil {
+		giveBack()
+		return User{}, err
+	}
+	if !ok || !u.Active {
+		return User{}, wrongPassword()
+	}
+	giveBack()
+	if stale {
+		p.rehash(ctx, u, password)
+	}
+	return u, nil
+}
+
+// rehash stores the password at today's cost; if that fails, the next login
+// tries again.
+func (p *Provider) rehash(ctx context.Context, u User, password string) {
+	hash, err := p.passwords.hash(ctx, password)
+	if err == nil {
+		err = p.store.Rehash(ctx, u.ID, u.Password, hash)
+	}
+	if err != nil {
+		p.log.Warn("a password could not be hashed anew", "subject", u.ID, "error", err)
+	}
+}
+
+// SignedIn finds the session of a cookie, or gives ErrNotFound.
+func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, error) {
+	if cookie == "" {
+		return nil, ErrNotFound
+	}
+	at := now()
+	found, err := p.store.SessionByDigest(ctx, digest(cookie), at, p.idleSince(at))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if at-found.Session.SeenAt >= 60 {
+		err = p.store.TouchSession(ctx, found.Session.ID, at)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	return &found, nil
+}
+
+func (p *Provider) idleSince(at int64) int64 {
+	if p.config.SessionIdle == 0 {
+		return 0
+	}
+	return at - seconds(p.config.SessionIdle)
+}
+
+// Logout ends the session.
+func (p *Provider) Logout(ctx context.Context, s *SignedIn) error {
+	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// SetupLink is the secret part of the first administrator's link, or "" where
+// somebody is there already.
+func (p *Provider) SetupLink(ctx context.Context) (string, error) {
+	n, err := p.store.CountUsers(ctx)
+	if err != nil || n > 0 {
+		return "", err
+	}
+	return p.setup, nil
+}
+
+// Setup makes the first administrator. The link works once: the store refuses
+// a first user where there is one.
+func (p *Provider) Setup(ctx context.Context, link string, person Person) error {
+	err := p.CheckSetup(ctx, link)
+	if err != nil {
+		return err
+	}
+	u, err := p.newUser(ctx, person)
+	if err != nil {
+		return err
+	}
+	u.Administrator = true
+	err = p.store.AddFirstUser(ctx, u)
+	if errors.Is(err, storage.ErrSpent) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// CheckSetup gives ErrNotFound unless the link still works.
+func (p *Provider) CheckSetup(ctx context.Context, link string) error {
+	stands, err := p.SetupLink(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if stands == "" || digest(link) != digest(stands) {
+		return ErrNotFound
+	}
+	return nil
+}
+
+func clip(text string, n int) string {
+	if len(text) > n {
+		return text[:n]
+	}
+	return text
+}

@@ -1,0 +1,44 @@
+package provider
+
+// Metadata is the authorization server's description of itself (RFC 8414 §2).
+type Metadata struct {
+	Issuer                                 string   `json:"issuer"`
+	AuthorizationEndpoint                  string   `json:"authorization_endpoint"`
+	TokenEndpoint                          string   `json:"token_endpoint"`
+	IntrospectionEndpoint                  string   `json:"introspection_endpoint"`
+	RevocationEndpoint                     string   `json:"revocation_endpoint"`
+	ScopesSupported                        []string `json:"scopes_supported"`
+	ResponseTypesSupported                 []string `json:"response_types_supported"`
+	ResponseModesSupported                 []string `json:"response_modes_supported"`
+	GrantTypesSupported                    []string `json:"grant_types_supported"`
+	TokenEndpointAuthMethods               []string `json:"token_endpoint_auth_methods_supported"`
+	IntrospectionEndpointAuthMethods       []string `json:"introspection_endpoint_auth_methods_supported"`
+	RevocationEndpointAuthMethods          []string `json:"revocation_endpoint_auth_methods_supported"`
+	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
+	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// Metadata describes what is enabled.
+func (p *Provider) Metadata() Metadata {
+	secret := []string{"client_secret_basic", "client_secret_post"}
+	return Metadata{
+		Issuer:                   p.config.Issuer,
+		AuthorizationEndpoint:    p.config.Issuer + "/authorize/",
+		TokenEndpoint:            p.config.Issuer + "/token/",
+		IntrospectionEndpoint:    p.config.Issuer + "/introspect/",
+		RevocationEndpoint:       p.config.Issuer + "/revoke_token/",
+		ScopesSupported:          p.config.scopeNames(),
+		ResponseTypesSupported:   []string{"code"},
+		ResponseModesSupported:   []string{"query"},
+		GrantTypesSupported:      []string{GrantCode, GrantClient, GrantPassword, GrantRefresh},
+		TokenEndpointAuthMethods: append(secret, "none"),
+		// RFC 8414 §2: the values of the registry of token types count here too.
+		IntrospectionEndpointAuthMethods:       append(secret, "Bearer"),
+		RevocationEndpointAuthMethods:          append(secret, "none"),
+		CodeChallengeMethodsSupported:          []string{"S256"},
+		AuthorizationResponseIssParamSupported: true,
+	}
+}
+
+// Issuer is this server's identifier.
+func (p *Provider) Issuer() string { return p.config.Issuer }

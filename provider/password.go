@@ -1,0 +1,143 @@
+package provider
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/sync/semaphore"
+)
+
+// passwords hashes what a person chose, by Argon2id (RFC 9106). Each hash
+// takes real memory, so that only so many run at once: a flood of guesses then
+// queues here and slows nothing else.
+type passwords struct {
+	memory, iterations uint32
+	slots              *semaphore.Weighted
+	dummy              string
+}
+
+const passwordMemoryBound = 256 << 10 // KiB that all hashes together may take
+
+func newPasswords(c Config) *passwords {
+	p := &passwords{memory: c.PasswordMemoryKiB, iterations: c.PasswordIterations}
+	if p.memory == 0 {
+		p.memory = 19 << 10
+	}
+	if p.iterations == 0 {
+		p.iterations = 2
+	}
+	slots := c.PasswordConcurrency
+	if slots == 0 {
+		// One processor stays for everybody else.
+		slots = max(1, min(runtime.GOMAXPROCS(0)-1, int(passwordMemoryBound/p.memory)))
+	}
+	p.slots = semaphore.NewWeighted(int64(slots))
+	p.dummy = p.encode(make([]byte, 16), make([]byte, 32))
+	return p
+}
+
+func (p *passwords) encode(salt, sum []byte) string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.memory, p.iterations, b64.EncodeToString(salt), b64.EncodeToString(sum))
+}
+
+// hash gives the PHC string of a password under a fresh salt.
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, 16)
+	rand.Read(salt) // never fails
+	sum, err := p.sum(ctx, password, salt, p.memory, p.iterations, 1)
+	if err != nil {
+		return "", err
+	}
+	return p.encode(salt, sum), nil
+}
+
+func (p *passwords) sum(ctx context.Context, password string, salt []byte, memory, iterations uint32, lanes uint8) ([]byte, error) {
+	wait, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	err := p.slots.Acquire(wait, 1)
+	if err != nil {
+		return nil, &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
+			Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: err}
+	}
+	defer p.slots.Release(1)
+	return argon2.IDKey([]byte(password), salt, iterations, memory, lanes, 32), nil
+}
+
+// matches says whether a stored hash is of this password. An empty password
+// or hash matches nothing. stale asks for a new hash at today's cost.
+func (p *passwords) matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
+	parsed, err := parsePHC(stored)
+	if err != nil || password == "" {
+		// Whoever cannot match costs what everybody costs.
+		_, _, err = p.matches(ctx, p.dummy, "-"+password)
+		return false, false, err
+	}
+	sum, err := p.sum(ctx, password, parsed.salt, parsed.memory, parsed.iterations, parsed.lanes)
+	if err != nil {
+		return false, false, err
+	}
+	ok = subtle.ConstantTimeCompare(sum, parsed.sum) == 1
+	return ok, ok && (parsed.memory != p.memory || parsed.iterations != p.iterations), nil
+}
+
+// pretend costs as much time as a check, for a person who does not exist.
+func (p *passwords) pretend(ctx context.Context, password string) error {
+	_, _, err := p.matches(ctx, p.dummy, password)
+	return err
+}
+
+type phc struct {
+	memory, iterations uint32
+	lanes              uint8
+	salt, sum          []byte
+}
+
+var errPHC = errors.New("not an Argon2id hash")
+
+func parsePHC(stored string) (phc, error) {
+	var h phc
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v=19" {
+		return h, errPHC
+	}
+	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.iterations, &h.lanes)
+	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > 1<<20 || h.iterations > 64 {
+		return h, errPHC
+	}
+	h.salt, err = base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return h, errPHC
+	}
+	h.sum, err = base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil || len(h.sum) != 32 {
+		return h, errPHC
+	}
+	return h, nil
+}
+
+// checkNewPassword holds a password to NIST SP 800-63B §3.1.1.2: a length, no
+// rule on its characters, not the name itself.
+func (c Config) checkNewPassword(found *Invalid, field, password, username string) {
+	shortest := max(c.PasswordMinLength, 8)
+	switch {
+	case !utf8.ValidString(password):
+		found.add(field, "The password is not valid UTF-8 text.")
+	case utf8.RuneCountInString(password) < shortest:
+		found.add(field, "Use at least %d characters. A few words in a row are good.", shortest)
+	case len(password) > 1024:
+		found.add(field, "Use at most 1024 bytes.")
+	case strings.EqualFold(password, username):
+		found.add(field, "The password must not be the user name.")
+	}
+}

@@ -1,0 +1,207 @@
+package provider
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const (
+	maxRedirectURI  = 2000
+	maxRedirectURIs = 100
+)
+
+// checkRedirectURI says what is wrong with a redirect URI that somebody wants
+// to register, or "".
+func (c Config) checkRedirectURI(raw string) string {
+	if len(raw) > maxRedirectURI {
+		return "is longer than 2000 bytes"
+	}
+	for _, r := range raw {
+		if r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) {
+			return "has a character that a URI may not have: percent-encode it"
+		}
+	}
+	// RFC 6749 §3.1.2: an absolute URI without a fragment.
+	if strings.Contains(raw, "#") {
+		return "must not have a fragment (#...)"
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "is not a URI"
+	}
+	if u.Scheme == "" {
+		return "must be absolute: begin with https://"
+	}
+	return c.checkRedirectParts(raw, u)
+}
+
+func (c Config) checkRedirectParts(raw string, u *url.URL) string {
+	// RFC 9700 §4.1.3: no patterns; the one exact URI is what gets the code.
+	if strings.Contains(raw, "*") {
+		return "must not have a wildcard: register each URI"
+	}
+	if u.User != nil || strings.Contains(u.Host, "@") {
+		return "must not have user information (user@)"
+	}
+	if strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":") {
+		return "has a host that is not a plain name or address"
+	}
+	// A browser walks up such a path before it sends the code.
+	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
+		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
+			return "must not have . or .. in its path"
+		}
+	}
+	return c.checkRedirectScheme(raw, u)
+}
+
+func (c Config) checkRedirectScheme(raw string, u *url.URL) string {
+	if len(c.RedirectSchemes) > 0 && !slices.Contains(c.RedirectSchemes, u.Scheme) {
+		return "has a scheme that this server does not allow: use " + strings.Join(c.RedirectSchemes, ", ")
+	}
+	// The scheme is compared as it stands: the match is byte by byte.
+	if !strings.HasPrefix(raw, u.Scheme+":") {
+		return "must have its scheme in lower case"
+	}
+	switch {
+	case u.Scheme == "https":
+		if u.Hostname() == "" || u.Opaque != "" {
+			return "names no host"
+		}
+	case u.Scheme == "http":
+		// RFC 9700 §2.6: no http, but to a program on the same computer.
+		if !isLoopback(u.Hostname()) || u.Opaque != "" {
+			return "must use https: http is only for 127.0.0.1, [::1] and localhost"
+		}
+	case strings.Contains(u.Scheme, "."):
+		// RFC 8252 §7.1: a private-use scheme is a domain name turned round.
+		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+			return "must be written as " + u.Scheme + ":/path, with one slash"
+		}
+	default:
+		return "has the scheme " + u.Scheme + ": use https, http to this computer, or a private scheme with a dot such as com.example.app"
+	}
+	return ""
+}
+
+func isLoopback(host string) bool {
+	return host == "127.0.0.1" || host == "::1" || host == "localhost"
+}
+
+// matchRedirectURI finds what was sent among what is registered.
+//
+// RFC 6749 §3.1.2.3, RFC 9700 §2.1: simple string comparison.
+// RFC 8252 §7.3: of a loopback address the port may vary, and nothing else.
+func (c Config) matchRedirectURI(sent string, registered []string) bool {
+	for _, known := range registered {
+		if sent == known {
+			return true
+		}
+		host, rest, ok := c.splitLoopback(known)
+		sentHost, sentRest, sentOK := c.splitLoopback(sent)
+		if ok && sentOK && host == sentHost && rest == sentRest {
+			return true
+		}
+	}
+	return false
+}
+
+// splitLoopback cuts the port out of a loopback URI: the host with its scheme,
+// and all that follows the port.
+func (c Config) splitLoopback(uri string) (host, rest string, ok bool) {
+	hosts := []string{"http://127.0.0.1", "http://[::1]"}
+	if c.LocalhostLoopback {
+		hosts = append(hosts, "http://localhost")
+	}
+	for _, host := range hosts {
+		rest, found := strings.CutPrefix(uri, host)
+		if !found {
+			continue
+		}
+		if port, ok := strings.CutPrefix(rest, ":"); ok {
+			digits := len(port) - len(strings.TrimLeft(port, "0123456789"))
+			if digits == 0 || digits > 5 {
+				return "", "", false
+			}
+			rest = port[digits:]
+		}
+		if rest == "" || rest[0] == '/' || rest[0] == '?' {
+			return host, rest, true
+		}
+	}
+	return "", "", false
+}
+
+// Mismatch shows how a redirect URI differs from the registered one that is
+// nearest to it. The registered one is for the application's owner only.
+type Mismatch struct {
+	Part          string // scheme, host, port, path, query, or "" with nothing registered
+	Sent, Nearest string
+	From          int // the bytes before From are the same
+	SentTo        int // and those from here on
+	NearestTo     int
+	OwnerID       string
+}
+
+func mismatch(sent string, registered []string, ownerID string) *Mismatch {
+	m := &Mismatch{Sent: sent, SentTo: len(sent), OwnerID: ownerID}
+	best := -1
+	for _, known := range registered {
+		prefix := commonPrefix(sent, known)
+		if prefix > best {
+			best, m.Nearest = prefix, known
+		}
+	}
+	if best < 0 {
+		return m
+	}
+	suffix := min(commonSuffix(sent, m.Nearest), len(sent)-best, len(m.Nearest)-best)
+	m.From, m.SentTo, m.NearestTo = best, len(sent)-suffix, len(m.Nearest)-suffix
+	m.Part = differingPart(sent, m.Nearest)
+	return m
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func commonSuffix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+func differingPart(sent, known string) string {
+	a, err := url.Parse(sent)
+	if err != nil {
+		return "syntax"
+	}
+	b, err := url.Parse(known)
+	if err != nil {
+		return "syntax"
+	}
+	switch {
+	case a.Scheme != b.Scheme:
+		return "scheme"
+	case a.User.String() != b.User.String():
+		return "user information"
+	case a.Hostname() != b.Hostname():
+		return "host"
+	case a.Port() != b.Port():
+		return "port"
+	case a.EscapedPath() != b.EscapedPath() || a.Opaque != b.Opaque:
+		return "path"
+	case a.RawQuery != b.RawQuery || a.ForceQuery != b.ForceQuery:
+		return "query"
+	case strings.Contains(sent, "#"):
+		return "fragment"
+	}
+	return "spelling"
+}

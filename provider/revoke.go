@@ -1,0 +1,64 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"mandate/storage"
+)
+
+// Revoke ends a token at the wish of the client it was issued to (RFC 7009),
+// and says which client that is.
+func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
+	form, err := readForm(r)
+	if err != nil {
+		return "", err
+	}
+	c, err := p.authenticateClient(withCall(ctx, &call{address: address}), r, form)
+	if err != nil {
+		return "", err
+	}
+	a := c.(*client).Application
+	if form.Get("token") == "" {
+		return a.ClientID, refuse("invalid_request", "token is missing.")
+	}
+	token, err := p.store.TokenByDigest(ctx, digest(form.Get("token")))
+	// RFC 7009 §2.2: a token that is not there is as good as revoked.
+	if errors.Is(err, storage.ErrNotFound) {
+		return a.ClientID, nil
+	}
+	if err != nil {
+		return a.ClientID, unavailable(err)
+	}
+	// RFC 7009 §2.1: only its own client may end it, and others are told so.
+	if token.Application != a.ID {
+		return a.ClientID, refuse("invalid_grant", "The token was issued to another client.")
+	}
+	return a.ClientID, p.end(ctx, token)
+}
+
+// EndToken ends a token at the operator's wish, or gives ErrNotFound.
+func (p *Provider) EndToken(ctx context.Context, text string) error {
+	token, err := p.store.TokenByDigest(ctx, digest(text))
+	if err != nil {
+		return userError(err)
+	}
+	return p.end(ctx, token)
+}
+
+// end revokes a token with all of its family. RFC 7009 §2.1 asks for that of
+// a refresh token and allows it of an access token: a client that gives one
+// back is done, and must not leave the means to get another.
+func (p *Provider) end(ctx context.Context, token storage.LiveToken) error {
+	var err error
+	if token.GrantID != nil {
+		err = p.store.RevokeGrant(ctx, *token.GrantID)
+	} else {
+		err = p.store.RevokeToken(ctx, token.Digest)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}

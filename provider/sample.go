@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"mandate/storage"
+)
+
+const sampleClientID = "mandate-sample-api"
+
+// SampleAPIClient gives the sample API its own credentials for introspection,
+// and registers it where it is not. The secret comes from the server's key: all
+// nodes find the same one, and none has to keep it.
+func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
+	secret, err = derive(p.config.ServerKey, "sample-api")
+	if err != nil {
+		return "", "", err
+	}
+	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
+	if errors.Is(err, storage.ErrNotFound) {
+		at := now()
+		err = p.store.AddApplication(ctx, Application{ID: random(16), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
+			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + digest(secret), MayIntrospect: true, CreatedAt: at, UpdatedAt: at})
+		if errors.Is(err, storage.ErrConflict) { // another node was faster
+			err = nil
+		}
+		return sampleClientID, secret, err
+	}
+	if err == nil && (a.Secret != storedDigest+digest(secret) || !a.MayIntrospect) {
+		was := a.Secret
+		a.Secret, a.MayIntrospect = storedDigest+digest(secret), true
+		err = p.store.UpdateApplication(ctx, a, was)
+	}
+	return sampleClientID, secret, err
+}
+
+// Ready says whether the database answers.
+func (p *Provider) Ready(ctx context.Context) error {
+	err := p.store.Ping(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}

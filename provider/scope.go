@@ -1,0 +1,115 @@
+package provider
+
+import (
+	"slices"
+	"strings"
+)
+
+// parseScope reads a scope parameter.
+//
+// RFC 6749 §3.3: names of printable ASCII without quote and backslash, each
+// separated by one space. An order or a repetition means nothing.
+// RFC 6749 §3.1, §3.2: a parameter without a value counts as left out.
+func parseScope(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var names []string
+	for name := range strings.SplitSeq(text, " ") {
+		if name == "" {
+			return nil, refuse("invalid_scope", "scope must be names separated by single spaces.")
+		}
+		if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return nil, refuse("invalid_scope", "scope has a character that no scope name may have.")
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// allowedScopes lists what an application may ask for now, in the operator's
+// order.
+func (c Config) allowedScopes(a Application) []string {
+	listed := strings.Fields(a.Scopes)
+	var allowed []string
+	for _, name := range c.scopeNames() {
+		switch {
+		case name == introspectionScope:
+			if a.MayIntrospect {
+				allowed = append(allowed, name)
+			}
+		case len(listed) == 0 || slices.Contains(listed, name):
+			allowed = append(allowed, name)
+		}
+	}
+	return allowed
+}
+
+// defaultScopes is what a request without scope gets, cut to what the
+// application may have.
+func (c Config) defaultScopes(allowed []string) []string {
+	defaults := c.DefaultScopes
+	if len(defaults) == 0 {
+		defaults = c.scopeNames()
+	}
+	var names []string
+	for _, name := range defaults {
+		if name != introspectionScope && name != "openid" && slices.Contains(allowed, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// resolveScope turns what was asked for into what may be granted: all of it,
+// or an error that names what is too much.
+func (c Config) resolveScope(a Application, parameter string) ([]string, error) {
+	asked, err := parseScope(parameter)
+	if err != nil {
+		return nil, err
+	}
+	allowed := c.allowedScopes(a)
+	if len(asked) == 0 {
+		names := c.defaultScopes(allowed)
+		if len(names) == 0 {
+			// RFC 6749 §3.3: without a default the request fails.
+			return nil, refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
+		}
+		return names, nil
+	}
+	for _, name := range asked {
+		if !slices.Contains(c.scopeNames(), name) {
+			return nil, refuse("invalid_scope", "There is no scope %q on this server.", name)
+		}
+		if !slices.Contains(allowed, name) {
+			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", name)
+		}
+	}
+	return asked, nil
+}
+
+// narrow keeps the names that are allowed.
+func narrow(names, allowed []string) []string {
+	var kept []string
+	for _, name := range names {
+		if slices.Contains(allowed, name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+func covers(names, wanted []string) bool {
+	return len(narrow(wanted, names)) == len(wanted)
+}
+
+func union(a, b []string) []string {
+	for _, name := range b {
+		if !slices.Contains(a, name) {
+			a = append(a, name)
+		}
+	}
+	return a
+}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"context"
+	"crypto/subtle"
+	"strings"
+
+	"mandate/storage"
+)
+
+// A stored client secret says itself how it is to be checked:
+//
+//	sha256:...   one that we made: 256 random bits need no slow hash
+//	$argon2id$   one that a person chose, as a password
+//	sealed:...   one that must stay readable, encrypted under the server's key,
+//	             with a word on whether we made it
+const (
+	storedDigest = "sha256:"
+	storedMade   = "sealed:made:"
+	storedChosen = "sealed:chosen:"
+)
+
+func readable(stored string) bool {
+	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
+}
+
+// storeSecret gives the form in which a secret is kept. made says that it is
+// one of ours.
+func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
+	switch {
+	case !hash && made:
+		return storedMade + p.secrets.seal([]byte(secret), applicationID), nil
+	case !hash:
+		return storedChosen + p.secrets.seal([]byte(secret), applicationID), nil
+	case made:
+		return storedDigest + digest(secret), nil
+	default:
+		return p.passwords.hash(ctx, secret)
+	}
+}
+
+// readSecret opens a secret that was kept readable.
+func (p *Provider) readSecret(applicationID, stored string) (string, error) {
+	text, err := p.secrets.open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
+	return string(text), err
+}
+
+// secretMatches compares without telling by its time how much was right. An
+// empty secret, stored or sent, never matches.
+func (p *Provider) secretMatches(ctx context.Context, applicationID, stored, secret string) (bool, error) {
+	switch {
+	case stored == "" || secret == "":
+		return false, nil
+	case strings.HasPrefix(stored, storedDigest):
+		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(digest(secret))) == 1, nil
+	case readable(stored):
+		clear, err := p.readSecret(applicationID, stored)
+		if err != nil {
+			return false, unavailable(err)
+		}
+		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, nil
+	}
+	ok, _, err := p.passwords.matches(ctx, stored, secret)
+	return ok, err
+}
+
+// checkSecret accepts the current secret, and the one before it until its
+// overlap ends.
+func (p *Provider) checkSecret(ctx context.Context, a storage.Application, secret string) (bool, error) {
+	ok, err := p.secretMatches(ctx, a.ID, a.Secret, secret)
+	if ok || err != nil || a.OldSecretExpiresAt <= now() {
+		return ok, err
+	}
+	return p.secretMatches(ctx, a.ID, a.OldSecret, secret)
+}

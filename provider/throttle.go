@@ -1,0 +1,120 @@
+package provider
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// throttle slows guessing. Each key has a bucket of tries that fills up again
+// with time; a try takes one from every bucket it concerns, and success gives
+// them back. It lives in one node's memory: n nodes allow n times as much.
+type throttle struct {
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+type bucket struct {
+	left float64
+	at   time.Time
+	limit
+}
+
+type limit struct {
+	tries  float64       // at once
+	refill time.Duration // for one more
+}
+
+// The account's own limit is wide, so that strangers who guess at it from many
+// places cannot keep its person out for long; a browser or an application in
+// which the person has signed in before is not subject to it at all.
+var (
+	perPair    = limit{10, 10 * time.Second}
+	perAccount = limit{100, 5 * time.Second}
+	perAddress = limit{100, time.Second}
+)
+
+const throttleSize = 100_000
+
+type try struct {
+	key string
+	limit
+}
+
+// take uses a try of each bucket, or refuses and says when to come again.
+// The returned func gives the tries back.
+func (t *throttle) take(tries ...try) (func(), error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := time.Now()
+	var wait time.Duration
+	for _, want := range tries {
+		b := t.bucket(want, at)
+		if b.left < 1 {
+			wait = max(wait, time.Duration((1-b.left)*float64(b.refill)))
+		}
+	}
+	if wait > 0 {
+		return nil, &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+			Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
+	}
+	for _, want := range tries {
+		t.buckets[want.key].left--
+	}
+	return func() { t.giveBack(tries) }, nil
+}
+
+func (t *throttle) giveBack(tries []try) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, want := range tries {
+		if b := t.buckets[want.key]; b != nil {
+			b.left = min(b.left+1, b.tries)
+		}
+	}
+}
+
+func (t *throttle) bucket(want try, at time.Time) *bucket {
+	b := t.buckets[want.key]
+	if b == nil {
+		if len(t.buckets) >= throttleSize {
+			t.forget(at)
+		}
+		b = &bucket{left: want.tries, at: at, limit: want.limit}
+		t.buckets[want.key] = b
+	}
+	b.left = min(b.tries, b.left+float64(at.Sub(b.at))/float64(b.refill))
+	b.at = at
+	return b
+}
+
+// forget drops the buckets that are full again; if that frees too little, it
+// drops any half, since a bounded memory matters more than a few more guesses.
+func (t *throttle) forget(at time.Time) {
+	for key, b := range t.buckets {
+		if b.left+float64(at.Sub(b.at))/float64(b.refill) >= b.tries {
+			delete(t.buckets, key)
+		}
+	}
+	for key := range t.buckets {
+		if len(t.buckets) <= throttleSize/2 {
+			return
+		}
+		delete(t.buckets, key)
+	}
+}
+
+// network is what one subscriber has: an IPv4 address, or an IPv6 /64.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	ip = ip.Unmap()
+	if ip.Is6() {
+		prefix, _ := ip.WithZone("").Prefix(64)
+		return prefix.String()
+	}
+	return ip.String()
+}

@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"mandate/storage"
+)
+
+// TokenResponse is the answer of the token endpoint (RFC 6749 §5.1).
+type TokenResponse struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int64  `json:"expires_in"`
+	Scope        string `json:"scope"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+}
+
+// Token runs a grant (RFC 6749 §4). It says which application asked as soon as
+// that is proven, also where the rest fails.
+func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (*TokenResponse, *Application, error) {
+	form, err := readForm(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch grant := form.Get("grant_type"); grant {
+	case "":
+		return nil, nil, refuse("invalid_request", "grant_type is missing.")
+	case GrantCode, GrantClient, GrantPassword, GrantRefresh:
+	default:
+		return nil, nil, refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", clip(grant, 80))
+	}
+	by := &call{address: address}
+	ctx = withCall(ctx, by)
+	issued := &session{}
+	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
+	if err != nil {
+		return nil, by.application, failed(err)
+	}
+	response, err := p.fosite.NewAccessResponse(ctx, request)
+	if err != nil {
+		return nil, by.application, failed(err)
+	}
+	issued.answer.AccessToken = response.GetAccessToken()
+	issued.answer.TokenType = "Bearer"
+	return issued.answer, by.application, nil
+}
+
+func (p *Provider) accessLifetime(a Application) int64 {
+	if a.AccessTokenLifetime > 0 {
+		return a.AccessTokenLifetime
+	}
+	return seconds(p.config.AccessTokenLifetime)
+}
+
+func (p *Provider) refreshLifetime(a Application) int64 {
+	if a.RefreshTokenLifetime > 0 {
+		return a.RefreshTokenLifetime
+	}
+	return seconds(p.config.RefreshTokenLifetime)
+}
+
+// pair is an access token with its refresh token, made but not yet stored.
+type pair struct {
+	answer    *TokenResponse
+	tokens    []storage.Token
+	expiresAt int64 // of the later one
+}
+
+// newPair makes both tokens of a family. The refresh token has the family's
+// whole scope; it ends after disuse, and with the family.
+func (p *Provider) newPair(a Application, grantID string, began int64, familyScope string, scope []string) pair {
+	at := now()
+	access, accessDigest := mint(accessPrefix)
+	refresh, refreshDigest := mint(refreshPrefix)
+	narrowed := strings.Join(scope, " ")
+	accessEnd := at + p.accessLifetime(a)
+	refreshEnd := min(at+p.refreshLifetime(a), began+seconds(p.config.RefreshTokenMaxLifetime))
+	return pair{
+		answer: &TokenResponse{AccessToken: access, ExpiresIn: accessEnd - at, Scope: narrowed, RefreshToken: refresh},
+		tokens: []storage.Token{
+			{Digest: accessDigest, GrantID: &grantID, Scope: narrowed, IssuedAt: at, ExpiresAt: accessEnd},
+			{Digest: refreshDigest, Refresh: true, GrantID: &grantID, Scope: familyScope, IssuedAt: at, ExpiresAt: refreshEnd},
+		},
+		expiresAt: max(accessEnd, refreshEnd),
+	}
+}
+
+// give hands an answer to fosite, which looks whether there is one.
+func (s *session) give(answer *TokenResponse, responder fosite.AccessResponder) {
+	s.answer = answer
+	responder.SetAccessToken(answer.AccessToken)
+	responder.SetTokenType("Bearer")
+}
+
+// mayUse gives unauthorized_client unless the application is registered for
+// the grant (RFC 6749 §5.2).
+func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
+	a := request.GetClient().(*client).Application
+	if !hasGrant(a, grant) {
+		return a, refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
+	}
+	return a, nil
+}

@@ -1,0 +1,20 @@
+package provider
+
+import "mandate/storage"
+
+// The records that pages may name.
+type (
+	// User is a person who can sign in.
+	User = storage.User
+	// Application is a registered client.
+	Application = storage.Application
+	// Group is a named set of people.
+	Group = storage.Group
+	// Session is a browser in which a person has signed in.
+	Session = storage.Session
+	// SignedIn is a live session with its person.
+	SignedIn = storage.SignedIn
+)
+
+// Scope is a configured scope: its name and what it means to a person.
+type Scope struct{ Name, Description string }

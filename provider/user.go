@@ -1,0 +1,244 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/mail"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"mandate/storage"
+)
+
+// Person is what an administrator, the CLI or the sample API says of somebody.
+type Person struct {
+	Username, Email, FirstName, LastName string
+
+	Password      string // "" leaves it as it is
+	Groups        []string
+	Active        bool
+	Administrator bool
+}
+
+// foldName makes names that look alike one: without case, and in one
+// composition of their characters.
+func foldName(username string) string {
+	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
+}
+
+func (person Person) check(found *Invalid) {
+	name := person.Username
+	switch {
+	case name == "":
+		found.add("username", "This field is required.")
+	case utf8.RuneCountInString(name) > 150:
+		found.add("username", "Use at most 150 characters.")
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
+	}):
+		found.add("username", "Use letters, digits and @ . + - _ only.")
+	}
+	if person.Email != "" {
+		parsed, err := mail.ParseAddress(person.Email)
+		if err != nil || parsed.Address != person.Email || len(person.Email) > 254 {
+			found.add("email", "This is not an email address: write it as name@example.org.")
+		}
+	}
+	checkText(found, "first_name", person.FirstName)
+	checkText(found, "last_name", person.LastName)
+}
+
+func checkText(found *Invalid, field, text string) {
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		found.add(field, "Use text without control characters.")
+	case utf8.RuneCountInString(text) > 150:
+		found.add(field, "Use at most 150 characters.")
+	}
+}
+
+func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
+	found := &Invalid{}
+	person.check(found)
+	p.config.checkNewPassword(found, "password", person.Password, person.Username)
+	if err := found.err(); err != nil {
+		return User{}, err
+	}
+	hash, err := p.passwords.hash(ctx, person.Password)
+	if err != nil {
+		return User{}, err
+	}
+	at := now()
+	return User{ID: random(16), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: true,
+		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
+}
+
+// AddUser stores a new person.
+func (p *Provider) AddUser(ctx context.Context, person Person) (User, error) {
+	u, err := p.newUser(ctx, person)
+	if err != nil {
+		return User{}, err
+	}
+	err = memberError(p.store.AddUser(ctx, u, person.Groups))
+	if err != nil {
+		return User{}, err
+	}
+	stored, err := p.store.UserByID(ctx, u.ID)
+	return stored, userError(err)
+}
+
+// memberError is userError where only a group can be missing.
+func memberError(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		found := &Invalid{}
+		found.add("group", "There is no group of that name. Add the group first.")
+		return found
+	}
+	return userError(err)
+}
+
+func userError(err error) error {
+	found := &Invalid{}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrConflict):
+		found.add("username", "A user with that username already exists.")
+		return found
+	case errors.Is(err, storage.ErrNotFound):
+		return ErrNotFound
+	}
+	return unavailable(err)
+}
+
+// UpdateUser writes what an administrator changed of a person. Nobody takes
+// the last administrator away from the server, nor themselves by mistake.
+func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person Person) error {
+	u, err := p.User(ctx, id)
+	if err != nil {
+		return err
+	}
+	found := &Invalid{}
+	person.check(found)
+	if person.Password != "" {
+		p.config.checkNewPassword(found, "password", person.Password, person.Username)
+	}
+	if actor.ID == id && (!person.Active || !person.Administrator) {
+		found.add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
+	}
+	if err := found.err(); err != nil {
+		return err
+	}
+	u.Username, u.UsernameKey, u.Email = person.Username, foldName(person.Username), person.Email
+	u.FirstName, u.LastName = person.FirstName, person.LastName
+	u.Active, u.Administrator = person.Active, person.Administrator
+	err = p.store.UpdateUser(ctx, u, person.Groups)
+	if err != nil || person.Password == "" {
+		return memberError(err)
+	}
+	return p.setPassword(ctx, u.ID, person.Password, "")
+}
+
+func (p *Provider) setPassword(ctx context.Context, userID, password, keepSession string) error {
+	hash, err := p.passwords.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return userError(p.store.SetPassword(ctx, userID, hash, now(), keepSession))
+}
+
+// ResetPassword gives a person a new password and signs them out everywhere.
+func (p *Provider) ResetPassword(ctx context.Context, username, password string) error {
+	u, err := p.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	found := &Invalid{}
+	p.config.checkNewPassword(found, "password", password, u.Username)
+	if err := found.err(); err != nil {
+		return err
+	}
+	return p.setPassword(ctx, u.ID, password, "")
+}
+
+// User reads a person by subject, or gives ErrNotFound.
+func (p *Provider) User(ctx context.Context, id string) (User, error) {
+	u, err := p.store.UserByID(ctx, id)
+	return u, userError(err)
+}
+
+// UserByName reads a person by user name, or gives ErrNotFound.
+func (p *Provider) UserByName(ctx context.Context, username string) (User, error) {
+	u, err := p.store.UserByKey(ctx, foldName(username))
+	return u, userError(err)
+}
+
+// UserByNumber reads a person by the number that the sample API uses.
+func (p *Provider) UserByNumber(ctx context.Context, number int64) (User, error) {
+	u, err := p.store.UserByNumber(ctx, number)
+	return u, userError(err)
+}
+
+// Users lists people and how many match the search in all.
+func (p *Provider) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
+	users, total, err := p.store.Users(ctx, search, limit, offset)
+	return users, total, userError(err)
+}
+
+// GroupsOf lists the names of a person's groups.
+func (p *Provider) GroupsOf(ctx context.Context, id string) ([]string, error) {
+	names, err := p.store.GroupsOf(ctx, id)
+	return names, userError(err)
+}
+
+// DisableUser deactivates a person: their sessions and tokens end at once.
+func (p *Provider) DisableUser(ctx context.Context, username string) error {
+	u, err := p.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	return userError(p.store.DisableUser(ctx, u.ID))
+}
+
+// DeleteUser removes a person, but not whoever asks for it.
+func (p *Provider) DeleteUser(ctx context.Context, actor User, id string) error {
+	if actor.ID == id {
+		found := &Invalid{}
+		found.add("username", "You cannot delete yourself. Ask another administrator.")
+		return found
+	}
+	return userError(p.store.DeleteUser(ctx, id))
+}
+
+// Groups lists all groups.
+func (p *Provider) Groups(ctx context.Context) ([]Group, error) {
+	groups, err := p.store.Groups(ctx)
+	return groups, userError(err)
+}
+
+// AddGroup stores a new group.
+func (p *Provider) AddGroup(ctx context.Context, name string) error {
+	found := &Invalid{}
+	if strings.TrimSpace(name) == "" {
+		found.add("name", "This field is required.")
+	}
+	checkText(found, "name", name)
+	if err := found.err(); err != nil {
+		return err
+	}
+	err := p.store.AddGroup(ctx, name, now())
+	if errors.Is(err, storage.ErrConflict) {
+		found.add("name", "A group with that name already exists.")
+		return found
+	}
+	return userError(err)
+}
+
+// DeleteGroup removes a group; its people stay.
+func (p *Provider) DeleteGroup(ctx context.Context, name string) error {
+	return userError(p.store.DeleteGroup(ctx, name))
+}

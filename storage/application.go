@@ -1,0 +1,112 @@
+package storage
+
+import "context"
+
+// Application is a registered client. Lists are kept as text: scopes and grant
+// types separated by spaces, redirect URIs by line feeds.
+type Application struct {
+	ID                   string  `db:"id"`
+	ClientID             string  `db:"client_id"`
+	Name                 string  `db:"name"`
+	OwnerID              *string `db:"owner_id"`
+	Owner                *string `db:"owner"` // the owner's name; read, never written
+	ClientType           string  `db:"client_type"`
+	GrantTypes           string  `db:"grant_types"`
+	RedirectURIs         string  `db:"redirect_uris"`
+	Scopes               string  `db:"scopes"`
+	HashClientSecret     bool    `db:"hash_client_secret"`
+	Secret               string  `db:"secret"`
+	OldSecret            string  `db:"old_secret"`
+	OldSecretExpiresAt   int64   `db:"old_secret_expires_at"`
+	MayIntrospect        bool    `db:"may_introspect"`
+	SkipConsent          bool    `db:"skip_consent"`
+	PKCEExempt           bool    `db:"pkce_exempt"`
+	AccessTokenLifetime  int64   `db:"access_token_lifetime"`
+	RefreshTokenLifetime int64   `db:"refresh_token_lifetime"`
+	CreatedAt            int64   `db:"created_at"`
+	UpdatedAt            int64   `db:"updated_at"`
+}
+
+const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
+	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
+	a.access_token_lifetime, a.refresh_token_lifetime, a.created_at, a.updated_at
+	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
+
+// AddApplication stores an application, or gives ErrConflict where the client
+// id is taken.
+func (s *Store) AddApplication(ctx context.Context, a Application) error {
+	_, err := s.exec(ctx, `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
+		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
+		access_token_lifetime, refresh_token_lifetime, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
+		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt)
+	return err
+}
+
+// Application reads an application by its id.
+func (s *Store) Application(ctx context.Context, id string) (Application, error) {
+	var a Application
+	err := s.get(ctx, &a, selectApplication+`WHERE a.id = $1`, id)
+	return a, err
+}
+
+// ApplicationByClientID reads an application by its client id.
+func (s *Store) ApplicationByClientID(ctx context.Context, clientID string) (Application, error) {
+	var a Application
+	err := s.get(ctx, &a, selectApplication+`WHERE a.client_id = $1`, clientID)
+	return a, err
+}
+
+// Applications lists applications by name and says how many match in all: of
+// one owner, or of everybody where ownerID is empty.
+func (s *Store) Applications(ctx context.Context, ownerID, search string, limit, offset int) ([]Application, int, error) {
+	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!')`
+	pattern := contains(search)
+	var total int
+	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+where, ownerID, pattern)
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []Application
+	err = s.all(ctx, &found, selectApplication+where+` ORDER BY LOWER(a.name), a.id LIMIT $3 OFFSET $4`, ownerID, pattern, limit, offset)
+	return found, total, err
+}
+
+// UpdateApplication writes what may change of an application. A secret is
+// changed by RotateSecret alone, but for the form it is stored in.
+func (s *Store) UpdateApplication(ctx context.Context, a Application, oldStored string) error {
+	return s.one(ctx, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
+		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15
+		WHERE id = $1 AND secret = $16`,
+		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, oldStored)
+}
+
+// RotateSecret puts a new secret in the place of the one that was read; the
+// one before works until oldUntil. Where somebody rotated meanwhile: ErrSpent.
+func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUntil, now int64) error {
+	err := s.one(ctx, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5 WHERE id = $1 AND secret = $2`,
+		id, was, secret, oldUntil, now)
+	if err == ErrNotFound {
+		return ErrSpent
+	}
+	return err
+}
+
+// DeleteApplication removes an application. Its tokens end with it: one that
+// names no application is no token.
+func (s *Store) DeleteApplication(ctx context.Context, id string) error {
+	return s.atomically(ctx, func(t tx) error {
+		n, err := t.exec(`DELETE FROM applications WHERE id = $1`, id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNotFound
+		}
+		_, err = t.exec(`DELETE FROM grants WHERE application_id = $1`, id)
+		return err
+	})
+}

@@ -1,0 +1,66 @@
+package storage
+
+import "context"
+
+// Consent is what a person has allowed an application, remembered.
+type Consent struct {
+	UserID        string `db:"user_id"`
+	ApplicationID string `db:"application_id"`
+	Scope         string `db:"scope"`
+	CreatedAt     int64  `db:"created_at"`
+}
+
+// Consent reads what is remembered, or gives ErrNotFound.
+func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Consent, error) {
+	var c Consent
+	err := s.get(ctx, &c, `SELECT user_id, application_id, scope, created_at FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
+	return c, err
+}
+
+// KeepConsent remembers the scopes of an approval.
+func (s *Store) KeepConsent(ctx context.Context, c Consent) error {
+	_, err := s.exec(ctx, `INSERT INTO consents (user_id, application_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
+		ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at`,
+		c.UserID, c.ApplicationID, c.Scope, c.CreatedAt)
+	return err
+}
+
+// Authorized is an application that a person has let in: by a consent that is
+// remembered, or by a family of tokens that is alive.
+type Authorized struct {
+	ApplicationID string  `db:"application_id"`
+	Name          string  `db:"name"`
+	Owner         *string `db:"owner"`
+	Scope         string  `db:"scope"`
+	Since         int64   `db:"since"`
+}
+
+// AuthorizedBy lists the applications that a person has let in, by name.
+func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
+	var rows []Authorized
+	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, u.username AS owner, x.scope, x.since FROM (
+			SELECT application_id, scope, created_at AS since FROM consents WHERE user_id = $1
+			UNION ALL
+			SELECT application_id, scope, created_at AS since FROM grants WHERE user_id = $1 AND expires_at > $2 AND (code_digest IS NULL OR code_used_at IS NOT NULL)
+		) x JOIN applications a ON a.id = x.application_id LEFT JOIN users u ON u.id = a.owner_id
+		ORDER BY LOWER(a.name), a.id, x.since`, userID, now)
+	return rows, err
+}
+
+// RevokeConsent forgets a consent and revokes every family between the two.
+func (s *Store) RevokeConsent(ctx context.Context, userID, applicationID string) error {
+	return s.atomically(ctx, func(t tx) error {
+		consents, err := t.exec(`DELETE FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
+		if err != nil {
+			return err
+		}
+		grants, err := t.exec(`DELETE FROM grants WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
+		if err != nil {
+			return err
+		}
+		if consents+grants == 0 {
+			return ErrNotFound
+		}
+		return nil
+	})
+}

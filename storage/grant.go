@@ -1,0 +1,111 @@
+package storage
+
+import "context"
+
+// Grant is one approval and the family of tokens that came from it. A grant
+// of the authorization code begins as that code.
+type Grant struct {
+	ID            string  `db:"id"`
+	GrantType     string  `db:"grant_type"`
+	ApplicationID string  `db:"application_id"`
+	UserID        string  `db:"user_id"`
+	SessionID     string  `db:"session_id"`
+	Scope         string  `db:"scope"`
+	AuthTime      int64   `db:"auth_time"`
+	CreatedAt     int64   `db:"created_at"`
+	ExpiresAt     int64   `db:"expires_at"`
+	CodeDigest    *string `db:"code_digest"`
+	CodeExpiresAt int64   `db:"code_expires_at"`
+	CodeUsedAt    *int64  `db:"code_used_at"`
+	CodeChallenge string  `db:"code_challenge"`
+	RedirectURI   string  `db:"redirect_uri"`
+	RedirectSent  bool    `db:"redirect_sent"`
+	UserActive    bool    `db:"user_active"` // read, never written
+}
+
+const insertGrant = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
+	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+
+func (g Grant) values() []any {
+	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
+		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent}
+}
+
+// AddGrant stores a grant that waits for its code to be exchanged.
+func (s *Store) AddGrant(ctx context.Context, g Grant) error {
+	_, err := s.exec(ctx, insertGrant, g.values()...)
+	return err
+}
+
+// AddGrantWithTokens stores a grant that has its tokens at once.
+func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token) error {
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(insertGrant, g.values()...)
+		if err != nil {
+			return err
+		}
+		return t.addTokens(pair)
+	})
+}
+
+// GrantByCode reads the grant of a code, used or not.
+func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
+	var g Grant
+	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
+		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, u.active AS user_active
+		FROM grants g JOIN users u ON u.id = g.user_id WHERE g.code_digest = $1`, digest)
+	return g, err
+}
+
+// RedeemCode spends a code and stores what it is exchanged for. The loser of a
+// race gets ErrSpent, and nothing of its own is stored.
+func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt int64, pair []Token) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, grantID, now, expiresAt)
+		if err != nil {
+			return err
+		}
+		return t.addTokens(pair)
+	})
+}
+
+// RotateRefresh spends a refresh token and stores its successors. successor is
+// what a client that asks again within the grace may be told, sealed.
+func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64, pair []Token) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE tokens SET used_at = $2, successor = $3 WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2`, old, now, successor)
+		if err != nil {
+			return err
+		}
+		return t.extend(grantID, expiresAt, pair)
+	})
+}
+
+// KeepRefresh stores a new access token beside a refresh token that stays, and
+// lets that one live on.
+func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access Token) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE tokens SET expires_at = $3 WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2`, digest, now, refreshExpiresAt)
+		if err != nil {
+			return err
+		}
+		return t.extend(grantID, expiresAt, []Token{access})
+	})
+}
+
+// extend adds tokens to a family that is still there: a family that was
+// revoked a moment ago must not grow.
+func (t tx) extend(grantID string, expiresAt int64, pair []Token) error {
+	err := t.spend(`UPDATE grants SET expires_at = $2 WHERE id = $1`, grantID, expiresAt)
+	if err != nil {
+		return err
+	}
+	return t.addTokens(pair)
+}
+
+// RevokeGrant ends a family. It is no error that it has ended already.
+func (s *Store) RevokeGrant(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, `DELETE FROM grants WHERE id = $1`, id)
+	return err
+}

@@ -1,0 +1,147 @@
+package storage
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// A Migration is one numbered step of the schema.
+type Migration struct {
+	Version int
+	Name    string
+	sql     string
+}
+
+// ErrNewerSchema: the database was migrated by a later release than this one.
+var ErrNewerSchema = errors.New("the database's schema is newer than this program: run the newer release")
+
+func migrations() ([]Migration, error) {
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		return nil, err
+	}
+	var steps []Migration
+	for _, e := range entries {
+		number, _, _ := strings.Cut(e.Name(), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
+		}
+		text, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, Migration{version, strings.TrimSuffix(e.Name(), ".sql"), string(text)})
+	}
+	slices.SortFunc(steps, func(a, b Migration) int { return a.Version - b.Version })
+	return steps, nil
+}
+
+// Pending lists the steps that the database lacks.
+func (s *Store) Pending(ctx context.Context) ([]Migration, error) {
+	current, err := s.schemaVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return after(current)
+}
+
+func after(current int) ([]Migration, error) {
+	steps, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) > 0 && current > steps[len(steps)-1].Version {
+		return nil, ErrNewerSchema
+	}
+	return slices.DeleteFunc(steps, func(m Migration) bool { return m.Version <= current }), nil
+}
+
+// schemaVersion is 0 for a database that has no table of ours.
+func (s *Store) schemaVersion(ctx context.Context) (int, error) {
+	err := s.lockTable(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var version int
+	err = s.write.GetContext(ctx, &version, `SELECT version FROM schema_version WHERE id = 1`)
+	return version, translate(err)
+}
+
+// lockTable makes the one row that holds the version and serves as the lock.
+// Two nodes may try at once: the loser's error is the database's own about a
+// catalogue row, so it tries again and then finds the table.
+func (s *Store) lockTable(ctx context.Context) error {
+	var err error
+	for range attempts {
+		_, err = s.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY, version BIGINT NOT NULL, migrated_at BIGINT NOT NULL)`)
+		if err == nil {
+			_, err = s.write.ExecContext(ctx, `INSERT INTO schema_version (id, version, migrated_at) VALUES (1, 0, 0) ON CONFLICT DO NOTHING`)
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("prepare schema_version: %w", err)
+}
+
+// Migrate brings the schema up to date, each step in a transaction of its own,
+// and says what it did. The first statement of each takes the row's lock, so
+// of many nodes that start at once one works and the others wait and see.
+func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
+	err := s.lockTable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done []Migration
+	for {
+		step, err := s.migrateOne(ctx)
+		if err != nil {
+			return done, err
+		}
+		if step.Version == 0 {
+			return done, nil
+		}
+		done = append(done, step)
+	}
+}
+
+func (s *Store) migrateOne(ctx context.Context) (Migration, error) {
+	var step Migration
+	err := s.atomically(ctx, func(t tx) error {
+		step = Migration{}
+		_, err := t.ExecContext(ctx, `UPDATE schema_version SET id = id WHERE id = 1`)
+		if err != nil {
+			return err
+		}
+		var current int
+		err = t.get(&current, `SELECT version FROM schema_version WHERE id = 1`)
+		if err != nil {
+			return err
+		}
+		pending, err := after(current)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		_, err = t.ExecContext(ctx, pending[0].sql)
+		if err != nil {
+			return fmt.Errorf("migration %s: %w", pending[0].Name, err)
+		}
+		_, err = t.ExecContext(ctx, `UPDATE schema_version SET version = $1, migrated_at = $2 WHERE id = 1`, pending[0].Version, time.Now().Unix())
+		if err != nil {
+			return err
+		}
+		step = pending[0]
+		return nil
+	})
+	return step, err
+}

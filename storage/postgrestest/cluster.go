@@ -1,0 +1,277 @@
+package postgrestest
+
+import (
+	"bytes"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Cluster is one PostgreSQL server with its data in a temporary folder. It listens on the loopback
+// address, with a password.
+type Cluster struct {
+	bin, dir string
+	password string
+	port     int
+	owner    *owner
+	watchdog *exec.Cmd
+	lifeline io.Closer // the watchdog cleans up when this is closed, by us or by our death
+
+	mu      sync.Mutex
+	process *os.Process
+	exited  chan struct{}
+}
+
+// URL returns the address of a new, empty database on this server.
+func (c *Cluster) URL(t testing.TB) string {
+	t.Helper()
+	return createDatabase(t, c.admin(), c.up)
+}
+
+// Stop ends the server in order: open transactions are rolled back, connections are cut.
+func (c *Cluster) Stop(t testing.TB) { t.Helper(); c.end(t, syscall.SIGINT) }
+
+// Crash ends the server without a checkpoint, so that the next Start has to recover from its log.
+func (c *Cluster) Crash(t testing.TB) { t.Helper(); c.end(t, syscall.SIGQUIT) }
+
+// Start starts a stopped server again, at the same address.
+func (c *Cluster) Start(t testing.TB) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watch waits until the process that holds the other end of its input is gone, then ends the server and
+// removes its folder. The terminal's signals are for the tests, not for it.
+const watch = `trap '' HUP INT TERM
+cat >/dev/null
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null
+n=0
+while [ -e "$1/data/postmaster.pid" ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+rm -rf "$1"`
+
+// start makes a cluster and runs it.
+func start(bin string) (*Cluster, error) {
+	o, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := o.tempDir()
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
+	}
+	c := &Cluster{bin: bin, dir: dir, password: crand.Text(), owner: o}
+	c.watchdog = exec.Command("/bin/sh", "-c", watch, "watchdog", dir)
+	c.watchdog.SysProcAttr = detached()
+	c.lifeline, err = c.watchdog.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	err = c.watchdog.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start the watchdog of PostgreSQL: %w", err)
+	}
+	err = c.initialize()
+	for try := 0; err == nil && try < 5; try++ {
+		c.port = freePort()
+		err = c.serve()
+		if !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	if err != nil {
+		c.remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+// initialize makes the data folder. Nothing in it has to survive the machine, so initdb need not sync it;
+// the server itself syncs as it does in production.
+func (c *Cluster) initialize() error {
+	secret := filepath.Join(c.dir, "password")
+	err := os.WriteFile(secret, []byte(c.password+"\n"), 0o600)
+	if err != nil {
+		return err
+	}
+	err = c.owner.own(secret)
+	if err != nil {
+		return err
+	}
+	out, err := c.command("initdb", "-D", c.data(), "-U", "postgres", "--no-sync", "--encoding=UTF8", "--locale=C",
+		"--auth=scram-sha-256", "--pwfile="+secret).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return os.Remove(secret)
+}
+
+var errPortTaken = errors.New("the port is taken")
+
+// serve starts the server and waits until it answers. The caller holds the lock or has the only reference.
+func (c *Cluster) serve() error {
+	fsync := "on"
+	if value := os.Getenv("MANDATE_TEST_POSTGRES_FSYNC"); value != "" {
+		fsync = value
+	}
+	cmd := c.command("postgres", "-D", c.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(c.port),
+		"-c", "unix_socket_directories=", "-c", "max_connections=200", "-c", "fsync="+fsync)
+	var log buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+
+	started, exited := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel ends the server when the thread that started it ends, so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(exited)
+	}()
+	err := <-started
+	if err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	c.process, c.exited = cmd.Process, exited
+
+	deadline := time.After(time.Minute)
+	for {
+		answer := execute(c.admin(), "SELECT 1")
+		if answer == nil {
+			return nil
+		}
+		select {
+		case <-exited:
+			if strings.Contains(log.String(), "could not bind") {
+				return errPortTaken
+			}
+			return fmt.Errorf("PostgreSQL ended at once:\n%s", log.String())
+		case <-deadline:
+			return fmt.Errorf("PostgreSQL does not answer: %w\n%s", answer, log.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (c *Cluster) end(t testing.TB, signal os.Signal) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.process.Signal(signal)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatalf("stop PostgreSQL: %v", err)
+	}
+	select {
+	case <-c.exited:
+	case <-time.After(time.Minute):
+		t.Fatal("PostgreSQL does not stop")
+	}
+}
+
+func (c *Cluster) up() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// remove ends the server and deletes its folder, by the same path as if this process had died.
+func (c *Cluster) remove() {
+	_ = c.lifeline.Close()
+	_ = c.watchdog.Wait()
+}
+
+func (c *Cluster) admin() string {
+	return fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", c.password, c.port)
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+func (c *Cluster) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(c.bin, program), args...)
+	cmd.Dir = c.dir // the unprivileged user may not be let into ours
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.SysProcAttr = c.owner.attributes()
+	return cmd
+}
+
+// find returns the folder that holds initdb and postgres: the one in PATH, else Debian's of the newest release.
+func find() string {
+	var folders []string
+	inPath, err := exec.LookPath("initdb")
+	if err == nil {
+		folders = append(folders, filepath.Dir(inPath))
+	}
+	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
+	best := 0
+	for _, folder := range debian {
+		release, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		if err == nil && release > best {
+			best = release
+		}
+	}
+	folders = append(folders, fmt.Sprintf("/usr/lib/postgresql/%d/bin", best))
+	for _, folder := range folders {
+		_, missing := os.Stat(filepath.Join(folder, "postgres"))
+		_, missingInit := os.Stat(filepath.Join(folder, "initdb"))
+		if missing == nil && missingInit == nil {
+			return folder
+		}
+	}
+	return ""
+}
+
+// freePort returns a port that nobody listens on. It is below the range that outgoing connections take
+// theirs from, so that it is still free when a stopped server wants it back.
+func freePort() int {
+	for {
+		port := 20000 + rand.IntN(12000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			listener.Close()
+			return port
+		}
+	}
+}
+
+// buffer is a bytes.Buffer that may be read while a process writes to it.
+type buffer struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes.String()
+}

@@ -1,0 +1,173 @@
+package postgrestest
+
+import (
+	"bufio"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
+	first, second := URL(t), URL(t)
+	if first == second {
+		t.Fatal("both calls gave the same database")
+	}
+	for _, address := range []string{first, second} {
+		err := execute(address, "CREATE TABLE thing (id TEXT PRIMARY KEY)")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDatabaseIsDroppedWithOpenConnections(t *testing.T) {
+	address := URL(t) // skips this test, not only the one within
+	t.Run("use", func(t *testing.T) {
+		address = URL(t)
+		db, err := sql.Open("postgres", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		err = db.Ping()
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	err := execute(address, "SELECT 1")
+	if err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("the database is still there: %v", err)
+	}
+}
+
+func TestServerSyncsByDefault(t *testing.T) {
+	if os.Getenv("MANDATE_TEST_POSTGRES_FSYNC") != "" {
+		t.Skip("fsync was chosen by MANDATE_TEST_POSTGRES_FSYNC")
+	}
+	db, err := sql.Open("postgres", New(t).URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var fsync string
+	err = db.QueryRow("SHOW fsync").Scan(&fsync)
+	if err != nil || fsync != "on" {
+		t.Errorf("fsync = %q, %v", fsync, err)
+	}
+}
+
+func TestStopStartAndCrash(t *testing.T) {
+	c := New(t)
+	address := c.URL(t)
+	err := execute(address, "CREATE TABLE thing (id TEXT PRIMARY KEY)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []func(testing.TB){c.Stop, c.Crash} {
+		end(t)
+		if execute(address, "SELECT 1") == nil {
+			t.Fatal("a stopped server answered")
+		}
+		c.Start(t)
+		err = execute(address, "SELECT id FROM thing")
+		if err != nil {
+			t.Fatalf("after the restart: %v", err)
+		}
+	}
+}
+
+// TestServerDiesWithTheTests runs this test again in a process of its own and kills that.
+func TestServerDiesWithTheTests(t *testing.T) {
+	if os.Getenv("POSTGRESTEST_VICTIM") != "" {
+		c := New(t)
+		os.Stdout.WriteString("victim " + c.dir + " " + c.admin() + "\n")
+		select {}
+	}
+	programs(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithTheTests$")
+	cmd.Env = append(os.Environ(), "POSTGRESTEST_VICTIM=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	words := strings.Fields(line)
+	if err != nil || len(words) != 3 {
+		t.Fatalf("the victim said %q, %v", line, err)
+	}
+	dir, admin := words[1], words[2]
+	err = execute(admin, "SELECT 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	err = cmd.Process.Kill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	address, err := url.Parse(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		_, statErr := os.Stat(dir)
+		conn, dialErr := net.Dial("tcp", address.Host)
+		if dialErr == nil {
+			conn.Close()
+		}
+		if errors.Is(statErr, os.ErrNotExist) && dialErr != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 30 s: folder %v, server %v", statErr, dialErr)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestMissingServerIsLoud(t *testing.T) {
+	for _, c := range []struct{ ci, require, want string }{
+		{"", "", "skip"},
+		{"true", "", "fatal"},
+		{"", "all", "fatal"},
+	} {
+		t.Setenv("CI", c.ci)
+		t.Setenv("MANDATE_TEST_REQUIRE", c.require)
+		r := &recorder{TB: t}
+		absent(r)
+		if !strings.HasPrefix(r.said, c.want) || !strings.Contains(r.said, "apt-get install postgresql") {
+			t.Errorf("CI=%q MANDATE_TEST_REQUIRE=%q: %q", c.ci, c.require, r.said)
+		}
+	}
+}
+
+// recorder keeps the first thing that ended a test.
+type recorder struct {
+	testing.TB
+	said string
+}
+
+func (r *recorder) Helper()           {}
+func (r *recorder) Fatal(args ...any) { r.say("fatal", args) }
+func (r *recorder) Skip(args ...any)  { r.say("skip", args) }
+
+func (r *recorder) say(kind string, args []any) {
+	if r.said == "" {
+		r.said = kind + ": " + fmt.Sprint(args...)
+	}
+}

@@ -1,0 +1,69 @@
+package storage
+
+import "context"
+
+// Session is a browser in which a person has signed in. The cookie is known
+// only by its digest; id is for pages and claims.
+type Session struct {
+	ID        string `db:"id"`
+	Digest    string `db:"digest"`
+	UserID    string `db:"user_id"`
+	AuthTime  int64  `db:"auth_time"`
+	SeenAt    int64  `db:"seen_at"`
+	ExpiresAt int64  `db:"expires_at"`
+	UserAgent string `db:"user_agent"`
+	Address   string `db:"address"`
+}
+
+// AddSession stores a session and ends the one that it takes the place of, so
+// that a cookie planted before the login is worth nothing after it.
+func (s *Store) AddSession(ctx context.Context, n Session, replaces string) error {
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`DELETE FROM sessions WHERE digest = $1`, replaces)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			n.ID, n.Digest, n.UserID, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address)
+		return err
+	})
+}
+
+// SignedIn is a live session with its person.
+type SignedIn struct {
+	Session Session `db:"session"`
+	User    User    `db:"user"`
+}
+
+// SessionByDigest finds a session that has not ended, of an active person, that
+// was used after idleSince.
+func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSince int64) (SignedIn, error) {
+	var found SignedIn
+	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id", s.auth_time AS "session.auth_time",
+		s.seen_at AS "session.seen_at", s.expires_at AS "session.expires_at", s.user_agent AS "session.user_agent", s.address AS "session.address",
+		u.id AS "user.id", u.number AS "user.number", u.username AS "user.username", u.username_key AS "user.username_key", u.email AS "user.email",
+		u.first_name AS "user.first_name", u.last_name AS "user.last_name", u.password AS "user.password", u.active AS "user.active",
+		u.administrator AS "user.administrator", u.created_at AS "user.created_at", u.password_changed_at AS "user.password_changed_at"
+		FROM sessions s JOIN users u ON u.id = s.user_id
+		WHERE s.digest = $1 AND s.expires_at > $2 AND s.seen_at > $3 AND u.active`, digest, now, idleSince)
+	return found, err
+}
+
+// TouchSession notes that a session was used.
+func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2`, id, now)
+	return err
+}
+
+// SessionsOf lists a person's live sessions, the last used first.
+func (s *Store) SessionsOf(ctx context.Context, userID string, now, idleSince int64) ([]Session, error) {
+	var sessions []Session
+	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address FROM sessions
+		WHERE user_id = $1 AND expires_at > $2 AND seen_at > $3 ORDER BY seen_at DESC, id`, userID, now, idleSince)
+	return sessions, err
+}
+
+// EndSession ends one session of one person.
+func (s *Store) EndSession(ctx context.Context, userID, id string) error {
+	return s.one(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, userID, id)
+}

@@ -1,0 +1,187 @@
+// Package storage keeps the records: people, applications, sessions, consents,
+// grants and tokens, on SQLite or PostgreSQL, in the SQL that both share.
+// It decides nothing: the rules are in provider.
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	_ "github.com/lib/pq"  // registers "postgres"
+	_ "modernc.org/sqlite" // registers "sqlite"
+)
+
+// Store is an open database.
+type Store struct {
+	read, write *sqlx.DB
+	embedded    bool
+	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
+}
+
+type preparedKey struct {
+	db    *sqlx.DB
+	query string
+}
+
+// Open opens sqlite:///path (four slashes for an absolute one) or
+// postgres://... and checks that the database answers.
+func Open(ctx context.Context, databaseURL string) (*Store, error) {
+	s, err := open(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err = s.Ping(ctx)
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	return s, nil
+}
+
+func open(databaseURL string) (*Store, error) {
+	scheme, rest, _ := strings.Cut(databaseURL, "://")
+	switch scheme {
+	case "sqlite":
+		return openSQLite(strings.TrimPrefix(rest, "/"))
+	case "postgres", "postgresql":
+		return openPostgres(databaseURL)
+	}
+	return nil, fmt.Errorf("database URL begins with %q: it must be sqlite:/// or postgres://", scheme)
+}
+
+// openSQLite uses one connection for writing, since SQLite has one writer: the
+// pool is then a fair queue, where the database's own lock is a polling one.
+func openSQLite(path string) (*Store, error) {
+	if path == "" {
+		return nil, fmt.Errorf("database URL names no file: write sqlite:///mandate.db")
+	}
+	// synchronous(FULL): a token that was answered survives a loss of power.
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
+	write, err := sqlx.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sqlx.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	read.SetMaxOpenConns(8)
+	read.SetMaxIdleConns(8)
+	return &Store{read: read, write: write, embedded: true}, nil
+}
+
+func openPostgres(databaseURL string) (*Store, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		// The text of err would show the password.
+		return nil, fmt.Errorf("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
+	}
+	q := u.Query()
+	if !q.Has("connect_timeout") {
+		q.Set("connect_timeout", "5")
+	}
+	u.RawQuery = q.Encode()
+	db, err := sqlx.Open("postgres", u.String())
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	db.SetMaxOpenConns(32)
+	db.SetMaxIdleConns(32)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return &Store{read: db, write: db}, nil
+}
+
+// Embedded says whether the database is a file of this process's own.
+func (s *Store) Embedded() bool { return s.embedded }
+
+// Ping asks the database whether it answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.write.PingContext(ctx)
+}
+
+// Close ends all connections.
+func (s *Store) Close() {
+	s.read.Close()
+	if s.write != s.read {
+		s.write.Close()
+	}
+}
+
+// statement prepares each text once: parsing and planning are then paid at the
+// first use of a connection and not at each request.
+func (s *Store) statement(ctx context.Context, db *sqlx.DB, query string) (*sqlx.Stmt, error) {
+	key := preparedKey{db, query}
+	if known, ok := s.prepared.Load(key); ok {
+		return known.(*sqlx.Stmt), nil
+	}
+	made, err := db.PreparexContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	known, loaded := s.prepared.LoadOrStore(key, made)
+	if loaded {
+		made.Close()
+	}
+	return known.(*sqlx.Stmt), nil
+}
+
+// get reads one row, or ErrNotFound.
+func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
+	st, err := s.statement(ctx, s.read, query)
+	if err != nil {
+		return err
+	}
+	return translate(st.GetContext(ctx, dest, args...))
+}
+
+// all reads every row.
+func (s *Store) all(ctx context.Context, dest any, query string, args ...any) error {
+	st, err := s.statement(ctx, s.read, query)
+	if err != nil {
+		return err
+	}
+	return st.SelectContext(ctx, dest, args...)
+}
+
+// exec runs one statement and says how many rows it met.
+func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	var n int64
+	err := retry(ctx, func() error {
+		st, err := s.statement(ctx, s.write, query)
+		if err != nil {
+			return err
+		}
+		n, err = affected(st.ExecContext(ctx, args...))
+		return err
+	})
+	return n, err
+}
+
+// one runs a statement that must meet a row, or gives ErrNotFound.
+func (s *Store) one(ctx context.Context, query string, args ...any) error {
+	n, err := s.exec(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+func affected(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, translate(err)
+	}
+	return r.RowsAffected()
+}

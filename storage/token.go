@@ -1,0 +1,72 @@
+package storage
+
+import "context"
+
+// Token is an access or a refresh token, known by the digest of its text.
+type Token struct {
+	Digest        string  `db:"digest"`
+	Refresh       bool    `db:"refresh"`
+	GrantID       *string `db:"grant_id"`
+	ApplicationID *string `db:"application_id"`
+	Scope         string  `db:"scope"`
+	IssuedAt      int64   `db:"issued_at"`
+	ExpiresAt     int64   `db:"expires_at"`
+	UsedAt        *int64  `db:"used_at"`
+	Successor     *string `db:"successor"`
+}
+
+// LiveToken is a token with what stands behind it.
+type LiveToken struct {
+	Token
+	Application    string  `db:"owner_id"` // the application's id
+	ClientID       string  `db:"client_id"`
+	MayIntrospect  bool    `db:"may_introspect"`
+	UserID         *string `db:"user_id"`
+	Username       *string `db:"username"`
+	GrantScope     *string `db:"grant_scope"`
+	GrantCreatedAt *int64  `db:"grant_created_at"`
+	SessionID      *string `db:"session_id"`
+}
+
+const insertToken = `INSERT INTO tokens (digest, refresh, grant_id, application_id, scope, issued_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+const insertTwoTokens = insertToken + `, ($8, $9, $10, $11, $12, $13, $14)`
+
+func (t Token) values() []any {
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt}
+}
+
+// addTokens stores an access token, or it and its refresh token in one go.
+func (t tx) addTokens(pair []Token) error {
+	var err error
+	if len(pair) == 2 {
+		_, err = t.exec(insertTwoTokens, append(pair[0].values(), pair[1].values()...)...)
+	} else {
+		_, err = t.exec(insertToken, pair[0].values()...)
+	}
+	return err
+}
+
+// AddToken stores a token that has no grant: of an application for itself.
+func (s *Store) AddToken(ctx context.Context, token Token) error {
+	_, err := s.exec(ctx, insertToken, token.values()...)
+	return err
+}
+
+// TokenByDigest reads a token whose application, and whose grant and active
+// person if it has any, are there. It may be expired or used.
+func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
+	var token LiveToken
+	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
+		a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.scope AS grant_scope, g.created_at AS grant_created_at, g.session_id
+		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
+		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
+		LEFT JOIN users u ON u.id = g.user_id
+		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
+	return token, err
+}
+
+// RevokeToken ends one token. It is no error that it has ended already.
+func (s *Store) RevokeToken(ctx context.Context, digest string) error {
+	_, err := s.exec(ctx, `DELETE FROM tokens WHERE digest = $1`, digest)
+	return err
+}
