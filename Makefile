@@ -1,0 +1,43 @@
+# The commands of this repository. `make test` is the one that has to pass.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 60s
+TIMEOUT ?= 40m
+
+.PHONY: build test tools lint fuzz demo clean
+
+build:
+	go build -o bin/mandate ./cmd/mandate
+
+# The databases, browser and foreign clients that the tests want are installed first where that is allowed.
+# Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
+test: tools
+	@.ci/tools missing
+	@go test -race -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
+
+tools:
+	@.ci/tools install
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# Each fuzz target for FUZZTIME. The go command fuzzes one target of one package at a time.
+fuzz:
+	@set -e; for package in $$(go list ./...); do \
+		targets=$$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); \
+		for target in $$targets; do \
+			echo "== $$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+demo:
+	go run ./cmd/mandate demo
+
+clean:
+	rm -rf bin

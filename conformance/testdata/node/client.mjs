@@ -1,0 +1,73 @@
+// One step of a client written with openid-client. The step is a JSON object on standard input, the answer
+// a JSON object on standard output; an error is {"error": ..., "error_description": ..., "message": ...}
+// with exit code 1.
+//
+//   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none", "oidc"?: true, "step",
+//    "scope"?, "parameters"?: {more parameters of the request}}
+//
+//   authorize           {"redirect_uri"}   gives {"url", "code_verifier", "state"}
+//   callback            {"url", "code_verifier", "state"} the URL that the browser was sent back to; gives the tokens
+//   refresh             {"refresh_token"}
+//   client_credentials
+//   introspect, revoke  {"token"}
+
+import { webcrypto } from "node:crypto";
+import { text } from "node:stream/consumers";
+
+globalThis.crypto ??= webcrypto; // Node 18 has it, but not as a global
+const oauth = await import("openid-client");
+
+const parameters = (input) => ({ ...(input.scope && { scope: input.scope }), ...input.parameters });
+
+const steps = {
+  async authorize(config, input) {
+    const verifier = oauth.randomPKCECodeVerifier();
+    const state = oauth.randomState();
+    const url = oauth.buildAuthorizationUrl(config, {
+      redirect_uri: input.redirect_uri,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      state,
+      ...parameters(input),
+    });
+    return { url: url.href, code_verifier: verifier, state };
+  },
+  callback: (config, input) =>
+    oauth.authorizationCodeGrant(config, new URL(input.url), {
+      pkceCodeVerifier: input.code_verifier,
+      expectedState: input.state,
+    }),
+  refresh: (config, input) => oauth.refreshTokenGrant(config, input.refresh_token, parameters(input)),
+  client_credentials: (config, input) => oauth.clientCredentialsGrant(config, parameters(input)),
+  introspect: (config, input) => oauth.tokenIntrospection(config, input.token, parameters(input)),
+  async revoke(config, input) {
+    await oauth.tokenRevocation(config, input.token, parameters(input));
+    return {};
+  },
+};
+
+function authentication(input) {
+  switch (input.auth ?? (input.client_secret ? "basic" : "none")) {
+    case "basic":
+      return oauth.ClientSecretBasic(input.client_secret);
+    case "post":
+      return oauth.ClientSecretPost(input.client_secret);
+    default:
+      return oauth.None();
+  }
+}
+
+try {
+  const input = JSON.parse(await text(process.stdin));
+  const step = steps[input.step];
+  if (!step) throw new Error(`unknown step ${input.step}`);
+  const config = await oauth.discovery(new URL(input.issuer), input.client_id, undefined, authentication(input), {
+    algorithm: input.oidc ? "oidc" : "oauth2",
+    execute: [oauth.allowInsecureRequests], // the server under test is on the loopback address
+  });
+  console.log(JSON.stringify(await step(config, input)));
+} catch (error) {
+  const { error: code, error_description, message, status } = error;
+  console.log(JSON.stringify({ error: code ?? error.code ?? error.name, error_description, status, message }));
+  process.exitCode = 1;
+}
