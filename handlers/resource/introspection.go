@@ -1,0 +1,246 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxAnswer bounds what is read of an answer. Facts of one token fit many times.
+const maxAnswer = 64 << 10
+
+// IntrospectionConfig says where to ask and as whom. Exactly one of AuthToken
+// and the pair of ClientID and ClientSecret is set.
+type IntrospectionConfig struct {
+	URL          string // RESOURCE_SERVER_INTROSPECTION_URL
+	AuthToken    string // RESOURCE_SERVER_AUTH_TOKEN: a token that may introspect
+	ClientID     string // RESOURCE_SERVER_INTROSPECTION_CREDENTIALS, first of the pair
+	ClientSecret string // and second
+
+	// Timeout bounds one question (RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS);
+	// 5 seconds if zero.
+	Timeout time.Duration
+
+	// Transport replaces the package's own pooled transport, for private
+	// certificate authorities or client certificates.
+	Transport http.RoundTripper
+}
+
+// Introspection is a [Verifier] that asks an introspection endpoint (RFC 7662).
+type Introspection struct {
+	url           string
+	authorization string
+	setting       string // names where the credentials come from
+	client        *http.Client
+}
+
+// NewIntrospection returns an Introspection, or an error that names the setting to change.
+func NewIntrospection(c IntrospectionConfig) (*Introspection, error) {
+	err := c.validate()
+	if err != nil {
+		return nil, err
+	}
+	i := &Introspection{url: c.URL, authorization: "Bearer " + c.AuthToken, setting: "RESOURCE_SERVER_AUTH_TOKEN"}
+	if c.ClientID != "" {
+		// RFC 6749 §2.3.1: both are form-urlencoded before they are put together,
+		// so that a colon in the id does not move the border.
+		r := http.Request{Header: http.Header{}}
+		r.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.ClientSecret))
+		i.authorization, i.setting = r.Header.Get("Authorization"), "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"
+	}
+	i.client = &http.Client{Transport: c.Transport, Timeout: c.Timeout, CheckRedirect: refuseRedirect}
+	if c.Timeout == 0 {
+		i.client.Timeout = 5 * time.Second
+	}
+	if c.Transport == nil {
+		i.client.Transport = newTransport()
+	}
+	return i, nil
+}
+
+func (c *IntrospectionConfig) validate() error {
+	// RFC 7662 §2: the endpoint is found by configuration. http is for a server
+	// on the same machine or network; the operator decides.
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return errors.New("RESOURCE_SERVER_INTROSPECTION_URL: set an absolute http or https URL without credentials and fragment")
+	}
+	pair := c.ClientID != "" || c.ClientSecret != ""
+	switch {
+	// RFC 7662 §2.1: the endpoint wants to know who asks, else anybody could try tokens out.
+	case c.AuthToken == "" && !pair:
+		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: neither is set")
+	case c.AuthToken != "" && pair:
+		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: both are set")
+	case pair && (c.ClientID == "" || c.ClientSecret == ""):
+		return errors.New("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: set both the client id and the client secret")
+	// RFC 6750 §2.1: what is no b64token, such as a token with a line break from its file, cannot be sent.
+	case !pair && !isB64Token(c.AuthToken):
+		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: holds a character that no bearer token has, or is too long")
+	case c.Timeout < 0:
+		return errors.New("RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS: set a positive number")
+	}
+	return nil
+}
+
+// newTransport returns a transport that keeps enough connections for a busy
+// API: the standard one keeps two a host and opens the rest anew each time.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    256,
+		MaxConnsPerHost:        256,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    5 * time.Second,
+		MaxResponseHeaderBytes: maxAnswer,
+	}
+}
+
+// refuseRedirect keeps the token and our credentials at the address that was configured.
+func refuseRedirect(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
+}
+
+// Verify asks the endpoint about the token. A token that is not live is
+// [ErrInactive]; an endpoint that does not say clearly is any other error.
+func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error) {
+	status, body, err := i.ask(ctx, token)
+	if err != nil {
+		return nil, fmt.Errorf("ask the introspection endpoint: %w", err)
+	}
+	switch {
+	// RFC 7662 §2.3: 401 speaks of our credentials, never of the token.
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d: look at %s", status, i.setting)
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("the introspection endpoint answered %d: look at RESOURCE_SERVER_INTROSPECTION_URL", status)
+	case len(body) > maxAnswer:
+		return nil, fmt.Errorf("the introspection endpoint answered with more than %d bytes", maxAnswer)
+	}
+	t, err := decode(body)
+	if err != nil {
+		return nil, fmt.Errorf("read the introspection answer: %w", err)
+	}
+	if t == nil || !t.liveAt(time.Now()) {
+		return nil, ErrInactive
+	}
+	return t, nil
+}
+
+// ask sends the question and returns the status and body of the answer.
+func (i *Introspection) ask(ctx context.Context, token string) (int, []byte, error) {
+	// RFC 7662 §2.1: the token and a hint as a form; a token in a URL would be logged on the way.
+	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.url, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Authorization", i.authorization)
+	// The question changes nothing, so the transport may repeat it when a kept
+	// connection turns out to be dead. Without a value, the header is not sent.
+	r.Header["Idempotency-Key"] = nil
+	resp, err := i.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	return resp.StatusCode, body, err
+}
+
+// liveAt reports whether a token has started and not ended.
+func (t *Token) liveAt(now time.Time) bool {
+	// RFC 7662 §4: the server checks both times; the one who asks checks again,
+	// for an answer may have been kept on the way.
+	return !now.Before(t.NotBefore) && (t.ExpiresAt.IsZero() || now.Before(t.ExpiresAt))
+}
+
+// decode reads an introspection response. It returns nil and no error for a token that is not active.
+func decode(body []byte) (*Token, error) {
+	var claims map[string]json.RawMessage
+	// RFC 7662 §2.2: the answer is a JSON object in which active is true or false.
+	if json.Unmarshal(body, &claims) != nil {
+		return nil, errors.New("it is not a JSON object")
+	}
+	switch string(claims["active"]) {
+	case "true":
+	case "false":
+		return nil, nil
+	default:
+		return nil, errors.New("its member active is neither true nor false")
+	}
+	return decodeClaims(claims)
+}
+
+func decodeClaims(claims map[string]json.RawMessage) (*Token, error) {
+	t := &Token{Claims: claims}
+	var scope string
+	members := []struct {
+		name string
+		read func(json.RawMessage) error
+	}{
+		// RFC 7662 §2.2: strings, NumericDates, and an audience that is one string or many.
+		{"client_id", into(&t.ClientID)},
+		{"username", into(&t.Username)},
+		{"sub", into(&t.Subject)},
+		{"scope", into(&scope)},
+		{"iss", into(&t.Issuer)},
+		{"jti", into(&t.ID)},
+		{"token_type", into(&t.TokenType)},
+		{"exp", intoTime(&t.ExpiresAt)},
+		{"iat", intoTime(&t.IssuedAt)},
+		{"nbf", intoTime(&t.NotBefore)},
+		{"aud", intoStrings(&t.Audience)},
+	}
+	for _, m := range members {
+		raw, ok := claims[m.name]
+		if ok && m.read(raw) != nil {
+			return nil, fmt.Errorf("its member %s is malformed", m.name)
+		}
+	}
+	t.Scope = strings.Fields(scope)
+	return t, nil
+}
+
+func into[T any](to *T) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error { return json.Unmarshal(raw, to) }
+}
+
+func intoStrings(to *[]string) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error {
+		if raw[0] != '"' {
+			return json.Unmarshal(raw, to)
+		}
+		*to = make([]string, 1)
+		return json.Unmarshal(raw, &(*to)[0])
+	}
+}
+
+func intoTime(to *time.Time) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error {
+		var seconds *float64
+		err := json.Unmarshal(raw, &seconds)
+		if err != nil || seconds == nil {
+			return err
+		}
+		// Up to the year 9999, as far as time can be written down. Beyond, the
+		// conversion would wrap around and a wild exp might land anywhere.
+		if *seconds < 0 || *seconds > 253402300799 {
+			return errors.New("out of range")
+		}
+		*to = time.Unix(int64(*seconds), 0)
+		return nil
+	}
+}

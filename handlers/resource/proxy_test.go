@@ -1,0 +1,316 @@
+package resource
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newUpstream returns an API that says what reached it, and its last request.
+func newUpstream(t testing.TB) (*httptest.Server, *http.Request) {
+	var last http.Request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last = *r.Clone(r.Context())
+		fmt.Fprintf(w, "%s %s", r.Method, r.RequestURI)
+	}))
+	t.Cleanup(server.Close)
+	return server, &last
+}
+
+var proxyRules = []Rule{
+	{Path: "/", Methods: []string{"GET"}, Scopes: []string{"read"}},
+	{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}},
+	{Path: "/users", Methods: []string{"POST", "DELETE"}, Scopes: []string{"read", "write"}},
+	{Path: "/admin", Scopes: []string{"admin"}},
+	{Path: "/admin", Methods: []string{"PURGE"}, Scopes: []string{"purge"}},
+	{Path: "/admin/help", Methods: []string{"GET"}},
+	{Path: "/healthz", Methods: []string{"GET"}, Public: true},
+	{Path: "/files", Methods: []string{"GET"}, Scopes: []string{"read"}},
+	{Path: "/files", Methods: []string{"HEAD"}},
+}
+
+func newProxy(t testing.TB, change func(*ProxyConfig)) (*httptest.Server, *http.Request) {
+	p := newProvider(t, map[string]string{
+		"read":  liveRead,
+		"write": `{"active":true,"scope":"read write"}`,
+		"admin": `{"active":true,"scope":"admin"}`,
+		"none":  `{"active":true}`,
+		"odd":   `{"active":true,"scope":"read","username":" admin\r\nX-Token-Scope: admin","sub":"100%","client_id":"é"}`,
+	})
+	api, last := newUpstream(t)
+	c := ProxyConfig{
+		Upstream: parseURL(t, api.URL+"/v1"),
+		Guard:    newGuard(t, GuardConfig{Verifier: p.introspection(t)}),
+		Rules:    proxyRules,
+	}
+	if change != nil {
+		change(&c)
+	}
+	proxy, err := NewProxy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return server, last
+}
+
+// send writes a request as it stands: http.Client would tidy it up.
+func send(t *testing.T, server *httptest.Server, requestLine string, headers ...string) (int, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	lines := append([]string{requestLine + " HTTP/1.1", "Host: api.example"}, headers...)
+	fmt.Fprintf(conn, "%s\r\nConnection: close\r\n\r\n", strings.Join(lines, "\r\n"))
+	method, _, _ := strings.Cut(requestLine, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestProxyRules(t *testing.T) {
+	server, _ := newProxy(t, nil)
+	tests := []struct {
+		request string
+		token   string
+		status  int
+		reached string // what the upstream saw
+	}{
+		{"GET /", "read", 200, "GET /v1/"},
+		{"GET /orders/7?a=b", "read", 200, "GET /v1/orders/7?a=b"},
+		{"GET /orders", "none", 403, ""},
+		{"GET /orders", "", 401, ""},
+		{"GET /orders", "unknown", 401, ""},
+		{"GET /users", "read", 200, "GET /v1/users"},
+		{"GET /users/", "read", 200, "GET /v1/users/"},
+		{"HEAD /users", "read", 200, ""},
+		{"HEAD /users", "none", 403, ""},
+		{"HEAD /files/a", "none", 200, ""},
+		{"GET /files/a", "none", 403, ""},
+		{"POST /users", "read", 403, ""},
+		{"POST /users", "write", 200, "POST /v1/users"},
+		{"DELETE /users/7", "write", 200, "DELETE /v1/users/7"},
+
+		// No rule covers it: refused, whoever asks, and no shorter path helps out.
+		{"PUT /users", "write", 403, ""},
+		{"POST /orders", "write", 403, ""},
+		{"OPTIONS /users", "write", 403, ""},
+		{"POST /admin/help", "admin", 403, ""},
+
+		{"GET /admin", "read", 403, ""},
+		{"GET /admin", "admin", 200, "GET /v1/admin"},
+		{"PUT /admin/a/b", "admin", 200, "PUT /v1/admin/a/b"},
+		{"PURGE /admin", "admin", 403, ""},
+		{"GET /admin/help", "none", 200, "GET /v1/admin/help"},
+		{"GET /administrator", "read", 200, "GET /v1/administrator"},
+		{"GET /healthz", "", 200, "GET /v1/healthz"},
+		{"GET /healthz/deep", "", 200, "GET /v1/healthz/deep"},
+		{"POST /healthz", "", 403, ""},
+
+		// One path in other clothes.
+		{"GET /%61dmin", "read", 403, ""},
+		{"GET /%61dmin", "admin", 200, "GET /v1/admin"},
+		{"GET /admin/", "read", 403, ""},
+		{"GET /admin?x", "read", 403, ""},
+		{"GET /Admin", "read", 403, ""},
+		{"GET /Admin", "admin", 403, ""},
+		{"GET /ADMIN/help", "admin", 403, ""},
+		{"GET /u%C5%BFers", "read", 403, ""}, // a long s is an S in capitals
+		{"GET //admin", "read", 400, ""},
+		{"GET /healthz//admin", "", 400, ""},
+		{"GET /healthz/../admin", "", 400, ""},
+		{"GET /healthz/%2e%2e/admin", "", 400, ""},
+		{"GET /healthz/%2E./admin", "", 400, ""},
+		{"GET /healthz/..%2fadmin", "", 400, ""},
+		{"GET /healthz%2F..%2Fadmin", "", 400, ""},
+		{"GET /healthz%2fdeep", "", 400, ""},
+		{"GET /healthz/..%5cadmin", "", 400, ""},
+		{`GET /healthz\..\admin`, "", 400, ""},
+		{"GET /healthz/%252e%252e/admin", "", 400, ""},
+		{"GET /healthz/..;/admin", "", 400, ""},
+		{"GET /admin;x=y/users", "read", 400, ""},
+		{"GET /./admin", "read", 400, ""},
+		{"GET /admin./users", "read", 400, ""},
+		{"GET /admin%20", "read", 400, ""},
+		{"GET /admin%00", "read", 400, ""},
+		{"GET /admin%0a", "read", 400, ""},
+		{"GET /%c0%afadmin", "read", 400, ""},
+		{"GET http://elsewhere.example/admin", "read", 403, ""},
+		{"GET http:admin", "admin", 400, ""},
+		{"OPTIONS *", "admin", 200, ""}, // net/http answers it
+
+		// One method in other clothes.
+		{"get /admin", "admin", 400, ""},
+		{"Purge /admin", "admin", 400, ""},
+		{"CONNECT /admin", "admin", 400, ""},
+		{"POST /users?_method=PUT", "write", 400, ""},
+		{"POST /users?a&%5fmethod=PUT", "write", 400, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.request+" as "+test.token, func(t *testing.T) {
+			var headers []string
+			if test.token != "" {
+				headers = append(headers, "Authorization: Bearer "+test.token)
+			}
+			status, body := send(t, server, test.request, headers...)
+			if status != test.status || status == 200 && test.reached != body {
+				t.Errorf("got %d %s", status, body)
+			}
+			if status == 403 && body != noScope && !strings.HasPrefix(test.request, "HEAD") {
+				t.Errorf("got %s", body)
+			}
+		})
+	}
+}
+
+func TestProxyMethodOverride(t *testing.T) {
+	server, _ := newProxy(t, nil)
+	for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-METHOD-OVERRIDE", "X_HTTP_Method_Override", "x.http.method.override"} {
+		status, _ := send(t, server, "POST /users", "Authorization: Bearer write", name+": DELETE")
+		if status != 400 {
+			t.Errorf("%s: got %d", name, status)
+		}
+	}
+}
+
+func TestProxyHeaders(t *testing.T) {
+	spoofed := []string{
+		"X-Token-Subject: 1", "X_Token_Subject: 1", "x-token_subject: 1", "X.Token.Subject: 1", "X-Token-Role: admin",
+		"X-Original-URL: /admin", "X_Rewrite_Url: /admin", "X-Forwarded-User: root", "X_Forwarded_For: 10.0.0.1",
+		"X-Forwarded-For: 10.0.0.1", "X-Other: kept",
+	}
+	tests := []struct {
+		name    string
+		request string
+		headers []string
+		pass    bool
+		want    http.Header // but for the ones every request has
+	}{
+		{"a token with all facts", "GET /", []string{"Authorization: Bearer read"}, false, http.Header{
+			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
+		{"a token with no facts", "GET /admin/help", []string{"Authorization: Bearer none"}, false, http.Header{}},
+		{"facts that would not survive a header", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
+			"X-Token-Client-Id": {"%C3%A9"}, "X-Token-Subject": {"100%25"}, "X-Token-Scope": {"read"},
+			"X-Token-Username": {"%20admin%0D%0AX-Token-Scope:%20admin"}}},
+		{"the token is passed on if told so", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
+			"Authorization":     {"Bearer read"},
+			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
+		{"a header that is said to be for one hop", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Subject, X-Token-Scope"}, false, http.Header{
+			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
+		{"a public path", "GET /healthz", []string{"Authorization: Bearer read"}, false, http.Header{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server, last := newProxy(t, func(c *ProxyConfig) { c.PassAuthorization = test.pass })
+			status, _ := send(t, server, test.request, append(test.headers, spoofed...)...)
+			if status != 200 {
+				t.Fatalf("got %d", status)
+			}
+			test.want.Set("X-Other", "kept")
+			test.want.Set("X-Forwarded-For", "127.0.0.1")
+			test.want.Set("X-Forwarded-Host", "api.example")
+			test.want.Set("X-Forwarded-Proto", "http")
+			last.Header.Del("User-Agent")
+			if diff := cmp.Diff(test.want, last.Header); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestProxyPreflight(t *testing.T) {
+	preflight := func(path, method string) []string {
+		return []string{"OPTIONS " + path, "Origin: https://spa.example", "Access-Control-Request-Method: " + method}
+	}
+	tests := []struct {
+		name    string
+		allow   bool
+		request []string
+		status  int
+	}{
+		{"off", false, preflight("/users", "GET"), 403},
+		{"on", true, preflight("/users", "DELETE"), 200},
+		{"for a method no rule covers", true, preflight("/users", "PUT"), 403},
+		{"for another case", true, preflight("/Users", "GET"), 403},
+		{"not a preflight", true, []string{"OPTIONS /users", "Origin: https://spa.example"}, 403},
+		{"not OPTIONS", true, append([]string{"DELETE /users"}, preflight("", "DELETE")[1:]...), 401},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server, _ := newProxy(t, func(c *ProxyConfig) { c.AllowPreflight = test.allow })
+			status, _ := send(t, server, test.request[0], test.request[1:]...)
+			if status != test.status {
+				t.Errorf("got %d, want %d", status, test.status)
+			}
+		})
+	}
+}
+
+func TestProxyUpstreamDown(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	server, _ := newProxy(t, func(c *ProxyConfig) { c.Upstream = parseURL(t, gone.URL) })
+	status, body := send(t, server, "GET /", "Authorization: Bearer read")
+	if status != 502 || body != `{"detail":"The service behind this address did not answer."}` {
+		t.Errorf("got %d %s", status, body)
+	}
+}
+
+func TestNewProxy(t *testing.T) {
+	guard := newGuard(t, GuardConfig{Verifier: &counter{}})
+	fine := []Rule{{Path: "/"}}
+	tests := []struct {
+		name     string
+		upstream string
+		guard    *Guard
+		rules    []Rule
+		mentions string // "": no error
+	}{
+		{"fine", "http://api:8080/v1", guard, fine, ""},
+		{"a path without a scheme", "/v1", guard, fine, "upstream"},
+		{"no host", "http://:80/", guard, fine, "upstream"},
+		{"another scheme", "unix:///run/api", guard, fine, "upstream"},
+		{"a query", "http://api/?a", guard, fine, "upstream"},
+		{"a password", "http://a:b@api/", guard, fine, "upstream"},
+		{"no guard", "http://api/", nil, fine, "guard"},
+		{"no rules", "http://api/", guard, nil, "rules"},
+		{"no slash", "http://api/", guard, []Rule{{Path: "users"}}, "slash"},
+		{"no path", "http://api/", guard, []Rule{{}}, "slash"},
+		{"dots", "http://api/", guard, []Rule{{Path: "/a/../b"}}, "dot"},
+		{"a small method", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"get"}}}, "capital"},
+		{"an empty scope", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{""}}}, "scopes"},
+		{"two scopes in one", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{"read write"}}}, "scopes"},
+		{"public with a scope", "http://api/", guard, []Rule{{Path: "/", Public: true, Scopes: []string{"read"}}}, "public"},
+		{"the same twice", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/a/", Methods: []string{"PUT", "GET"}}}, "second"},
+		{"any method twice", "http://api/", guard, []Rule{{Path: "/a"}, {Path: "/a"}}, "second"},
+		{"another case", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/A", Methods: []string{"PUT"}}}, "case"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := NewProxy(ProxyConfig{Upstream: parseURL(t, test.upstream), Guard: test.guard, Rules: test.rules})
+			if (err == nil) != (test.mentions == "") || err != nil && !strings.Contains(err.Error(), test.mentions) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if _, err := NewProxy(ProxyConfig{Guard: guard, Rules: fine}); err == nil {
+		t.Error("no error without an upstream")
+	}
+}

@@ -1,0 +1,267 @@
+package resource
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// answer is what a client sees of a refusal.
+type answer struct {
+	Status    int
+	Challenge string
+	Body      string
+}
+
+const (
+	noToken  = `{"detail":"Authentication credentials were not provided."}`
+	badToken = `{"detail":"The access token is invalid, expired or revoked."}`
+	noScope  = `{"detail":"You do not have permission to perform this action."}`
+	outage   = `{"detail":"The access token cannot be checked at the moment."}`
+)
+
+const (
+	bareChallenge  = `Bearer realm="users"`
+	badChallenge   = `Bearer realm="users", error="invalid_token", error_description="The access token is invalid, expired or revoked"`
+	scopeChallenge = `Bearer realm="users", error="insufficient_scope", scope="read"`
+)
+
+func malformed(why string) answer {
+	return answer{400, `Bearer realm="users", error="invalid_request", error_description="` + why + `"`, `{"detail":"` + why + `."}`}
+}
+
+func TestRFC6750(t *testing.T) {
+	p := newProvider(t, map[string]string{
+		"live":     liveRead,
+		"both":     `{"active":true,"scope":"write read"}`,
+		"write":    `{"active":true,"scope":"write"}`,
+		"reader":   `{"active":true,"scope":"reader"}`,
+		"capital":  `{"active":true,"scope":"Read"}`,
+		"refresh":  `{"active":true,"scope":"read","token_type":"refresh_token"}`,
+		"lower":    `{"active":true,"scope":"read","token_type":"bearer"}`,
+		"dpop":     `{"active":true,"scope":"read","token_type":"DPoP"}`,
+		"bound":    `{"active":true,"scope":"read","token_type":"Bearer","cnf":{"x5t#S256":"bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}}`,
+		"unbound":  `{"active":true,"scope":"read","cnf":null}`,
+		"for-us":   `{"active":true,"scope":"read","aud":["https://other","https://us"]}`,
+		"us":       `{"active":true,"scope":"read","aud":"https://us"}`,
+		"other":    `{"active":true,"scope":"read","aud":"https://us.example"}`,
+		"nobody":   `{"active":true,"scope":"read","aud":[]}`,
+		"garbage":  `<html>`,
+		"expired":  `{"active":true,"scope":"read","exp":1}`,
+		"not-yet":  `{"active":true,"scope":"read","nbf":32503680000}`,
+		"nonsense": `{"active":"true","scope":"read"}`,
+	})
+	g := newGuard(t, GuardConfig{Verifier: p.introspection(t), Realm: "users", Audience: "https://us"})
+	api := httptest.NewServer(g.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "in")
+	}), "read"))
+	defer api.Close()
+
+	in := answer{200, "", "in"}
+	bad := answer{401, badChallenge, badToken}
+	tests := []struct {
+		name    string
+		query   string
+		headers []string
+		want    answer
+	}{
+		{"2.1 a live token", "", []string{"Bearer live"}, in},
+		{"2.1 a scheme in small letters", "", []string{"bearer live"}, in},
+		{"2.1 a token with foreign characters", "", []string{"Bearer li ve"}, malformed("The Authorization header holds no well-formed bearer token")},
+		{"2.2 a token in the query is not looked at", "?access_token=live", nil, answer{401, bareChallenge, noToken}},
+		{"2 two methods", "?access%5Ftoken=live", []string{"Bearer live"}, malformed("The access token is sent in the Authorization header and in the query")},
+		{"2 a parameter of a like name", "?my_access_token=live", []string{"Bearer live"}, in},
+		{"3 no token", "", nil, answer{401, bareChallenge, noToken}},
+		{"3 another scheme", "", []string{"Basic YTpi"}, answer{401, bareChallenge, noToken}},
+		{"3.1 two headers", "", []string{"Bearer live", "Bearer live"}, malformed("The request has more than one Authorization header")},
+		{"3.1 an unknown token", "", []string{"Bearer unknown"}, bad},
+		{"3.1 an expired token", "", []string{"Bearer expired"}, bad},
+		{"3.1 a token before its time", "", []string{"Bearer not-yet"}, bad},
+		{"3.1 a token of another scope", "", []string{"Bearer write"}, answer{403, scopeChallenge, noScope}},
+		{"3.1 a scope that begins alike", "", []string{"Bearer reader"}, answer{403, scopeChallenge, noScope}},
+		{"3.1 a scope in another case", "", []string{"Bearer capital"}, answer{403, scopeChallenge, noScope}},
+		{"3.1 a token of more scopes", "", []string{"Bearer both"}, in},
+		{"a refresh token", "", []string{"Bearer refresh"}, bad},
+		{"a type in small letters", "", []string{"Bearer lower"}, in},
+		{"a DPoP token without its proof", "", []string{"Bearer dpop"}, bad},
+		{"a certificate's token without the certificate", "", []string{"Bearer bound"}, bad},
+		{"a null confirmation", "", []string{"Bearer unbound"}, in},
+		{"an audience list with us", "", []string{"Bearer for-us"}, in},
+		{"our audience", "", []string{"Bearer us"}, in},
+		{"another audience", "", []string{"Bearer other"}, bad},
+		{"an empty audience", "", []string{"Bearer nobody"}, bad},
+		{"an answer that is no JSON", "", []string{"Bearer garbage"}, answer{503, "", outage}},
+		{"an answer of the wrong type", "", []string{"Bearer nonsense"}, answer{503, "", outage}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := http.NewRequest("GET", api.URL+"/"+test.query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header["Authorization"] = test.headers
+			resp, got := do(t, r)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			refused := got.Status != 200
+			if refused != (resp.Header.Get("Cache-Control") == "no-store") {
+				t.Errorf("Cache-Control: %q", resp.Header.Get("Cache-Control"))
+			}
+			if refused && resp.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("Content-Type: %q", resp.Header.Get("Content-Type"))
+			}
+			if (got.Status == 503) != (resp.Header.Get("Retry-After") != "") {
+				t.Errorf("Retry-After: %q", resp.Header.Get("Retry-After"))
+			}
+		})
+	}
+}
+
+func do(t *testing.T, r *http.Request) (*http.Response, answer) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, answer{resp.StatusCode, resp.Header.Get("WWW-Authenticate"), string(body)}
+}
+
+func TestRequireScopes(t *testing.T) {
+	p := newProvider(t, map[string]string{"live": `{"active":true,"scope":"read write"}`})
+	g := newGuard(t, GuardConfig{Verifier: p.introspection(t)})
+	tests := []struct {
+		name   string
+		scopes []string
+		status int
+	}{
+		{"none", nil, 200},
+		{"all are there", []string{"write", "read"}, 200},
+		{"one is missing", []string{"read", "groups"}, 403},
+		{"an empty one is never there", []string{""}, 403},
+		{"two in one string are never there", []string{"read write"}, 403},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			g.Require(http.NotFoundHandler(), test.scopes...).ServeHTTP(w, bearerRequest("live"))
+			if test.status == 200 {
+				test.status = 404 // of the handler behind
+			}
+			if w.Code != test.status {
+				t.Errorf("got %d, want %d", w.Code, test.status)
+			}
+		})
+	}
+}
+
+func bearerRequest(token string) *http.Request {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
+}
+
+func TestFromContext(t *testing.T) {
+	p := newProvider(t, map[string]string{"live": `{"active":true,"client_id":"shop","username":"ann","sub":"7",
+		"scope":"read  write","exp":32503680000,"iat":1,"nbf":2,"aud":"https://us","iss":"https://as","jti":"j","token_type":"Bearer","org":{"id":3}}`})
+	g := newGuard(t, GuardConfig{Verifier: p.introspection(t)})
+	var got *Token
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got, _ = FromContext(r.Context()) })
+	g.Require(next).ServeHTTP(httptest.NewRecorder(), bearerRequest("live"))
+	if got == nil {
+		t.Fatal("no token in the context")
+	}
+	if string(got.Claims["org"]) != `{"id":3}` {
+		t.Errorf("claim org: %s", got.Claims["org"])
+	}
+	got.Claims = nil
+	want := &Token{
+		ClientID: "shop", Username: "ann", Subject: "7", Scope: []string{"read", "write"},
+		ExpiresAt: time.Unix(32503680000, 0), IssuedAt: time.Unix(1, 0), NotBefore: time.Unix(2, 0),
+		Audience: []string{"https://us"}, Issuer: "https://as", ID: "j", TokenType: "Bearer",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := FromContext(t.Context()); ok {
+		t.Error("a token where no guard stands")
+	}
+}
+
+// An outage is never a verdict on the token, and the log says what to look at
+// without saying any secret.
+func TestOutage(t *testing.T) {
+	reply := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}
+	}
+	tests := []struct {
+		name   string
+		server http.HandlerFunc
+		log    string
+	}{
+		{"our credentials are refused", reply(401, ""), "RESOURCE_SERVER_AUTH_TOKEN"},
+		{"our token may not introspect", reply(403, ""), "RESOURCE_SERVER_AUTH_TOKEN"},
+		{"a page not found", reply(404, "not here"), "RESOURCE_SERVER_INTROSPECTION_URL"},
+		{"an error that says inactive", reply(500, `{"active":false}`), "answered 500"},
+		{"an error that says active", reply(503, liveRead), "answered 503"},
+		{"created", reply(201, liveRead), "answered 201"},
+		{"nothing", reply(200, ""), "not a JSON object"},
+		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask the introspection endpoint"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "answered 307"},
+		{"an endless answer", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewServer(test.server)
+			defer server.Close()
+			i, err := NewIntrospection(IntrospectionConfig{URL: server.URL, AuthToken: "hush-hush"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			g := newGuard(t, GuardConfig{Verifier: i, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+			w := httptest.NewRecorder()
+			g.Require(http.NotFoundHandler()).ServeHTTP(w, bearerRequest("clear-token"))
+			if w.Code != 503 || w.Body.String() != outage || w.Header().Get("Retry-After") == "" || w.Header().Get("WWW-Authenticate") != "" {
+				t.Errorf("got %d %v %s", w.Code, w.Header(), w.Body)
+			}
+			var line struct{ Level, Error string }
+			err = json.Unmarshal(log.Bytes(), &line)
+			if err != nil || line.Level != "ERROR" || !strings.Contains(line.Error, test.log) {
+				t.Errorf("log: %s", log.String())
+			}
+			if strings.Contains(log.String(), "hush-hush") || strings.Contains(log.String(), "clear-token") {
+				t.Errorf("a secret in the log: %s", log.String())
+			}
+		})
+	}
+}
+
+func TestNewGuard(t *testing.T) {
+	p := newProvider(t, nil)
+	for _, c := range []GuardConfig{
+		{},
+		{Verifier: p.introspection(t), Realm: "a\"b"},
+		{Verifier: p.introspection(t), Realm: "a\r\nb"},
+	} {
+		if _, err := NewGuard(c); err == nil {
+			t.Errorf("%+v: no error", c)
+		}
+	}
+}
