@@ -8,7 +8,7 @@ type Config struct {
 	ServerKey []byte // 32 bytes; everything sealed at rest is under it
 
 	Scopes        []Scope  // in the operator's order
-	DefaultScopes []string // empty: every scope but introspection and openid
+	DefaultScopes []string // nil: every scope but introspection and openid
 
 	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration

@@ -126,10 +126,13 @@ func parsePHC(stored string) (phc, error) {
 	return h, nil
 }
 
-// checkNewPassword holds a password to NIST SP 800-63B §3.1.1.2: a length, no
+// checkNewPassword holds a password to NIST SP 800-63B-4 §3.1.1.2: a length, no
 // rule on its characters, not the name itself.
 func (c Config) checkNewPassword(found *Invalid, field, password, username string) {
-	shortest := max(c.PasswordMinLength, 8)
+	shortest := c.PasswordMinLength
+	if shortest == 0 {
+		shortest = 10
+	}
 	switch {
 	case !utf8.ValidString(password):
 		found.add(field, "The password is not valid UTF-8 text.")

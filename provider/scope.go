@@ -51,7 +51,7 @@ func (c Config) allowedScopes(a Application) []string {
 // application may have.
 func (c Config) defaultScopes(allowed []string) []string {
 	defaults := c.DefaultScopes
-	if len(defaults) == 0 {
+	if defaults == nil {
 		defaults = c.scopeNames()
 	}
 	var names []string

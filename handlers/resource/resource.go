@@ -80,6 +80,10 @@ type GuardConfig struct {
 	// that names none passes. Empty: audiences are not looked at.
 	Audience string
 
+	// ShowScopes adds the scopes that were needed to the body of a refusal for
+	// want of them, as required_scopes.
+	ShowScopes bool
+
 	// Logger is told why a token could not be checked. It never sees a token
 	// or a secret. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -87,10 +91,11 @@ type GuardConfig struct {
 
 // A Guard lets requests with a live access token of the right scope through.
 type Guard struct {
-	verifier  Verifier
-	challenge string
-	audience  string
-	log       *slog.Logger
+	verifier   Verifier
+	challenge  string
+	audience   string
+	showScopes bool
+	log        *slog.Logger
 }
 
 // NewGuard returns a Guard, or an error that says what is wrong with c.
@@ -106,7 +111,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return nil, fmt.Errorf("guard: realm %q: use printable ASCII without quotes and backslashes", realm)
 	}
-	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, logger(c.Logger)}, nil
+	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, c.ShowScopes, logger(c.Logger)}, nil
 }
 
 // Require returns a handler that runs next for requests whose token is live and
@@ -129,6 +134,7 @@ type refusal struct {
 	status int
 	params string // what follows the realm in the challenge
 	detail string
+	scopes []string // that are needed, where the body may say so
 }
 
 // check returns the token of a request that may pass, or the refusal.
@@ -137,11 +143,11 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	if problem != "" {
 		// RFC 6750 §3.1: a malformed request is 400 invalid_request.
 		params := fmt.Sprintf(`, error="invalid_request", error_description=%q`, problem)
-		return nil, &refusal{http.StatusBadRequest, params, problem + "."}
+		return nil, &refusal{http.StatusBadRequest, params, problem + ".", nil}
 	}
 	if raw == "" {
 		// RFC 6750 §3.1: whoever sent no token is told no error code.
-		return nil, &refusal{http.StatusUnauthorized, "", "Authentication credentials were not provided."}
+		return nil, &refusal{http.StatusUnauthorized, "", "Authentication credentials were not provided.", nil}
 	}
 	token, err := g.verifier.Verify(r.Context(), raw)
 	if err == nil && token == nil {
@@ -149,17 +155,21 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	}
 	if err != nil && !errors.Is(err, ErrInactive) {
 		g.report(r.Context(), err)
-		return nil, &refusal{http.StatusServiceUnavailable, "", "The access token cannot be checked at the moment."}
+		return nil, &refusal{http.StatusServiceUnavailable, "", "The access token cannot be checked at the moment.", nil}
 	}
 	if err != nil || !g.acceptable(token) {
 		// RFC 6750 §3.1: expired, revoked, malformed and misplaced tokens are all invalid_token.
 		const why = "The access token is invalid, expired or revoked"
-		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"`, why + "."}
+		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"`, why + ".", nil}
 	}
 	if !token.HasScope(scopes...) {
 		// RFC 6750 §3.1: the challenge names the scopes that are needed.
 		params := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, strings.Join(scopes, " "))
-		return nil, &refusal{http.StatusForbidden, params, "You do not have permission to perform this action."}
+		no := &refusal{http.StatusForbidden, params, "You do not have permission to perform this action.", nil}
+		if g.showScopes {
+			no.scopes = scopes
+		}
+		return nil, no
 	}
 	return token, nil
 }
@@ -198,12 +208,15 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 		// RFC 6750 §3: every other refusal carries a challenge.
 		w.Header().Set("WWW-Authenticate", g.challenge+no.params)
 	}
-	writeDetail(w, no.status, no.detail)
+	writeDetail(w, no.status, no.detail, no.scopes...)
 }
 
 // writeDetail writes a refusal. It holds for this request only, so no cache may keep it.
-func writeDetail(w http.ResponseWriter, status int, detail string) {
-	body, err := json.Marshal(map[string]string{"detail": detail})
+func writeDetail(w http.ResponseWriter, status int, detail string, requiredScopes ...string) {
+	body, err := json.Marshal(struct {
+		Detail         string   `json:"detail"`
+		RequiredScopes []string `json:"required_scopes,omitempty"`
+	}{detail, requiredScopes})
 	if err != nil {
 		body = []byte(`{"detail":""}`)
 	}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// check looks at values alone and beside each other, and derives what depends on others.
+func (l *loader) check() {
+	l.checkBaseURL()
+	l.checkListen()
+	l.checkDatabase()
+	l.checkSecretKey()
+	l.checkLoginURL()
+	l.checkPasswordHash()
+	l.checkRules()
+	l.checkUpstream()
+	l.checkScopes()
+	l.checkDefaultScopes()
+	l.checkSampleScopes()
+	l.checkLifetimes()
+	l.checkRefresh()
+	l.checkRedirectSchemes()
+	l.checkIntrospection()
+}
+
+// ok tells whether settings have had no problem so far: one mistake is told once.
+func (l *loader) ok(names ...string) bool {
+	for _, name := range names {
+		if l.bad[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// wrong reports about the first of names that was set somewhere.
+func (l *loader) wrong(text string, names ...string) {
+	for _, name := range names {
+		at, set := l.c.sources[name]
+		if set {
+			l.report(at, name, text)
+			return
+		}
+	}
+	l.report(source{}, names[0], text)
+}
+
+// element reports about one item of a list, at its own line where that is known.
+func (l *loader) element(name string, i int, text string) {
+	l.wrong(text, fmt.Sprintf("%s[%d]", name, i))
+}
+
+var (
+	urlHost = regexp.MustCompile(`^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]+)?$`)
+	urlPath = regexp.MustCompile(`^[A-Za-z0-9._~/-]*$`)
+)
+
+// webURL parses an absolute http or https URL. The text says what to change, without
+// the value: somebody may have put a password into it.
+func webURL(raw string) (*url.URL, string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, "is not a URL"
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, "wants an absolute URL (https://host/path)"
+	case u.User != nil:
+		return nil, "holds a user or password; take it out of the URL"
+	case strings.Contains(raw, "#"):
+		return nil, "holds a fragment; take off everything from the # on"
+	case !urlHost.MatchString(u.Host) || u.Port() != "" && !isPort(u.Port()):
+		return nil, "has a host or port that is none; write the host in lower-case ASCII"
+	}
+	return u, ""
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// isLoopback tells whether a host is this machine (RFC 8252 §7.3), by address or as localhost.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// checkTransport refuses plain http beyond this machine.
+// RFC 6749 §3.1, §3.2: these endpoints carry credentials and need TLS.
+func (l *loader) checkTransport(u *url.URL, name string) {
+	if u.Scheme == "https" || isLoopback(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
+		return
+	}
+	l.wrong("is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory", name)
+}
+
+// checkBaseURL wants one spelling: the issuer is compared letter by letter (RFC 8414 §3.3).
+func (l *loader) checkBaseURL() {
+	const name = "BASE_URL"
+	if !l.ok(name) {
+		return
+	}
+	l.c.BaseURL = strings.TrimSuffix(l.c.BaseURL, "/")
+	u, wrong := webURL(l.c.BaseURL)
+	switch {
+	case wrong != "":
+		l.wrong(wrong, name)
+	case strings.Contains(l.c.BaseURL, "?"):
+		l.wrong("holds a query; take off everything from the ? on (RFC 8414 §2)", name)
+	case !urlPath.MatchString(u.EscapedPath()), u.Path != "" && path.Clean(u.Path) != u.Path:
+		l.wrong("has a path with //, dots or special characters; use letters, digits, -, _ and single slashes", name)
+	case u.String() != l.c.BaseURL:
+		l.wrong("has an unusual spelling; write the scheme in lower case", name)
+	default:
+		l.checkTransport(u, name)
+	}
+}
+
+func (l *loader) checkListen() {
+	host, port, err := net.SplitHostPort(l.c.Listen)
+	if l.ok("LISTEN") && (err != nil || !isPort(port) || strings.ContainsAny(host, " /@")) {
+		l.wrong("wants host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)", "LISTEN")
+	}
+}
+
+// sqlitePath is the file of an SQLite database, or nothing for PostgreSQL.
+func (c *Config) sqlitePath() string {
+	file, _ := strings.CutPrefix(c.DatabaseURL, "sqlite:///")
+	if file == c.DatabaseURL {
+		return ""
+	}
+	return file
+}
+
+func (l *loader) checkDatabase() {
+	const name = "DATABASE_URL"
+	if !l.ok(name) {
+		return
+	}
+	scheme, rest, _ := strings.Cut(l.c.DatabaseURL, "://")
+	file := l.c.sqlitePath()
+	u, err := url.Parse(l.c.DatabaseURL)
+	switch {
+	case scheme == "sqlite" && file == "":
+		l.wrong("names no file; write sqlite:///file.db, or sqlite:////srv/file.db for an absolute path", name)
+	case scheme == "sqlite" && strings.ContainsAny(rest, "?#%\x00"):
+		l.wrong("takes no parameters and no file name with ?, # or %", name)
+	case scheme == "sqlite" && (strings.Contains(file, ":memory:") || strings.HasSuffix(file, "/")):
+		l.wrong("wants a file: a database in memory would lose every login and token at a restart", name)
+	case scheme == "sqlite":
+	case scheme != "postgres" && scheme != "postgresql":
+		l.wrong("wants sqlite:///file.db or postgres://user:password@host/database", name)
+	case err != nil:
+		l.wrong("is not a URL; write special characters in the password as %XX", name)
+	case u.Fragment != "" || strings.Contains(rest, "#"):
+		l.wrong("holds a #; write it as %23", name)
+	case strings.Trim(u.Path, "/") == "":
+		l.wrong("names no database; write postgres://user:password@host/database", name)
+	}
+}
+
+// checkSecretKey decodes the key. Nodes on PostgreSQL must share it, so there it is not made up.
+func (l *loader) checkSecretKey() {
+	const name = "SECRET_KEY"
+	if !l.ok(name) {
+		return
+	}
+	if l.c.SecretKey == "" {
+		if l.ok("DATABASE_URL") && l.c.sqlitePath() == "" {
+			l.wrong("is needed with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints", name)
+		}
+		return
+	}
+	key, err := base64.StdEncoding.DecodeString(l.c.SecretKey)
+	if err != nil || len(key) != 32 {
+		l.wrong("wants 32 random bytes in base64, as `openssl rand -base64 32` prints them", name)
+		return
+	}
+	l.c.secretKey = key
+}
+
+func (l *loader) checkLoginURL() {
+	const name = "LOGIN_URL"
+	target := l.c.LoginURL
+	if !l.ok(name) || target == "" {
+		return
+	}
+	if strings.HasPrefix(target, "/") {
+		u, err := url.Parse(target)
+		// Two slashes, or a backslash that browsers read as one, lead to another host.
+		if err != nil || u.Host != "" || strings.ContainsAny(target, "\\#") || strings.HasPrefix(target, "//") {
+			l.wrong("wants a path with a single slash at its start and no fragment", name)
+		}
+		return
+	}
+	u, wrong := webURL(target)
+	if wrong != "" {
+		l.wrong(wrong+", or give a path of this server (/login/)", name)
+		return
+	}
+	l.checkTransport(u, name)
+}
+
+// The OWASP password storage sheet names pairs of equal strength, from 47104 KiB in one pass
+// to 7168 in five; their least product is the floor.
+const leastHashWork = 35840
+
+func (l *loader) checkPasswordHash() {
+	const memory, passes = "PASSWORD_HASH_MEMORY_KIB", "PASSWORD_HASH_ITERATIONS"
+	if l.ok(memory, passes) && l.c.PasswordHashMemoryKiB*l.c.PasswordHashIterations < leastHashWork {
+		l.wrong(fmt.Sprintf("%s times %s is below %d, which is too weak; raise one of them", memory, passes, leastHashWork), memory, passes)
+	}
+}
+
+// checkLifetimes: a session is not idle for longer than it lives, a refresh token neither.
+func (l *loader) checkLifetimes() {
+	const idle, age = "SESSION_IDLE_SECONDS", "SESSION_COOKIE_AGE"
+	l.within(idle, age, &l.c.SessionIdle, l.c.SessionCookieAge)
+	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS", providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"
+	l.within(refresh, absolute, &l.c.Provider.RefreshTokenExpire, l.c.Provider.RefreshTokenAbsoluteExpire)
+}
+
+// within lowers a lifetime left at its default to its bound, and refuses one that was set above it.
+func (l *loader) within(name, bound string, value *time.Duration, most time.Duration) {
+	_, set := l.c.sources[name]
+	switch {
+	case !l.ok(name, bound) || *value <= most:
+	case set:
+		l.wrong(fmt.Sprintf("is longer than %s (%d); lower it or raise the other", strings.TrimPrefix(bound, providerBlock), most/time.Second), name)
+	default:
+		*value = most
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const providerBlock = "OAUTH2_PROVIDER."
+
+// Names with a meaning of their own.
+const (
+	scopeIntrospection = "introspection" // allows asking about tokens; switched on per application
+	scopeOpenID        = "openid"        // OIDC Core §3.1.2.1: asks for an ID token, so it is never implied
+	allScopes          = "__all__"       // how django-oauth-toolkit spells its default
+)
+
+// RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
+var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,255}$`)
+
+const scopeTokenText = "is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"
+
+func (s Scopes) has(name string) bool {
+	return slices.ContainsFunc(s, func(scope Scope) bool { return scope.Name == name })
+}
+
+func (l *loader) checkScopes() {
+	const name = providerBlock + "SCOPES"
+	if !l.ok(name) {
+		return
+	}
+	if len(l.c.Provider.Scopes) == 0 {
+		l.wrong("names no scope; give at least one", name)
+	}
+	for i, scope := range l.c.Provider.Scopes {
+		switch {
+		case !scopeToken.MatchString(scope.Name), scope.Name == allScopes:
+			l.element(name, i, scopeTokenText)
+		case strings.TrimSpace(scope.Description) == "":
+			l.element(name, i, "has no description; people read it before they approve")
+		case strings.ContainsFunc(scope.Description, unicode.IsControl):
+			l.element(name, i, "has control characters in its description; write one line of text")
+		}
+	}
+}
+
+// checkDefaultScopes resolves the default, and keeps introspection out: whoever got it
+// unasked could ask about everybody's tokens.
+func (l *loader) checkDefaultScopes() {
+	const name, scopesName = providerBlock + "DEFAULT_SCOPES", providerBlock + "SCOPES"
+	p := &l.c.Provider
+	if !l.ok(name, scopesName) {
+		return
+	}
+	if slices.Equal(p.DefaultScopes, []string{allScopes}) {
+		p.DefaultScopes = []string{}
+		for _, scope := range p.Scopes {
+			if scope.Name != scopeIntrospection && scope.Name != scopeOpenID {
+				p.DefaultScopes = append(p.DefaultScopes, scope.Name)
+			}
+		}
+		return
+	}
+	for i, scope := range p.DefaultScopes {
+		switch {
+		case scope == allScopes:
+			l.element(name, i, allScopes+" stands for all scopes; leave the others out, or it")
+		case scope == scopeIntrospection:
+			l.element(name, i, "introspection is never a default; ask for it by name, on an application that may have it")
+		case !p.Scopes.has(scope):
+			l.element(name, i, "is not a scope of SCOPES; add it there or take it out here")
+		case slices.Index(p.DefaultScopes, scope) < i:
+			l.element(name, i, "names a scope a second time; keep one")
+		}
+	}
+}
+
+func (l *loader) checkSampleScopes() {
+	const read, write = providerBlock + "READ_SCOPE", providerBlock + "WRITE_SCOPE"
+	l.checkSampleScope(read, l.c.Provider.ReadScope)
+	l.checkSampleScope(write, l.c.Provider.WriteScope)
+}
+
+func (l *loader) checkSampleScope(name, scope string) {
+	const api, scopes = "SAMPLE_API", providerBlock + "SCOPES"
+	switch {
+	case !l.ok(name):
+	case !scopeToken.MatchString(scope):
+		l.wrong(scopeTokenText, name)
+	case l.ok(api, scopes) && l.c.SampleAPI && !l.c.Provider.Scopes.has(scope):
+		text := "SAMPLE_API needs the scope of %s, which is not in SCOPES; add it or name another"
+		l.wrong(fmt.Sprintf(text, strings.TrimPrefix(name, providerBlock)), name, api, scopes)
+	}
+}
+
+// RFC 9700 §4.14.2: a refresh token that comes back after use shows a theft.
+func (l *loader) checkRefresh() {
+	const name = providerBlock + "REFRESH_TOKEN_REUSE_PROTECTION"
+	if l.ok(name) && !l.c.Provider.RefreshTokenReuseProtection {
+		l.wrong("cannot be false: a spent refresh token that comes back shows a theft, and its family is revoked (RFC 9700 §4.14.2); leave it out, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose answers", name)
+	}
+}
+
+// RFC 3986 §3.1, in its lower-case form. RFC 8252 §7.1: a private-use scheme is a
+// domain name backwards, so it has a dot; that also keeps out javascript and data.
+var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
+
+func (l *loader) checkRedirectSchemes() {
+	const name = providerBlock + "ALLOWED_REDIRECT_URI_SCHEMES"
+	if !l.ok(name) {
+		return
+	}
+	for i, scheme := range l.c.Provider.AllowedRedirectURISchemes {
+		if scheme != "https" && scheme != "http" && !privateScheme.MatchString(scheme) {
+			l.element(name, i, "wants https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)")
+		}
+	}
+}

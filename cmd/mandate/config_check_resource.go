@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+var (
+	// RFC 6750 §2.1: the form of a bearer token.
+	bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+	// RFC 6749 appendix A.1, A.2: client id and secret are printable ASCII.
+	credential = regexp.MustCompile(`^[\x20-\x7e]+$`)
+)
+
+func (l *loader) checkIntrospection() {
+	const (
+		endpoint    = providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
+		token       = providerBlock + "RESOURCE_SERVER_AUTH_TOKEN"
+		credentials = providerBlock + "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"
+	)
+	p := l.c.Provider
+	if l.ok(endpoint) && p.ResourceServerIntrospectionURL != "" {
+		u, wrong := webURL(p.ResourceServerIntrospectionURL)
+		if wrong != "" {
+			l.wrong(wrong, endpoint)
+		} else {
+			l.checkTransport(u, endpoint)
+		}
+	}
+	if l.ok(token) && p.ResourceServerAuthToken != "" && !bearerToken.MatchString(p.ResourceServerAuthToken) {
+		l.wrong("is not a bearer token; give the access token alone, without the word Bearer (RFC 6750 §2.1)", token)
+	}
+	pair := p.ResourceServerIntrospectionCredentials
+	notPair := len(pair) != 2 || !credential.MatchString(pair[0]) || !credential.MatchString(pair[1])
+	if l.ok(credentials) && len(pair) > 0 && notPair {
+		l.wrong("wants a list of two: the client id and the client secret", credentials)
+	}
+	if !l.ok(endpoint, token, credentials) {
+		return
+	}
+	switch {
+	case p.ResourceServerAuthToken != "" && len(pair) > 0:
+		l.wrong("RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS are both set; keep one", token, credentials)
+	case p.ResourceServerIntrospectionURL != "" && p.ResourceServerAuthToken == "" && len(pair) == 0:
+		l.wrong("needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one", endpoint)
+	case p.ResourceServerIntrospectionURL == "" && (p.ResourceServerAuthToken != "" || len(pair) > 0):
+		l.wrong("has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set it too or leave this out", token, credentials)
+	}
+}
+
+// checkUpstream: a guard without rules, or rules without something to guard, is a mistake
+// that would otherwise show as an open or a dead API.
+func (l *loader) checkUpstream() {
+	const upstream, rules, pass, endpoint = "UPSTREAM", "RULES", "PASS_AUTHORIZATION", providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
+	if !l.ok(upstream) {
+		return
+	}
+	if l.c.Upstream == "" {
+		if l.ok(rules) && len(l.c.Rules) > 0 {
+			l.wrong("has no effect without UPSTREAM; set it or leave the rules out", rules)
+		}
+		if l.ok(pass) && l.c.PassAuthorization {
+			l.wrong("has no effect without UPSTREAM; set it or leave this out", pass)
+		}
+		return
+	}
+	u, wrong := webURL(l.c.Upstream)
+	if wrong == "" && strings.Contains(l.c.Upstream, "?") {
+		wrong = "holds a query; take off everything from the ? on"
+	}
+	if wrong != "" {
+		l.wrong(wrong, upstream)
+		return
+	}
+	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: a token travels under TLS
+		l.checkTransport(u, upstream)
+	}
+	if l.ok(rules) && len(l.c.Rules) == 0 {
+		l.wrong("needs RULES, which say who may call what; set them", upstream)
+	}
+	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" {
+		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens; set it", upstream)
+	}
+}
+
+// RFC 9110 §5.6.2, in the upper case that all registered methods have.
+var method = regexp.MustCompile(`^[A-Z][A-Z0-9-]*$`)
+
+func (l *loader) checkRules() {
+	if !l.ok("RULES") {
+		return
+	}
+	seen := map[string]bool{}
+	for i, rule := range l.c.Rules {
+		name := fmt.Sprintf("RULES[%d]", i)
+		if !isRulePath(rule.Path) {
+			l.wrong("wants in PATH a plain path that starts with a slash (/users/)", name+".PATH", name)
+		}
+		for j, m := range rule.Methods {
+			if !method.MatchString(m) {
+				l.element(name+".METHODS", j, "is not an HTTP method in upper case")
+			}
+			l.checkRepeat(seen, rule.Path+" "+m, name)
+		}
+		if len(rule.Methods) == 0 {
+			l.checkRepeat(seen, rule.Path, name)
+		}
+		for j, scope := range rule.Scopes {
+			if !scopeToken.MatchString(scope) {
+				l.element(name+".SCOPES", j, scopeTokenText)
+			}
+		}
+	}
+}
+
+// isRulePath wants the spelling that a request has once its path is cleaned; no
+// other would ever match.
+func isRulePath(p string) bool {
+	clean := strings.TrimSuffix(p, "/")
+	return strings.HasPrefix(p, "/") && (clean == "" || path.Clean(clean) == clean) && !strings.ContainsAny(p, "?#%*\\ ")
+}
+
+func (l *loader) checkRepeat(seen map[string]bool, what, name string) {
+	if seen[what] {
+		l.wrong("has the path and method of a rule above; put their scopes into one rule", name)
+	}
+	seen[what] = true
+}

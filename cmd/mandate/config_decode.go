@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// mask stands for a secret in what print shows.
+const mask = "********"
+
+// field is one setting: its key, its full name for messages, where its value goes.
+type field struct {
+	key   string
+	name  string
+	value reflect.Value
+	tag   reflect.StructTag
+}
+
+func (f field) secret() bool { return f.tag.Get("secret") != "" }
+
+// fieldsOf lists the settings of one struct in order; name leads their names.
+func fieldsOf(v reflect.Value, name string) []field {
+	var fields []field
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("key")
+		if key != "" {
+			fields = append(fields, field{key: key, name: name + key, value: v.Field(i), tag: v.Type().Field(i).Tag})
+		}
+	}
+	return fields
+}
+
+// allFields lists the settings of both levels without the block that holds the second.
+func allFields(c *Config) []field {
+	var all []field
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem(), "") {
+		if f.value.Kind() == reflect.Struct {
+			all = append(all, fieldsOf(f.value, f.name+".")...)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// position is where a node stands.
+func (l *loader) position(node *yaml.Node) source {
+	at := l.here
+	if at.file != "" && at.line == 0 {
+		at.line = node.Line
+	}
+	return at
+}
+
+// mapping reads the keys of one mapping into fields.
+func (l *loader) mapping(node *yaml.Node, name string, fields []field) {
+	if !is(node, yaml.MappingNode) {
+		l.report(l.position(node), strings.TrimSuffix(name, "."), "wants keys with values (KEY: value), not "+kindOf(node))
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if !is(key, yaml.ScalarNode) {
+			l.report(l.position(key), strings.TrimSuffix(name, "."), "has a key that is not a plain name")
+			continue
+		}
+		l.pair(key, value, name, fields)
+	}
+}
+
+func (l *loader) pair(key, value *yaml.Node, name string, fields []field) {
+	at := l.position(key)
+	for _, f := range fields {
+		switch {
+		case f.key == key.Value:
+			if l.claim(f, key.Value, at) {
+				l.c.sources[f.name] = at
+				l.decode(value, f)
+			}
+			return
+		case f.secret() && f.key+fileSuffix == key.Value:
+			if !isScalar(value, "!!str") {
+				l.report(at, f.name, "wants the path of a file in "+key.Value+", not "+kindOf(value))
+				return
+			}
+			l.fromFile(f, key.Value, value.Value, at)
+			return
+		}
+	}
+	l.report(at, shownName(name, key.Value), unknownKey(key.Value, name, fields))
+}
+
+// decode puts the value of a node into a field.
+func (l *loader) decode(node *yaml.Node, f field) {
+	if isScalar(node, "!!null") {
+		l.report(l.position(node), f.name, "has no value; give one or leave the key out")
+		return
+	}
+	switch target := f.value.Addr().Interface().(type) {
+	case *Scopes:
+		l.scopes(node, f, target)
+	case *[]Rule:
+		l.rules(node, f, target)
+	case *[]string:
+		*target = l.strings(node, f)
+	case *[]netip.Prefix:
+		l.prefixes(node, f, target)
+	case *time.Duration:
+		*target = time.Duration(l.number(node, f)) * time.Second
+	case *string:
+		*target = l.text(node, f)
+	case *bool:
+		l.flag(node, f, target)
+	case *int:
+		*target = int(l.number(node, f))
+	case *int64:
+		*target = l.number(node, f)
+	default:
+		l.mapping(node, f.name+".", fieldsOf(f.value, f.name+"."))
+	}
+}
+
+func (l *loader) text(node *yaml.Node, f field) string {
+	if !isScalar(node, "!!str") {
+		l.report(l.position(node), f.name, "wants text, not "+kindOf(node)+quotesHelp(node))
+		return ""
+	}
+	words := strings.Fields(f.tag.Get("oneof"))
+	if len(words) > 0 && !slices.Contains(words, node.Value) {
+		l.report(l.position(node), f.name, "wants one of "+strings.Join(words, ", "))
+	}
+	if f.secret() && strings.Contains(node.Value, mask) {
+		l.report(l.position(node), f.name, "holds "+mask+", which stands for a secret that was not shown; put the secret itself here")
+	}
+	return node.Value
+}
+
+func quotesHelp(node *yaml.Node) string {
+	if is(node, yaml.ScalarNode) {
+		return "; put it in quotes"
+	}
+	return ""
+}
+
+// flag takes true and false alone: "yes" or 1 might be meant otherwise.
+func (l *loader) flag(node *yaml.Node, f field, target *bool) {
+	value := strings.ToLower(node.Value)
+	if !isScalar(node, "!!bool") || value != "true" && value != "false" {
+		l.report(l.position(node), f.name, "wants true or false, not "+kindOf(node))
+		return
+	}
+	*target = value == "true"
+}
+
+// number takes plain decimal digits: YAML's 010 and 0x10 are more often a slip than meant.
+func (l *loader) number(node *yaml.Node, f field) int64 {
+	least, most := tagNumber(f.tag, "min"), tagNumber(f.tag, "max")
+	value, err := strconv.ParseInt(node.Value, 10, 64)
+	wrong := ""
+	switch {
+	case isScalar(node, "!!str") && err == nil:
+		wrong = "wants a number, not text; take the quotes off"
+	case !isScalar(node, "!!int") && !isScalar(node, "!!float"):
+		wrong = "wants a whole number, not " + kindOf(node)
+	case errors.Is(err, strconv.ErrRange), err == nil && (value < least || value > most):
+		wrong = fmt.Sprintf("wants a number from %d to %d", least, most)
+	case err != nil, strconv.FormatInt(value, 10) != node.Value:
+		wrong = "wants a whole number in plain decimal digits"
+	default:
+		return value
+	}
+	l.report(l.position(node), f.name, wrong)
+	return tagNumber(f.tag, "default")
+}
+
+// tagNumber reads a number that stands in a tag; every numeric setting has all three.
+func tagNumber(tag reflect.StructTag, name string) int64 {
+	value, _ := strconv.ParseInt(tag.Get(name), 10, 64)
+	return value
+}
+
+// items are the nodes of a list, each with its own name for messages.
+func (l *loader) items(node *yaml.Node, f field) []field {
+	if !is(node, yaml.SequenceNode) {
+		l.report(l.position(node), f.name, "wants a list ([one, two]), not "+kindOf(node))
+		return nil
+	}
+	items := make([]field, len(node.Content))
+	for i, child := range node.Content {
+		items[i] = field{name: fmt.Sprintf("%s[%d]", f.name, i), tag: f.tag}
+		l.c.sources[items[i].name] = l.position(child)
+	}
+	return items
+}
+
+func (l *loader) strings(node *yaml.Node, f field) []string {
+	list := []string{}
+	for i, item := range l.items(node, f) {
+		list = append(list, l.text(node.Content[i], item))
+	}
+	return list
+}
+
+func (l *loader) prefixes(node *yaml.Node, f field, target *[]netip.Prefix) {
+	*target = []netip.Prefix{}
+	for i, item := range l.items(node, f) {
+		child := node.Content[i]
+		prefix, wrong := parsePrefix(l.text(child, item))
+		switch {
+		case wrong == "":
+			*target = append(*target, prefix)
+		case isScalar(child, "!!str"): // else text has complained
+			l.report(l.position(child), item.name, wrong)
+		}
+	}
+}
+
+func parsePrefix(text string) (netip.Prefix, string) {
+	addr, err := netip.ParseAddr(text)
+	if err == nil && addr.Zone() == "" {
+		return netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), ""
+	}
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return prefix, "is neither an address (192.0.2.1) nor a network (192.0.2.0/24)"
+	case prefix != prefix.Masked():
+		return prefix, fmt.Sprintf("has bits beyond its length; write %s", prefix.Masked())
+	case prefix.Bits() == 0:
+		return prefix, "would believe everybody, so that anybody could choose the address seen; name the proxies"
+	case prefix.Addr().Is4In6():
+		return prefix, "is IPv4 written as IPv6; write it as IPv4"
+	}
+	return prefix, ""
+}
+
+func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
+	if !is(node, yaml.MappingNode) {
+		l.report(l.position(node), f.name, "wants a mapping from scope to description ({read: Read scope}), not "+kindOf(node))
+		return
+	}
+	*target = Scopes{}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		item := field{name: fmt.Sprintf("%s[%d]", f.name, i/2)}
+		l.c.sources[item.name] = l.position(key)
+		scope := Scope{Name: l.text(key, item), Description: l.text(value, item)}
+		if seen[scope.Name] {
+			l.report(l.position(key), item.name, "names a scope a second time; keep one")
+		}
+		seen[scope.Name] = true
+		*target = append(*target, scope)
+	}
+}
+
+func (l *loader) rules(node *yaml.Node, f field, target *[]Rule) {
+	items := l.items(node, f)
+	*target = make([]Rule, len(items))
+	for i, item := range items {
+		name := item.name + "."
+		l.mapping(node.Content[i], name, fieldsOf(reflect.ValueOf(&(*target)[i]).Elem(), name))
+	}
+}

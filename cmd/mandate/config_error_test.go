@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Every kind of mistake, with the exact words: the key, the line, what to change.
+func TestConfigErrors(t *testing.T) {
+	const p = "OAUTH2_PROVIDER:\n  "
+	const at, pat = "mandate.yaml:1: ", "mandate.yaml:2: OAUTH2_PROVIDER."
+	const rs = p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n"
+	for _, test := range []struct{ text, want string }{
+		// Not YAML.
+		{"LISTEN: :1\n\tSAMPLE_API: true\n", "mandate.yaml:2: is indented with a tab; YAML wants spaces"},
+		{"LISTEN: :1\nSAMPLE_API: [true\nLOG_LEVEL: info\n", "mandate.yaml:2: is not YAML: did not find expected ',' or ']'"},
+		{"LISTEN: :1\nSAMPLE_API true\nLOG_LEVEL: info\n", "mandate.yaml:2: is not YAML: could not find expected ':'"},
+		{"LISTEN: :1\n\n LOG_LEVEL: info\n", "mandate.yaml:3: is not YAML: mapping values are not allowed in this context"},
+		{"LISTEN: \":1\nLOG_LEVEL: info\n", at + "is not YAML: found unexpected end of stream"},
+		{"LISTEN: a\x00b\n", at + "is not YAML: control characters are not allowed"},
+		{"LISTEN: a\n# \xff\n", "mandate.yaml:2: is not YAML: invalid leading UTF-8 octet"},
+		{"SAMPLE_API: true\n---\nSAMPLE_API: false\n", "mandate.yaml:2: a second document starts here; keep one"},
+		{"SECRET_KEY: *abc\n", at + "has a value that starts with *; put it in quotes"},
+		{"just text\n", at + "wants keys with values (KEY: value), not text"},
+		{"- LISTEN\n", at + "wants keys with values (KEY: value), not a list"},
+		{"[LISTEN]: 1\n", at + "has a key that is not a plain name"},
+		{"SECRET_KEY: &abc def\n", at + "SECRET_KEY: wants text, not a YAML anchor; put a value that starts with & in quotes"},
+		{"LISTEN: &a \":1\"\nBASE_URL: *a\n", at + "LISTEN: wants text, not a YAML anchor; put a value that starts with & in quotes\n" +
+			"mandate.yaml:2: BASE_URL: wants text, not a YAML alias; write the value out"},
+		{"LISTEN: !env PORT\n", at + "LISTEN: wants text, not a value with a YAML tag; put it in quotes"},
+		{"<<: {LISTEN: a}\n", at + "(a key): is not a setting; README.md lists them all"},
+
+		// Keys.
+		{"LISTENN: :1\n", at + "LISTENN: is not a setting; did you mean LISTEN?"},
+		{"base-url: x\n", at + "base-url: is not a setting; did you mean BASE_URL?"},
+		{"SOMETHING_ELSE_ALTOGETHER: x\n", at + "SOMETHING_ELSE_ALTOGETHER: is not a setting; README.md lists them all"},
+		{testKey + ": x\n", at + "(a key): is not a setting; README.md lists them all"},
+		{p + "ACCESS_TOKEN_EXPIRES_SECONDS: 1\n", pat + "ACCESS_TOKEN_EXPIRES_SECONDS: is not a setting; did you mean ACCESS_TOKEN_EXPIRE_SECONDS?"},
+		{"SCOPES: {a: A}\n", at + "SCOPES: belongs inside OAUTH2_PROVIDER"},
+		{"RESOURCE_SERVER_AUTH_TOKEN_FILE: x\n", at + "RESOURCE_SERVER_AUTH_TOKEN_FILE: belongs inside OAUTH2_PROVIDER"},
+		{p + "LISTEN: :1\n", pat + "LISTEN: belongs at the top level, not inside OAUTH2_PROVIDER"},
+		{p + "OIDC_ENABLED: true\n", pat + "OIDC_ENABLED: is not supported: there is no OpenID Connect in this version; leave it out"},
+		{p + "COMPLIANT_BCP_RFC9700_PKCE_METHOD: true\n", pat + "COMPLIANT_BCP_RFC9700_PKCE_METHOD: is not needed: RFC 9700 is the default here, and each leniency is a setting of its own; leave it out"},
+		{"LOG_LEVEL: info\nLOG_LEVEL: info\n", "mandate.yaml:2: LOG_LEVEL: is given twice, first at mandate.yaml:1; keep one"},
+		{p + "PKCE_REQUIRED: true\nOAUTH2_PROVIDER: {}\n", "mandate.yaml:3: OAUTH2_PROVIDER: is given twice, first at mandate.yaml:1; keep one"},
+		{"OAUTH2_PROVIDER:\n", at + "OAUTH2_PROVIDER: has no value; give one or leave the key out"},
+		{"OAUTH2_PROVIDER: [a]\n", at + "OAUTH2_PROVIDER: wants keys with values (KEY: value), not a list"},
+		{"RULES: [{PATH: /, METHOD: [GET]}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].METHOD: is not part of a rule; did you mean METHODS?"},
+		{"RULES: [{PATH: /, PATH: /a}]\nUPSTREAM: http://a\n" + rs, at + "RULES[0].PATH: is given twice, first at mandate.yaml:1; keep one"},
+
+		// Types and bounds.
+		{"SAMPLE_API: yes\n", at + "SAMPLE_API: wants true or false, not text"},
+		{"SAMPLE_API: 1\n", at + "SAMPLE_API: wants true or false, not a number"},
+		{"SAMPLE_API: \"true\"\n", at + "SAMPLE_API: wants true or false, not text"},
+		{"SAMPLE_API:\n", at + "SAMPLE_API: has no value; give one or leave the key out"},
+		{"READ_SCOPE: 2020-01-01\n" + p + "READ_SCOPE: 2020-01-01\n", at + "READ_SCOPE: belongs inside OAUTH2_PROVIDER\nmandate.yaml:3: OAUTH2_PROVIDER.READ_SCOPE: wants text, not a date; put it in quotes"},
+		{"LISTEN: 8000\n", at + "LISTEN: wants text, not a number; put it in quotes"},
+		{"LISTEN: [a]\n", at + "LISTEN: wants text, not a list"},
+		{"LISTEN: {a: b}\n", at + "LISTEN: wants text, not a mapping"},
+		{"LOG_LEVEL: warning\n", at + "LOG_LEVEL: wants one of debug, info, warn, error"},
+		{"SHUTDOWN_SECONDS: 15s\n", at + "SHUTDOWN_SECONDS: wants a whole number, not text"},
+		{"SHUTDOWN_SECONDS: \"15\"\n", at + "SHUTDOWN_SECONDS: wants a number, not text; take the quotes off"},
+		{"SHUTDOWN_SECONDS: 1.5\n", at + "SHUTDOWN_SECONDS: wants a whole number in plain decimal digits"},
+		{"SHUTDOWN_SECONDS: 0x10\n", at + "SHUTDOWN_SECONDS: wants a whole number in plain decimal digits"},
+		{"SHUTDOWN_SECONDS: 010\n", at + "SHUTDOWN_SECONDS: wants a whole number in plain decimal digits"},
+		{"SHUTDOWN_SECONDS: -1\n", at + "SHUTDOWN_SECONDS: wants a number from 0 to 600"},
+		{"SHUTDOWN_SECONDS: 99999999999999999999\n", at + "SHUTDOWN_SECONDS: wants a number from 0 to 600"},
+		{"SHUTDOWN_SECONDS: true\n", at + "SHUTDOWN_SECONDS: wants a whole number, not true or false"},
+		{"SHUTDOWN_SECONDS: &a 5\n", at + "SHUTDOWN_SECONDS: wants a whole number, not a YAML anchor; put a value that starts with & in quotes"},
+		{p + "AUTHORIZATION_CODE_EXPIRE_SECONDS: 601\n", pat + "AUTHORIZATION_CODE_EXPIRE_SECONDS: wants a number from 1 to 600"},
+		{p + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 61\n", pat + "REFRESH_TOKEN_GRACE_PERIOD_SECONDS: wants a number from 0 to 60"},
+		{"TRUSTED_PROXIES: 10.0.0.1\n", at + "TRUSTED_PROXIES: wants a list ([one, two]), not text"},
+		{"TRUSTED_PROXIES:\n  - 10.0.0.1\n  - proxy\n  - 10.0.0.1/8\n  - 0.0.0.0/0\n  - 1\n  - ::ffff:10.0.0.0/104\n",
+			"mandate.yaml:3: TRUSTED_PROXIES[1]: is neither an address (192.0.2.1) nor a network (192.0.2.0/24)\n" +
+				"mandate.yaml:4: TRUSTED_PROXIES[2]: has bits beyond its length; write 10.0.0.0/8\n" +
+				"mandate.yaml:5: TRUSTED_PROXIES[3]: would believe everybody, so that anybody could choose the address seen; name the proxies\n" +
+				"mandate.yaml:6: TRUSTED_PROXIES[4]: wants text, not a number; put it in quotes\n" +
+				"mandate.yaml:7: TRUSTED_PROXIES[5]: is IPv4 written as IPv6; write it as IPv4"},
+
+		// Addresses.
+		{"BASE_URL: auth.example.com\n", at + "BASE_URL: wants an absolute URL (https://host/path)"},
+		{"BASE_URL: ftp://a\n", at + "BASE_URL: wants an absolute URL (https://host/path)"},
+		{"BASE_URL: \"https://a b\"\n", at + "BASE_URL: is not a URL"},
+		{"BASE_URL: https://user:hunter2@a\n", at + "BASE_URL: holds a user or password; take it out of the URL"},
+		{"BASE_URL: \"https://a/#\"\n", at + "BASE_URL: holds a fragment; take off everything from the # on"},
+		{"BASE_URL: https://a/?\n", at + "BASE_URL: holds a query; take off everything from the ? on (RFC 8414 §2)"},
+		{"BASE_URL: https://Auth.example\n", at + "BASE_URL: has a host or port that is none; write the host in lower-case ASCII"},
+		{"BASE_URL: https://a:99999\n", at + "BASE_URL: has a host or port that is none; write the host in lower-case ASCII"},
+		{"BASE_URL: HTTPS://a\n", at + "BASE_URL: has an unusual spelling; write the scheme in lower case"},
+		{"BASE_URL: https://a//b\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
+		{"BASE_URL: https://a/../b\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
+		{"BASE_URL: https://a/%41\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
+		{"BASE_URL: http://a\n", at + "BASE_URL: is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{"LISTEN: localhost\n", at + "LISTEN: wants host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)"},
+		{"LISTEN: :70000\n", at + "LISTEN: wants host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)"},
+		{"LOGIN_URL: login\n", at + "LOGIN_URL: wants an absolute URL (https://host/path), or give a path of this server (/login/)"},
+		{"LOGIN_URL: //evil\n", at + "LOGIN_URL: wants a path with a single slash at its start and no fragment"},
+		{"LOGIN_URL: /\\evil\n", at + "LOGIN_URL: wants a path with a single slash at its start and no fragment"},
+		{"LOGIN_URL: http://login.example/\n", at + "LOGIN_URL: is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+
+		// Database and key.
+		{"DATABASE_URL: mysql://a/b\n", at + "DATABASE_URL: wants sqlite:///file.db or postgres://user:password@host/database"},
+		{"DATABASE_URL: mandate.db\n", at + "DATABASE_URL: wants sqlite:///file.db or postgres://user:password@host/database"},
+		{"DATABASE_URL: sqlite://mandate.db\n", at + "DATABASE_URL: names no file; write sqlite:///file.db, or sqlite:////srv/file.db for an absolute path"},
+		{"DATABASE_URL: sqlite:///a.db?mode=ro\n", at + "DATABASE_URL: takes no parameters and no file name with ?, # or %"},
+		{"DATABASE_URL: 'sqlite:///:memory:'\n", at + "DATABASE_URL: wants a file: a database in memory would lose every login and token at a restart"},
+		{"SECRET_KEY: " + testKey + "\nDATABASE_URL: postgres://u:hun/ter2@a/b\n", "mandate.yaml:2: DATABASE_URL: is not a URL; write special characters in the password as %XX"},
+		{"SECRET_KEY: " + testKey + "\nDATABASE_URL: \"postgres://u:hunter2#@a/b\"\n", "mandate.yaml:2: DATABASE_URL: is not a URL; write special characters in the password as %XX"},
+		{"SECRET_KEY: " + testKey + "\nDATABASE_URL: postgres://u:hunter2@a\n", "mandate.yaml:2: DATABASE_URL: names no database; write postgres://user:password@host/database"},
+		{"DATABASE_URL: postgres://u:hunter2@a/b\n", "SECRET_KEY: is needed with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints"},
+		{"SECRET_KEY: hunter2\n", at + "SECRET_KEY: wants 32 random bytes in base64, as `openssl rand -base64 32` prints them"},
+		{"SECRET_KEY: " + testKey + "\nSECRET_KEY_FILE: key\n", "mandate.yaml:2: SECRET_KEY: open key: no such file or directory"},
+		{"SECRET_KEY: " + testKey + "\nSECRET_KEY_FILE: /dev/null\n", "mandate.yaml:2: SECRET_KEY: SECRET_KEY and SECRET_KEY_FILE are both set; keep one"},
+		{"SECRET_KEY_FILE: 1\n", at + "SECRET_KEY: wants the path of a file in SECRET_KEY_FILE, not a number"},
+		{"SECRET_KEY_FILE: \"\"\n", at + "SECRET_KEY: names no file; give a path or leave it out"},
+		{"SECRET_KEY_FILE: /dev/zero\n", at + "SECRET_KEY: /dev/zero is larger than 1048576 bytes"},
+		{"SECRET_KEY: \"********\"\n", at + "SECRET_KEY: holds ********, which stands for a secret that was not shown; put the secret itself here"},
+		{"DATABASE_URL: postgres://u:********@a/b\n", at + "DATABASE_URL: holds ********, which stands for a secret that was not shown; put the secret itself here"},
+
+		// Contradictions.
+		{"SESSION_IDLE_SECONDS: 7200\nSESSION_COOKIE_AGE: 3600\n", at + "SESSION_IDLE_SECONDS: is longer than SESSION_COOKIE_AGE (3600); lower it or raise the other"},
+		{p + "REFRESH_TOKEN_EXPIRE_SECONDS: 63072000\n", pat + "REFRESH_TOKEN_EXPIRE_SECONDS: is longer than REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS (31536000); lower it or raise the other"},
+		{p + "REFRESH_TOKEN_REUSE_PROTECTION: false\n", pat + "REFRESH_TOKEN_REUSE_PROTECTION: cannot be false: a spent refresh token that comes back shows a theft, and its family is revoked (RFC 9700 §4.14.2); leave it out, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose answers"},
+		{"PASSWORD_HASH_MEMORY_KIB: 7168\n", at + "PASSWORD_HASH_MEMORY_KIB: PASSWORD_HASH_MEMORY_KIB times PASSWORD_HASH_ITERATIONS is below 35840, which is too weak; raise one of them"},
+		{"PASSWORD_HASH_ITERATIONS: 1\n", at + "PASSWORD_HASH_ITERATIONS: PASSWORD_HASH_MEMORY_KIB times PASSWORD_HASH_ITERATIONS is below 35840, which is too weak; raise one of them"},
+		{"RULES: [{PATH: /}]\n", at + "RULES: has no effect without UPSTREAM; set it or leave the rules out"},
+		{"PASS_AUTHORIZATION: true\n", at + "PASS_AUTHORIZATION: has no effect without UPSTREAM; set it or leave this out"},
+		{"UPSTREAM: http://api\n", at + "UPSTREAM: needs RULES, which say who may call what; set them\n" + at + "UPSTREAM: needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens; set it"},
+		{"UPSTREAM: http://api?\n", at + "UPSTREAM: holds a query; take off everything from the ? on"},
+		{"UPSTREAM: http://api\nPASS_AUTHORIZATION: true\nRULES: [{PATH: /}]\n" + rs, at + "UPSTREAM: is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{"UPSTREAM: http://api\nRULES:\n  - {METHODS: [GET]}\n  - {PATH: /a//b}\n  - {PATH: /c, METHODS: [GET, get]}\n  - {PATH: /c, METHODS: [GET], SCOPES: ['a b']}\n" + rs,
+			"mandate.yaml:3: RULES[0]: wants in PATH a plain path that starts with a slash (/users/)\n" +
+				"mandate.yaml:4: RULES[1].PATH: wants in PATH a plain path that starts with a slash (/users/)\n" +
+				"mandate.yaml:5: RULES[2].METHODS[1]: is not an HTTP method in upper case\n" +
+				"mandate.yaml:6: RULES[3]: has the path and method of a rule above; put their scopes into one rule\n" +
+				"mandate.yaml:6: RULES[3].SCOPES[0]: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"},
+
+		// Scopes.
+		{p + "SCOPES: [read]\n", pat + "SCOPES: wants a mapping from scope to description ({read: Read scope}), not a list"},
+		{p + "SCOPES: {}\n", pat + "SCOPES: names no scope; give at least one"},
+		{p + "SCOPES: {'a b': A}\n", pat + "SCOPES[0]: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"},
+		{p + "SCOPES: {a: A, a: B}\n", pat + "SCOPES[1]: names a scope a second time; keep one"},
+		{p + "SCOPES: {a: \"\"}\n", pat + "SCOPES[0]: has no description; people read it before they approve"},
+		{p + "SCOPES: {a: \"A\\nB\"}\n", pat + "SCOPES[0]: has control characters in its description; write one line of text"},
+		{p + "SCOPES: {a: 1}\n", pat + "SCOPES[0]: wants text, not a number; put it in quotes"},
+		{p + "DEFAULT_SCOPES: [groups]\n", pat + "DEFAULT_SCOPES[0]: is not a scope of SCOPES; add it there or take it out here"},
+		{p + "DEFAULT_SCOPES: [read, read]\n", pat + "DEFAULT_SCOPES[1]: names a scope a second time; keep one"},
+		{p + "DEFAULT_SCOPES: [read, __all__]\n", pat + "DEFAULT_SCOPES[1]: __all__ stands for all scopes; leave the others out, or it"},
+		{p + "DEFAULT_SCOPES: [introspection]\n", pat + "DEFAULT_SCOPES[0]: introspection is never a default; ask for it by name, on an application that may have it"},
+		{p + "READ_SCOPE: a b\n", pat + "READ_SCOPE: is not a scope name; use printable ASCII without spaces, \" and \\ (RFC 6749 §3.3)"},
+		{"SAMPLE_API: true\n" + p + "READ_SCOPE: r\n", "mandate.yaml:3: OAUTH2_PROVIDER.READ_SCOPE: SAMPLE_API needs the scope of READ_SCOPE, which is not in SCOPES; add it or name another"},
+		{p + "ALLOWED_REDIRECT_URI_SCHEMES:\n    - https\n    - javascript\n", "mandate.yaml:4: OAUTH2_PROVIDER.ALLOWED_REDIRECT_URI_SCHEMES[1]: wants https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)"},
+
+		// The resource server.
+		{p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one"},
+		{p + "RESOURCE_SERVER_INTROSPECTION_URL: http://a/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{p + "RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_AUTH_TOKEN: has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set it too or leave this out"},
+		{rs + "  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [a, b]\n", "mandate.yaml:3: OAUTH2_PROVIDER.RESOURCE_SERVER_AUTH_TOKEN: RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS are both set; keep one"},
+		{p + "RESOURCE_SERVER_AUTH_TOKEN: Bearer hunter2\n", pat + "RESOURCE_SERVER_AUTH_TOKEN: is not a bearer token; give the access token alone, without the word Bearer (RFC 6750 §2.1)"},
+		{p + "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [hunter2]\n", pat + "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: wants a list of two: the client id and the client secret"},
+		{p + "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [a, 12345]\n", pat + "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS[1]: wants text, not a number; put it in quotes"},
+	} {
+		_, err := load(t, test.text)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s\n got: %v\nwant: %s", test.text, err, test.want)
+		}
+	}
+}
+
+func TestConfigEnvironmentErrors(t *testing.T) {
+	for _, test := range []struct{ env, want string }{
+		{"MANDATE_LISTENN=:1", "MANDATE_LISTENN: is not a setting; did you mean MANDATE_LISTEN?"},
+		{"MANDATE_CONFIGG=a", "MANDATE_CONFIGG: is not a setting; did you mean MANDATE_CONFIG?"},
+		{"MANDATE_A\nB=a", "\"MANDATE_A\\nB\": is not a setting; README.md lists them all"},
+		{"MANDATE_=a", "MANDATE_: is not a setting; README.md lists them all"},
+		{"MANDATE_OAUTH2_PROVIDER_SCOPES={}", "MANDATE_OAUTH2_PROVIDER_SCOPES: is not a setting; did you mean MANDATE_SCOPES?"},
+		{"MANDATE_OAUTH2_PROVIDER={}", "MANDATE_OAUTH2_PROVIDER: is a block; set its keys one by one (MANDATE_SCOPES)"},
+		{"MANDATE_OIDC_ENABLED=true", "MANDATE_OIDC_ENABLED: is not supported: there is no OpenID Connect in this version; leave it out"},
+		{"MANDATE_PORT=8000", "MANDATE_PORT: is not a setting; README.md lists them all"},
+		{"MANDATE_LISTEN_FILE=a", "MANDATE_LISTEN_FILE: is not a setting; only secrets can be read from a file, and LISTEN is none"},
+		{"MANDATE_SHUTDOWN_SECONDS=", "MANDATE_SHUTDOWN_SECONDS: is empty; give a value or leave it out"},
+		{"MANDATE_SHUTDOWN_SECONDS=abc", "MANDATE_SHUTDOWN_SECONDS: wants a whole number, not text"},
+		{"MANDATE_SAMPLE_API=1", "MANDATE_SAMPLE_API: wants true or false, not a number"},
+		{"MANDATE_SCOPES={a", "MANDATE_SCOPES: is not YAML: did not find expected ',' or '}'"},
+		{"MANDATE_SCOPES=read write", "MANDATE_SCOPES: wants a mapping from scope to description ({read: Read scope}), not text"},
+		{"MANDATE_DEFAULT_SCOPES=read groups", "MANDATE_DEFAULT_SCOPES: OAUTH2_PROVIDER.DEFAULT_SCOPES[1]: is not a scope of SCOPES; add it there or take it out here"},
+		{"MANDATE_LISTEN=\xff", "MANDATE_LISTEN: is not UTF-8 text"},
+		{"MANDATE_SECRET_KEY_FILE=missing", "MANDATE_SECRET_KEY_FILE: open missing: no such file or directory"},
+		{"MANDATE_SECRET_KEY_FILE=", "MANDATE_SECRET_KEY_FILE: names no file; give a path or leave it out"},
+		{"MANDATE_SECRET_KEY=hunter2", "MANDATE_SECRET_KEY: wants 32 random bytes in base64, as `openssl rand -base64 32` prints them"},
+	} {
+		_, err := load(t, "", test.env)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s\n got: %v\nwant: %s", test.env, err, test.want)
+		}
+	}
+	_, err := load(t, "", "MANDATE_SECRET_KEY="+testKey, "MANDATE_SECRET_KEY_FILE=/dev/null")
+	const want = "MANDATE_SECRET_KEY_FILE: SECRET_KEY and SECRET_KEY_FILE are both set; keep one"
+	if err == nil || err.Error() != want {
+		t.Errorf("both: %v", err)
+	}
+}
+
+// One start shows every mistake, in the order of the file, then of the environment.
+func TestConfigAllErrors(t *testing.T) {
+	_, err := load(t, "LISTENN: a\nLOG_LEVEL: loud\nSESSION_IDLE_SECONDS: 99\nSESSION_COOKIE_AGE: 98\nBASE_URL: x\nSHUTDOWN_SECONDS: x\nDATABASE_URL: postgres://a/b",
+		"MANDATE_Z=1", "MANDATE_READ_SCOPE=a b")
+	var problems *configError
+	if !errors.As(err, &problems) {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, p := range problems.problems {
+		keys = append(keys, p.key)
+	}
+	const want = "LISTENN LOG_LEVEL SESSION_IDLE_SECONDS BASE_URL SHUTDOWN_SECONDS Z OAUTH2_PROVIDER.READ_SCOPE SECRET_KEY"
+	if strings.Join(keys, " ") != want {
+		t.Errorf("got %s\nwant %s", strings.Join(keys, " "), want)
+	}
+}
+
+// A value in a place that wants another kind may be a secret; no message repeats it.
+func TestConfigErrorsHideSecrets(t *testing.T) {
+	const secret = "hunter2"
+	for _, f := range allFields(&Config{}) {
+		indent := ""
+		if strings.HasPrefix(f.name, providerBlock) {
+			indent = "OAUTH2_PROVIDER:\n  "
+		}
+		for _, value := range []string{"hunter2", "'hunter2\\'", "[hunter2]", "[hunter2, hunter2, hunter2]", "{hunter2: hunter2}", "*hunter2", "&hunter2 hunter2", "!hunter2 hunter2", "\"hunter2\\q\"", "\"hunter2", "[hunter2", "postgres://a:hunter2@[/b", "https://hunter2:hunter2@a", "postgres://a:hunter2@a:b/c"} {
+			for _, source := range []struct{ text, env string }{{text: indent + f.key + ": " + value + "\n"}, {env: "MANDATE_" + f.key + "=" + value}} {
+				_, err := load(t, source.text, source.env)
+				if err != nil && strings.Contains(err.Error(), secret) {
+					t.Errorf("%s %s: %v", f.key, value, err)
+				}
+			}
+		}
+	}
+}
+
+// Aliases that would unfold to 10^9 values, and mappings as deep as the file allows.
+func TestConfigBombs(t *testing.T) {
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 'b'; i < 'k'; i++ {
+		before := string(i - 1)
+		bomb += string(i) + ": &" + string(i) + " [" + strings.Repeat("*"+before+", ", 9) + "*" + before + "]\n"
+	}
+	_, err := load(t, bomb+"LISTEN: *j\n")
+	if err == nil || !strings.Contains(err.Error(), "LISTEN: wants text, not a YAML alias") {
+		t.Errorf("bomb: %v", err)
+	}
+	for _, deep := range []string{strings.Repeat("[", maxConfigBytes-100), strings.Repeat("{a: ", 200000), strings.Repeat("- ", 500000), "LISTEN: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)} {
+		_, err := load(t, deep)
+		if err == nil {
+			t.Error("depth passes")
+		}
+	}
+}

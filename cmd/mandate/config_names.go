@@ -1,0 +1,201 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// unavailable says why a setting of django-oauth-toolkit is none here and what to
+// do instead. A name that ends in * stands for all that begin like it; the first match counts.
+var unavailable = []struct{ key, text string }{
+	{"COMPLIANT_BCP_RFC9700_*", "is not needed: RFC 9700 is the default here, and each leniency is a setting of its own; leave it out"},
+	{"OIDC_SERVER_CLASS", pythonCode},
+	{"OIDC_*", noOpenID},
+	{"ID_TOKEN_EXPIRE_SECONDS", noOpenID},
+	{"SCOPES_BACKEND_CLASS", "loads Python code; list the scopes in SCOPES"},
+	{"OAUTH2_SERVER_CLASS", pythonCode},
+	{"OAUTH2_VALIDATOR_CLASS", pythonCode},
+	{"OAUTH2_BACKEND_CLASS", pythonCode},
+	{"EXTRA_SERVER_KWARGS", pythonCode},
+	{"ALWAYS_RELOAD_OAUTHLIB_CORE", pythonCode},
+	{"OAUTH_PRE_TOKEN_VALIDATION", pythonCode},
+	{"REDIRECT_URI_VALIDATOR", pythonCode},
+	{"ALLOWED_ORIGIN_VALIDATOR", pythonCode},
+	{"RESOURCE_SERVER_TOKEN_RESOURCE_VALIDATOR", pythonCode},
+	{"ACCESS_TOKEN_GENERATOR", generated},
+	{"REFRESH_TOKEN_GENERATOR", generated},
+	{"CLIENT_ID_GENERATOR_CLASS", generated},
+	{"CLIENT_SECRET_GENERATOR_CLASS", generated},
+	{"CLIENT_SECRET_GENERATOR_LENGTH", generated},
+	{"CLIENT_SECRET_HASHER", "is not a choice: generated secrets have 256 random bits and are kept as SHA-256, typed ones as Argon2id; leave it out"},
+	{"APPLICATION_MODEL", djangoModel},
+	{"ACCESS_TOKEN_MODEL", djangoModel},
+	{"GRANT_MODEL", djangoModel},
+	{"REFRESH_TOKEN_MODEL", djangoModel},
+	{"ID_TOKEN_MODEL", djangoModel},
+	{"DEVICE_GRANT_MODEL", djangoModel},
+	{"PAR_REQUEST_MODEL", djangoModel},
+	{"OAUTH2_PROVIDER_*", djangoModel},
+	{"APPLICATION_ADMIN_CLASS", djangoModel},
+	{"ACCESS_TOKEN_ADMIN_CLASS", djangoModel},
+	{"GRANT_ADMIN_CLASS", djangoModel},
+	{"REFRESH_TOKEN_ADMIN_CLASS", djangoModel},
+	{"ID_TOKEN_ADMIN_CLASS", djangoModel},
+	{"DEVICE_GRANT_ADMIN_CLASS", djangoModel},
+	{"PAR_REQUEST_ADMIN_CLASS", djangoModel},
+	{"ALLOW_URI_WILDCARDS", "is not supported: redirect URIs are compared exactly (RFC 9700 §4.1.3); register each one"},
+	{"ALLOWED_SCHEMES", "is not supported: no endpoint here answers to a list of allowed origins; leave it out"},
+	{"CLEAR_EXPIRED_TOKENS_BATCH_INTERVAL", "is called CLEANUP_INTERVAL_SECONDS here and stands at the top level"},
+	{"AUTHENTICATION_SERVER_EXP_TIME_ZONE", "is not needed: exp is seconds since 1970 in UTC (RFC 7662 §2.2); leave it out"},
+	{"RESOURCE_SERVER_INTROSPECTION_JWT_*", "is not supported; use RESOURCE_SERVER_INTROSPECTION_CREDENTIALS or RESOURCE_SERVER_AUTH_TOKEN"},
+	{"CLIENT_ASSERTION_*", "is not supported: clients authenticate with their secret (RFC 6749 §2.3.1); leave it out"},
+	{"DCR_*", "is not supported: applications are registered on their page or by command; leave it out"},
+	{"CIMD_*", "is not supported: applications are registered on their page or by command; leave it out"},
+	{"OAUTH_DEVICE_*", "is not supported: there is no device grant (RFC 8628) in this version; leave it out"},
+	{"DEVICE_FLOW_INTERVAL", "is not supported: there is no device grant (RFC 8628) in this version; leave it out"},
+	{"PAR_*", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
+	{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
+	{"OAUTH2_PROTECTED_RESOURCE_*", "is not supported; leave it out"},
+	{"OAUTH2_RESPONSE_TYPES_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
+	{"OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
+	{"OAUTH2_GRANT_TYPES_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
+	{"REQUIRE_FORM_ENCODED_REQUEST_BODY", "is not a choice: requests are forms (RFC 6749 §3.2); leave it out"},
+}
+
+const (
+	noOpenID    = "is not supported: there is no OpenID Connect in this version; leave it out"
+	pythonCode  = "names Python code, which this server does not run; leave it out"
+	generated   = "is not a choice: identifiers, secrets and tokens are made here, with 256 random bits where they are secret; leave it out"
+	djangoModel = "belongs to Django's models; leave it out"
+)
+
+// unavailableText is the sentence for a setting that is none here, or nothing.
+func unavailableText(key string) string {
+	for _, u := range unavailable {
+		prefix, open := strings.CutSuffix(u.key, "*")
+		if key == u.key || open && strings.HasPrefix(key, prefix) {
+			return u.text
+		}
+	}
+	return ""
+}
+
+// unknownKey says what to do about a key that does not stand where name leads to.
+func unknownKey(key, name string, fields []field) string {
+	here := keysOf(fields)
+	if strings.HasPrefix(name, "RULES[") {
+		return "is not part of a rule" + suggestion(key, here)
+	}
+	text := unavailableText(key)
+	if text != "" {
+		return text
+	}
+	for _, f := range allFields(&Config{}) {
+		if f.key != key && !(f.secret() && f.key+fileSuffix == key) {
+			continue
+		}
+		if f.name == f.key {
+			return "belongs at the top level, not inside OAUTH2_PROVIDER"
+		}
+		return "belongs inside OAUTH2_PROVIDER"
+	}
+	return "is not a setting" + suggestion(key, append(here, keysOf(allFields(&Config{}))...))
+}
+
+// unknownVariable does the same for what follows MANDATE_ in the environment.
+func unknownVariable(key string, fields map[string]field) string {
+	inner, doubled := strings.CutPrefix(key, "OAUTH2_PROVIDER_")
+	_, known := fields[inner]
+	public, isFile := strings.CutSuffix(key, fileSuffix)
+	text := unavailableText(key)
+	switch {
+	case isFile && fields[public].key != "":
+		return "is not a setting; only secrets can be read from a file, and " + public + " is none"
+	case key == "OAUTH2_PROVIDER":
+		return "is a block; set its keys one by one (MANDATE_SCOPES)"
+	case doubled && known:
+		return "is not a setting; did you mean " + envPrefix + inner + "?"
+	case text != "":
+		return text
+	}
+	names := []string{envPrefix + "CONFIG"}
+	for _, f := range allFields(&Config{}) {
+		names = append(names, envPrefix+f.key)
+	}
+	return "is not a setting" + suggestion(envPrefix+key, names)
+}
+
+func keysOf(fields []field) []string {
+	var keys []string
+	for _, f := range fields {
+		keys = append(keys, f.key)
+		if f.secret() {
+			keys = append(keys, f.key+fileSuffix)
+		}
+	}
+	return keys
+}
+
+// suggestion names the known key nearest to one that is not, if any is near.
+func suggestion(key string, known []string) string {
+	folded := strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+	best, least := "", max(2, len(folded)/4)+1
+	for _, k := range known {
+		if len(key) > 2*len(k) { // also bounds the work on a very long key
+			continue
+		}
+		d := distance(folded, k)
+		if d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return "; README.md lists them all"
+	}
+	return "; did you mean " + best + "?"
+}
+
+// distance is how many letters must be put in, taken out or changed (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+var keyShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+// shownName is the full name of an unknown key, unless it looks like a value that
+// slipped into the place of a key and might be secret.
+func shownName(name, key string) string {
+	if keyShape.MatchString(key) {
+		return name + key
+	}
+	return name + "(a key)"
+}
+
+// serviceLink matches, after MANDATE_, the variables that Kubernetes and old Docker
+// links put into every container beside a service called mandate or mandate-something.
+var serviceLink = regexp.MustCompile(`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
+
+var linkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+
+// notSetting tells variables that begin with MANDATE_ and are no settings.
+func notSetting(key, value string) bool {
+	if key == "CONFIG" || strings.HasPrefix(key, "TEST_") || serviceLink.MatchString(key) {
+		return true
+	}
+	return strings.HasSuffix("_"+key, "_PORT") && linkURL.MatchString(value)
+}

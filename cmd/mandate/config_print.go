@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// print writes every setting as it is in effect, as YAML that can be loaded again,
+// each with where it came from. Secrets are masked.
+func (c *Config) print(w io.Writer) {
+	var out bytes.Buffer
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem(), "") {
+		if f.value.Kind() != reflect.Struct {
+			c.printField(&out, "", f)
+			continue
+		}
+		fmt.Fprintf(&out, "%s:\n", f.key)
+		for _, inner := range fieldsOf(f.value, f.name+".") {
+			c.printField(&out, "  ", inner)
+		}
+	}
+	_, _ = w.Write(out.Bytes()) // a terminal that went away needs no word
+}
+
+func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
+	at := c.sources[f.name]
+	key, value := f.key, printValue(f)
+	if at.value != "" { // the name of the file is no secret, and can be loaded again
+		key, value = f.key+fileSuffix, strconv.Quote(at.value)
+	}
+	from := at.String()
+	if at.env != "" {
+		from = "environment: " + from
+	}
+	if strings.ContainsFunc(from, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		from = strconv.Quote(from) // a file name with a line break would end the comment
+	}
+	fmt.Fprintf(out, "%s%s: %s # %s\n", indent, key, value, from)
+}
+
+// printValue writes a value on one line. A Go string in quotes is also one of YAML.
+func printValue(f field) string {
+	switch value := f.value.Interface().(type) {
+	case time.Duration:
+		return strconv.FormatInt(int64(value/time.Second), 10)
+	case string:
+		return strconv.Quote(masked(f, value))
+	case []string:
+		return flow(value, func(text string) string { return strconv.Quote(masked(f, text)) })
+	case []netip.Prefix:
+		return flow(value, func(prefix netip.Prefix) string { return strconv.Quote(prefix.String()) })
+	case []Rule:
+		return flow(value, printRule)
+	case Scopes:
+		pairs := flow(value, func(s Scope) string { return strconv.Quote(s.Name) + ": " + strconv.Quote(s.Description) })
+		return "{" + pairs[1:len(pairs)-1] + "}"
+	default:
+		return fmt.Sprint(value) // a number, true or false
+	}
+}
+
+func printRule(rule Rule) string {
+	var pairs []string
+	for _, f := range fieldsOf(reflect.ValueOf(rule), "") {
+		pairs = append(pairs, f.key+": "+printValue(f))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+func flow[T any](items []T, show func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = show(item)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// masked hides a secret; in a URL it hides the password alone.
+func masked(f field, value string) string {
+	switch {
+	case value == "" || !f.secret():
+		return value
+	case f.tag.Get("secret") == "url":
+		return maskPassword(value)
+	}
+	return mask
+}
+
+// maskPassword hides what stands between the first colon and the last @ of the
+// authority (RFC 3986 §3.2.1), and every parameter that holds a password.
+func maskPassword(raw string) string {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, tail := rest[:end], rest[end:]
+	at := strings.LastIndex(authority, "@")
+	colon := strings.Index(authority, ":")
+	if colon >= 0 && colon < at {
+		authority = authority[:colon+1] + mask + authority[at:]
+	}
+	before, query, has := strings.Cut(tail, "?")
+	if !has {
+		return scheme + "://" + authority + tail
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		key, _, _ := strings.Cut(pair, "=")
+		if strings.Contains(strings.ToLower(key), "pass") {
+			pairs[i] = key + "=" + mask
+		}
+	}
+	return scheme + "://" + authority + before + "?" + strings.Join(pairs, "&")
+}

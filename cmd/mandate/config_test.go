@@ -1,0 +1,292 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const testKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
+// load reads a configuration from text as if it stood in mandate.yaml.
+func load(t testing.TB, text string, environ ...string) (*Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mandate.yaml")
+	err := os.WriteFile(path, []byte(text), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loadConfig(path, environ)
+	var problems *configError
+	if errors.As(err, &problems) {
+		for i := range problems.problems {
+			p := &problems.problems[i]
+			p.at.file = strings.TrimPrefix(p.at.file, dir+"/")
+			p.text = strings.ReplaceAll(p.text, dir+"/", "")
+		}
+	}
+	return c, err
+}
+
+func mustLoad(t testing.TB, text string, environ ...string) *Config {
+	t.Helper()
+	c, err := load(t, text, environ...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// settings compares configurations without where the values came from.
+var settings = cmp.Options{cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".sources" }, cmp.Ignore()),
+	cmp.AllowUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
+func TestConfigDefaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c, err := loadConfig("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db",
+		TrustedProxies: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
+		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
+		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, Rules: []Rule{},
+		Provider: ProviderConfig{
+			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
+			DefaultScopes: []string{"read", "write"}, ReadScope: "read", WriteScope: "write",
+			AccessTokenExpire: 36000 * time.Second, AuthorizationCodeExpire: time.Minute,
+			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
+			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
+			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
+			ResourceServerIntrospectionCredentials: []string{},
+			ResourceServerTokenCaching:             10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
+		},
+	}
+	if diff := cmp.Diff(want, c, settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every setting has a default, numbers have bounds, and no key has two meanings.
+func TestConfigTags(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range allFields(&Config{}) {
+		for _, name := range keysOf([]field{f}) {
+			if seen[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			seen[name] = true
+			if text := unavailableText(name); text != "" {
+				t.Errorf("%s is a setting, and still said to be none: %s", name, text)
+			}
+			if notSetting(name, "") {
+				t.Errorf("%s cannot be set in the environment", name)
+			}
+		}
+		_, isSet := f.tag.Lookup("default")
+		numeric := f.value.CanInt()
+		if !isSet || numeric && (f.tag.Get("min") == "" || f.tag.Get("max") == "") {
+			t.Errorf("%s lacks a tag", f.name)
+		}
+		if numeric && (tagNumber(f.tag, "default") < tagNumber(f.tag, "min") || tagNumber(f.tag, "default") > tagNumber(f.tag, "max")) {
+			t.Errorf("%s has a default out of its bounds", f.name)
+		}
+	}
+}
+
+func TestConfigFile(t *testing.T) {
+	c := mustLoad(t, `
+BASE_URL: https://auth.example.com/sso/
+LISTEN: ":9000"
+DATABASE_URL: postgres://mandate:s3cret%2F@db/mandate?sslmode=verify-full
+SECRET_KEY: `+testKey+`
+TRUSTED_PROXIES: [10.0.0.0/8, "::1", 192.0.2.1]
+SESSION_COOKIE_AGE: 3600
+UPSTREAM: http://api:8080
+RULES:
+  - PATH: /users/
+    METHODS: [GET]
+    SCOPES: [read]
+  - PATH: /open
+OAUTH2_PROVIDER:
+  SCOPES:
+    write: Write scope
+    introspection: Introspect token scope
+    openid: Log in
+    read: Read scope
+  PKCE_REQUIRED: false
+  REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 600
+  ALLOWED_REDIRECT_URI_SCHEMES: [https, com.example.app]
+  RESOURCE_SERVER_INTROSPECTION_URL: https://auth.example.com/sso/o/introspect/
+  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [id, "secret"]
+`)
+	check := func(name string, got, want any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got, settings); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	check("BASE_URL", c.BaseURL, "https://auth.example.com/sso")
+	check("SECRET_KEY", string(c.secretKey), "01234567890123456789012345678901")
+	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
+	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
+	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
+	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}}, {Path: "/open"}})
+	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope"}, {"introspection", "Introspect token scope"}, {"openid", "Log in"}, {"read", "Read scope"}})
+	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
+	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
+	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
+	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 20)
+}
+
+func TestConfigEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "key")
+	err := os.WriteFile(secret, []byte(testKey+"\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mustLoad(t, "SECRET_KEY: bm90IHRoaXMgb25lLCBidXQgdGhlIGZpbGUncyBvbmU=\nSAMPLE_API: false\nRULES: [{PATH: /a}, {PATH: /b}]\nUPSTREAM: http://api\n",
+		"MANDATE_SAMPLE_API=true",
+		"MANDATE_SECRET_KEY_FILE="+secret,
+		"MANDATE_SCOPES={read: Read it, write: 'Write: it'}",
+		"MANDATE_DEFAULT_SCOPES=write read",
+		"MANDATE_ALLOWED_REDIRECT_URI_SCHEMES=[https]",
+		"MANDATE_TRUSTED_PROXIES=10.0.0.1 10.1.0.0/16",
+		"MANDATE_RULES=[{PATH: /, SCOPES: [read]}]",
+		"MANDATE_ACCESS_TOKEN_EXPIRE_SECONDS=60",
+		"MANDATE_RESOURCE_SERVER_INTROSPECTION_URL=http://localhost/o/introspect/",
+		"MANDATE_RESOURCE_SERVER_AUTH_TOKEN=mat_123",
+		"MANDATE_TEST_ANYTHING=1", "MANDATE_CONFIG=/elsewhere", "MANDATEX=1", "PATH=/bin",
+		// What Kubernetes adds where a service is called mandate or mandate-web.
+		"MANDATE_SERVICE_HOST=10.0.0.1", "MANDATE_SERVICE_PORT=8000", "MANDATE_SERVICE_PORT_HTTP=8000", "MANDATE_PORT=tcp://10.0.0.1:8000",
+		"MANDATE_PORT_8000_TCP=tcp://10.0.0.1:8000", "MANDATE_PORT_8000_TCP_PROTO=tcp", "MANDATE_WEB_SERVICE_HOST=10.0.0.1", "MANDATE_WEB_PORT=tcp://10.0.0.1:80")
+	want := mustLoad(t, `
+SECRET_KEY: `+testKey+`
+SAMPLE_API: true
+TRUSTED_PROXIES: [10.0.0.1, 10.1.0.0/16]
+RULES: [{PATH: /, SCOPES: [read]}]
+UPSTREAM: http://api
+OAUTH2_PROVIDER:
+  SCOPES: {read: Read it, write: "Write: it"}
+  DEFAULT_SCOPES: [write, read]
+  ALLOWED_REDIRECT_URI_SCHEMES: [https]
+  ACCESS_TOKEN_EXPIRE_SECONDS: 60
+  RESOURCE_SERVER_INTROSPECTION_URL: http://localhost/o/introspect/
+  RESOURCE_SERVER_AUTH_TOKEN: mat_123
+`)
+	if diff := cmp.Diff(want, c, settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Which file is read: the one named, else that of MANDATE_CONFIG, else mandate.yaml if it is there.
+func TestConfigWhichFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{"mandate.yaml": "LISTEN: :1", "named.yaml": "LISTEN: :2", "env.yaml": "LISTEN: :3", "empty.yaml": "", "null.yaml": "# nothing\n---\n", "comment.yaml": "# SCOPES:\n"} {
+		err := os.WriteFile(name, []byte(text), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ path, env, want string }{
+		{"", "", ":1"},
+		{"named.yaml", "MANDATE_CONFIG=env.yaml", ":2"},
+		{"", "MANDATE_CONFIG=env.yaml", ":3"},
+		{"", "MANDATE_CONFIG=", ":1"},
+		{"empty.yaml", "", "127.0.0.1:8000"},
+		{"null.yaml", "", "127.0.0.1:8000"},
+		{"comment.yaml", "", "127.0.0.1:8000"},
+	} {
+		c, err := loadConfig(test.path, []string{test.env})
+		if err != nil || c.Listen != test.want {
+			t.Errorf("%q %q: %v %v, want %s", test.path, test.env, c, err, test.want)
+		}
+	}
+	for _, test := range []struct{ path, env, want string }{
+		{"missing.yaml", "", "open missing.yaml: no such file or directory"},
+		{"", "MANDATE_CONFIG=missing.yaml", "open missing.yaml: no such file or directory"},
+		{dir, "", "read " + dir + ": is a directory"},
+		{"/dev/zero", "", "/dev/zero is larger than 1048576 bytes"},
+	} {
+		_, err := loadConfig(test.path, []string{test.env})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%q %q: %v, want %s", test.path, test.env, err, test.want)
+		}
+	}
+}
+
+// The list of names that are none here covers what django-oauth-toolkit knows; each has a sentence.
+func TestConfigUnavailable(t *testing.T) {
+	for _, u := range unavailable {
+		key := strings.ReplaceAll(u.key, "*", "ANYTHING")
+		for _, test := range []struct {
+			text, env, where string
+		}{
+			{text: "OAUTH2_PROVIDER:\n  " + key + ": 1\n", where: "mandate.yaml:2: OAUTH2_PROVIDER." + key},
+			{text: key + ": 1\n", where: "mandate.yaml:1: " + key},
+			{env: "MANDATE_" + key + "=1", where: "MANDATE_" + key},
+		} {
+			_, err := load(t, test.text, test.env)
+			if err == nil || err.Error() != test.where+": "+u.text {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+	}
+	if slices.ContainsFunc(unavailable, func(u struct{ key, text string }) bool { return !strings.Contains(u.text, " ") }) {
+		t.Error("a name has no sentence")
+	}
+}
+
+// Nothing that is set may be lost on its way into the struct: each key changes one field.
+func TestConfigEachKey(t *testing.T) {
+	base := mustLoad(t, "")
+	values := map[reflect.Type]string{
+		reflect.TypeFor[Scopes](): "{other: Other, read: R, write: W}", reflect.TypeFor[[]netip.Prefix](): "10.0.0.1", reflect.TypeFor[time.Duration](): "59",
+		reflect.TypeFor[int](): "64", reflect.TypeFor[int64](): "9000",
+	}
+	special := map[string]string{
+		"BASE_URL": "https://a.example", "LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
+		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
+		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
+		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3",
+	}
+	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"}
+	for _, f := range allFields(base) {
+		if slices.Contains(together, f.key) {
+			continue // tested with what they need
+		}
+		value, ok := special[f.key]
+		if !ok {
+			value = values[f.value.Type()]
+		}
+		if f.value.Kind() == reflect.Bool {
+			value = map[bool]string{true: "false", false: "true"}[f.value.Bool()]
+		}
+		c, err := load(t, "", "MANDATE_"+f.key+"="+value)
+		if err != nil {
+			t.Errorf("%s: %v", f.key, err)
+			continue
+		}
+		changed := 0
+		for i, other := range allFields(c) {
+			if !reflect.DeepEqual(other.value.Interface(), allFields(base)[i].value.Interface()) {
+				changed++
+			}
+		}
+		if changed != 1 && f.key != "SCOPES" { // which DEFAULT_SCOPES follows
+			t.Errorf("%s changed %d settings", f.key, changed)
+		}
+	}
+}

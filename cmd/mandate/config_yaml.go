@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// parseYAML reads one document. Nodes keep aliases as they are, so that nested
+// ones cannot blow up; decode refuses them. No document is a nil node.
+func parseYAML(data []byte) (*yaml.Node, int, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) {
+		return nil, 0, nil
+	}
+	if err == nil {
+		err = decoder.Decode(&second)
+	}
+	if err == nil {
+		return nil, second.Line, errors.New("a second document starts here; keep one")
+	}
+	if !errors.Is(err, io.EOF) {
+		line := errorLine(data, err)
+		return nil, line, yamlProblem(data, line, err)
+	}
+	root := document.Content[0]
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		return nil, 0, nil
+	}
+	return root, 0, nil
+}
+
+var yamlPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// errorLine finds the line of a syntax error: the first from which on no
+// beginning of the file parses. The line that the YAML package tells is often that of
+// the enclosing block, or one less, so it serves only where the search would take long.
+func errorLine(data []byte, parse error) int {
+	const maxLines, maxBytes = 500, 64 << 10
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if len(lines) > maxLines || len(data) > maxBytes {
+		return toldLine(parse)
+	}
+	end := len(data)
+	for i := len(lines); i > 0; i-- {
+		end -= len(lines[i-1])
+		if isYAML(data[:end]) {
+			return i
+		}
+	}
+	return 1
+}
+
+// toldLine is the line that the YAML package tells, or 0.
+func toldLine(parse error) int {
+	match := yamlPrefix.FindStringSubmatch(parse.Error())
+	if match == nil {
+		return 0
+	}
+	line, _ := strconv.Atoi(match[1]) // not there is 0 too
+	return line
+}
+
+func isYAML(data []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		err := decoder.Decode(&yaml.Node{})
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// yamlProblem words a syntax error without what stands in the line: it may be a secret.
+func yamlProblem(data []byte, line int, err error) error {
+	lines := strings.Split(string(data), "\n")
+	text := ""
+	if line > 0 && line <= len(lines) {
+		text = lines[line-1]
+	}
+	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+	if strings.Contains(indent, "\t") {
+		return errors.New("is indented with a tab; YAML wants spaces")
+	}
+	if strings.Contains(err.Error(), "unknown anchor") {
+		return errors.New("has a value that starts with *; put it in quotes")
+	}
+	return fmt.Errorf("is not YAML: %s", yamlPrefix.ReplaceAllString(err.Error(), ""))
+}
+
+// textNode turns the text of a variable into what the same value would be in
+// the file: text as it is, lists also as words, everything else as YAML.
+func textNode(t reflect.Type, text string) (*yaml.Node, string) {
+	if t.Kind() == reflect.String {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, ""
+	}
+	words := t == reflect.TypeFor[[]string]() || t == reflect.TypeFor[[]netip.Prefix]()
+	if words && !strings.HasPrefix(strings.TrimSpace(text), "[") {
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, word := range strings.Fields(text) {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: word})
+		}
+		return list, ""
+	}
+	node, _, err := parseYAML([]byte(text))
+	if err != nil {
+		return nil, err.Error()
+	}
+	if node == nil {
+		return nil, "is empty; give a value or leave it out"
+	}
+	return node, ""
+}
+
+// is tells whether a node is of a kind and has no anchor: a value that starts with &
+// is one by mistake.
+func is(node *yaml.Node, kind yaml.Kind) bool {
+	return node.Kind == kind && node.Anchor == ""
+}
+
+func isScalar(node *yaml.Node, tag string) bool {
+	return is(node, yaml.ScalarNode) && node.ShortTag() == tag
+}
+
+// kindOf names what a node holds without showing it.
+func kindOf(node *yaml.Node) string {
+	if node.Anchor != "" {
+		return "a YAML anchor; put a value that starts with & in quotes"
+	}
+	switch node.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.AliasNode:
+		return "a YAML alias; write the value out"
+	}
+	switch node.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!str":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "a value with a YAML tag"
+}
