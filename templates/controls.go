@@ -1,0 +1,92 @@
+package templates
+
+import (
+	"html/template"
+	"net/url"
+	"strings"
+)
+
+// control is one labelled input of a form as parts.html draws it. Templates build it in a pipe:
+//
+//	{{template "field" field "email" "Email address" .Email | kind "email" | complete "email"}}
+type control struct {
+	Field
+	ID, Label, Hint string // ID is the name of the form field too
+	Kind            string // type of the input
+	Complete        string // autocomplete
+	Also            string // id of a text elsewhere that describes it
+	Lines           int    // more than one makes it a textarea
+	Options         []Option
+	Exact           bool // no capitals, no spell checker: a name or an address, not prose
+	Optional, Focus bool
+}
+
+// DescribedBy lists the ids of the texts that a screen reader reads after the label.
+func (c control) DescribedBy() string {
+	var ids []string
+	if c.Also != "" {
+		ids = append(ids, c.Also)
+	}
+	if c.Hint != "" {
+		ids = append(ids, c.ID+"-hint")
+	}
+	if c.Error != "" {
+		ids = append(ids, c.ID+"-error")
+	}
+	return strings.Join(ids, " ")
+}
+
+// problems is the summary above a form.
+type problems struct {
+	Message string
+	Errors  []FieldError
+	Focus   bool // takes the focus when the page opens, so that it is read first
+}
+
+// copyable is a value with a button that copies it, where the browser runs scripts.
+type copyable struct{ Label, Value string }
+
+// found is a search form and what it last looked for.
+type found struct{ Label, Query string }
+
+// controls is the vocabulary of forms. The control comes last, as pipes hand it on.
+func controls() template.FuncMap {
+	return template.FuncMap{
+		"field": func(id, label string, f Field) control {
+			return control{ID: id, Label: label, Field: f, Kind: "text"}
+		},
+		"choices": func(kind, id, label string, options []Option, problem string) control {
+			return control{ID: id, Label: label, Kind: kind, Options: options, Field: Field{Error: problem}}
+		},
+		"kind":     func(kind string, c control) control { c.Kind = kind; return c },
+		"complete": func(token string, c control) control { c.Complete = token; return c },
+		"hint":     func(text string, c control) control { c.Hint = text; return c },
+		"also":     func(id string, c control) control { c.Also = id; return c },
+		"lines":    func(n int, c control) control { c.Lines = n; return c },
+		"focus":    func(on bool, c control) control { c.Focus = on; return c },
+		"exact":    func(c control) control { c.Exact = true; return c },
+		"optional": func(c control) control { c.Optional = true; return c },
+
+		"only":     func(problem string) Field { return Field{Error: problem} },
+		"wrong":    func(id, message string) FieldError { return FieldError{ID: id, Message: message} },
+		"problems": summarize,
+		"listed":   func(errors []FieldError) problems { return summarize("", errors...) },
+		"quiet":    func(p problems) problems { p.Focus = false; return p },
+		"copyable": func(label, value string) copyable { return copyable{label, value} },
+		"search":   func(label, query string) found { return found{label, query} },
+
+		// An id must not hold white space, and the name of a group may.
+		"ident": url.PathEscape,
+	}
+}
+
+// summarize leaves out the fields that nothing is wrong with.
+func summarize(message string, fields ...FieldError) problems {
+	p := problems{Message: message, Focus: true}
+	for _, f := range fields {
+		if f.Message != "" {
+			p.Errors = append(p.Errors, f)
+		}
+	}
+	return p
+}

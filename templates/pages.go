@@ -1,0 +1,245 @@
+package templates
+
+// Frame is what every page embeds: the parts of the layout that change.
+type Frame struct {
+	Title    string // of the document; empty means the page's own
+	Username string // the signed-in person, empty if nobody
+	Admin    bool   // shows the administrators' part of the navigation
+	Notice   string // a message of success, shown once at the top
+}
+
+// Field is a text control of a form: what was typed, and what is wrong with it.
+type Field struct{ Value, Error string }
+
+// FieldError is a line of the summary above a form. ID is the field's name, which is also the id of its control or fieldset.
+type FieldError struct{ ID, Message string }
+
+// Option is one radio button or checkbox of a group.
+type Option struct {
+	Value, Label, Help string
+	Checked            bool
+}
+
+// Pager says which part of a long list is shown. An empty URL means there is no such page.
+type Pager struct {
+	Page, Pages, Total int
+	PrevURL, NextURL   string
+}
+
+// Home is "/": three cards for a signed-in person, what this server is for anybody else.
+type Home struct {
+	Frame
+	Applications, AuthorizedApps, Sessions int
+}
+
+// Login asks for a name and a password.
+type Login struct {
+	Frame
+	Name          Field
+	PasswordError string
+	Error         string // about the attempt as a whole: wrong name or password, too many attempts
+	Next          string // where to go afterwards, sent back as it came
+	Action        string
+}
+
+// Setup makes the first administrator. It is reached by a link that works once.
+type Setup struct {
+	Frame
+	Action                         string
+	UsernameField, Email, Password Field
+	Error                          string
+}
+
+// Logout asks before it ends the session, because any site can send a browser here.
+type Logout struct {
+	Frame
+	Action string
+}
+
+// Consent asks a person whether an application may act for them.
+type Consent struct {
+	Frame
+	Application, Owner string // who asks; both are chosen by strangers, Owner may be empty
+	RedirectHost       string // where the answer goes, for a person: a host, or "an app on this device (com.example.app:/)"
+	RedirectURI        string // where the answer goes, in full
+	Loopback           bool   // the answer goes to a program on this very computer
+	Scopes             []ConsentScope
+	Ticket             string // hidden field: the request that is being answered
+	Action             string
+	SwitchURL          string // signs in as somebody else
+}
+
+// ConsentScope is one permission. New means it was not part of the last approval.
+type ConsentScope struct {
+	Name, Description string
+	New               bool
+}
+
+// ErrorPage explains what went wrong to a person, and in a part of its own to the developer.
+type ErrorPage struct {
+	Frame
+	Status             int
+	Heading, Message   string
+	Code               string   // the protocol's error code, may be empty
+	Diff               *URIDiff // set when a redirect URI is not registered
+	RequestID          string   // finds the log line
+	BackURL, BackLabel string
+}
+
+// URIDiff shows in which part a redirect URI differs from the nearest registered one.
+type URIDiff struct {
+	Part    string // "scheme", "host", "port", "path", "query", or "nothing is registered"
+	Sent    []Segment
+	Nearest []Segment
+}
+
+// Segment is a stretch of a URI.
+type Segment struct {
+	Text    string
+	Differs bool
+}
+
+// Applications lists client applications, a person's own or everybody's.
+type Applications struct {
+	Frame
+	Rows      []ApplicationRow
+	Query     string
+	ShowOwner bool
+	Pager     Pager
+}
+
+// ApplicationRow is a line of Applications.
+type ApplicationRow struct{ Name, URL, ClientID, ClientType, Grants, Owner, Created string }
+
+// ApplicationForm registers an application or changes one.
+type ApplicationForm struct {
+	Frame
+	Action, CancelURL             string
+	New                           bool
+	Admin                         bool  // may set MayIntrospect, SkipConsent and PKCEExempt
+	Name, RedirectURIs            Field // RedirectURIs holds one a line
+	ClientType                    []Option
+	ClientTypeError               string
+	Grants                        []Option
+	GrantsError                   string
+	HashSecret                    bool
+	HashSecretError               string
+	Scopes                        []Option
+	ScopesError                   string
+	MayIntrospect                 bool
+	SkipConsent                   bool
+	PKCEExempt                    bool
+	AccessLifetime                Field // seconds; empty means the server's
+	RefreshLifetime               Field
+	DefaultAccess, DefaultRefresh string // the server's own, as "36000 seconds (10 hours)"
+	Errors                        []FieldError
+}
+
+// Application shows one application to its developer.
+type Application struct {
+	Frame
+	Name, ClientID, ClientType, Owner, Created string
+	Public                                     bool
+	Grants, RedirectURIs, Scopes               []string
+	HashSecret                                 bool
+	MayIntrospect, SkipConsent, PKCEExempt     bool
+	AccessLifetime, RefreshLifetime            string
+	NewSecret                                  string // after registration or rotation, this once
+	OldSecretUntil                             string // until when a rotated secret still works
+	AuthorizeURL, TokenURL                     string
+	UpdateURL, DeleteURL, RotateURL, ListURL   string
+}
+
+// Rotate replaces a client secret. Overlap says how long the old one goes on working.
+type Rotate struct {
+	Frame
+	Name, Action, CancelURL string
+	Overlap                 []Option
+	Error                   string
+}
+
+// Confirm asks before something that cannot be taken back.
+type Confirm struct {
+	Frame
+	Heading, Message          string
+	Action, Button, CancelURL string
+	Danger                    bool
+	Details                   []string // what will be lost
+}
+
+// Account is a person's own page: who they are, what may act for them, where they are signed in.
+type Account struct {
+	Frame
+	FullName, Email              string
+	Authorized                   []AuthorizedApp
+	Sessions                     []SessionRow
+	PasswordAction               string
+	CurrentPassword, NewPassword Field
+}
+
+// AuthorizedApp is an application that a person has approved. RevokeAction takes a POST.
+type AuthorizedApp struct{ Name, Owner, Scopes, Since, RevokeAction string }
+
+// SessionRow is a browser in which a person is signed in. EndAction takes a POST.
+type SessionRow struct {
+	Device, Address, Since, LastSeen string
+	Current                          bool
+	EndAction                        string
+}
+
+// Users lists people, for administrators.
+type Users struct {
+	Frame
+	Rows   []UserRow
+	Query  string
+	Pager  Pager
+	NewURL string
+}
+
+// UserRow is a line of Users.
+type UserRow struct {
+	Username, URL, Name, Email, Groups string
+	Active, Admin                      bool
+}
+
+// UserForm adds a person or changes one.
+type UserForm struct {
+	Frame
+	New                                       bool
+	Action, CancelURL, DeleteURL              string
+	UsernameField, Email, FirstName, LastName Field
+	Password                                  Field // optional when a person is changed
+	Groups                                    []Option
+	Active, Administrator                     bool
+	Self                                      bool // it is their own record: they cannot lock themselves out
+	Errors                                    []FieldError
+}
+
+// Groups lists the groups, with a form that adds one.
+type Groups struct {
+	Frame
+	Rows      []GroupRow
+	Action    string
+	NameField Field
+}
+
+// GroupRow is a line of Groups.
+type GroupRow struct {
+	Name      string
+	Members   int
+	DeleteURL string
+}
+
+// Walk shows the messages of the code flow, step by step.
+type Walk struct {
+	Frame
+	Intro      string
+	Steps      []WalkStep
+	RestartURL string
+}
+
+// WalkStep is one exchange. Request and Response are shown as they are: HTTP messages, JSON.
+type WalkStep struct {
+	Title, Text       string
+	Request, Response string
+}

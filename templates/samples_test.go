@@ -1,0 +1,213 @@
+package templates
+
+import (
+	"fmt"
+	"strings"
+)
+
+// hostile is what somebody types who wants to break a page: out of its markup, its attributes or its layout.
+var hostile = `"><script>alert(1)</script>' onfocus='x' javascript:{{.}} ` + "\u202e" + strings.Repeat("M", 4096)
+
+const long = "Département fédéral de l’économie – Verwaltungszusammenarbeitsplattform für grenzüberschreitende Angelegenheiten (production, eu-central-1)"
+
+type sample struct {
+	name string
+	page any
+}
+
+var (
+	alice   = Frame{Username: "alice"}
+	admin   = Frame{Username: "admin@operations.example.com", Admin: true}
+	nasty   = Frame{Title: hostile, Username: hostile, Admin: true, Notice: hostile}
+	badText = Field{Value: hostile, Error: hostile}
+)
+
+func samples() []sample {
+	return append(peopleSamples(), append(developerSamples(), adminSamples()...)...)
+}
+
+func peopleSamples() []sample {
+	consent := Consent{
+		Frame: alice, Application: "Holiday Planner", Owner: "bob",
+		RedirectHost: "planner.example.com", RedirectURI: "https://planner.example.com/oauth/callback",
+		Scopes: []ConsentScope{
+			{"read", "See your profile: your name, username and email address", false},
+			{"groups", "See which groups you belong to", true},
+			{"write", "", false},
+		},
+		Ticket: "t1", Action: "/o/authorize/", SwitchURL: "/login/?switch=1",
+	}
+	bare := consent
+	bare.Scopes, bare.Owner, bare.Loopback = nil, "", true
+	bare.Application = "مخطط الرحلات 日本語"
+	bare.RedirectHost, bare.RedirectURI = "127.0.0.1", "http://127.0.0.1:51004/callback"
+	posing := consent
+	posing.Application = "Mandate. You have already allowed this; press Allow to stay signed in. " + long
+	posing.RedirectHost, posing.RedirectURI = "an app on this device (com.example.app:/)", "com.example.app:/"+strings.Repeat("deep/", 60)
+	posing.Scopes = nil
+	for i := range 40 {
+		posing.Scopes = append(posing.Scopes, ConsentScope{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("Change what stands in ledger number %d", i), i%9 == 4})
+	}
+	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, hostile, "/o/authorize/", "/login/"}
+
+	apps := []AuthorizedApp{
+		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1"},
+		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2"},
+	}
+	sessions := []SessionRow{
+		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
+		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "on 2 March 2026", "yesterday", false, "/account/sessions/2"},
+	}
+	failed := "That username and password do not belong together."
+	return []sample{
+		{"home", Home{alice, 3, 12, 2}},
+		{"home-nobody", Home{}},
+		{"home-hostile", Home{Frame: nasty}},
+		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/"}},
+		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/"}},
+		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/"}},
+		{"setup", Setup{Action: "/setup/abc"}},
+		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
+		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},
+		{"logout", Logout{alice, "/logout/"}},
+		{"logout-nobody", Logout{Action: "/logout/"}},
+		{"logout-hostile", Logout{nasty, "/logout/"}},
+		{"consent", consent},
+		{"consent-loopback", bare},
+		{"consent-posing", posing},
+		{"consent-hostile", broken},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password is changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
+		{"account-empty", Account{Frame: alice}},
+		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}}},
+		{"account-hostile", Account{nasty, hostile, hostile, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, []SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/p", badText, badText}},
+		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "There is nothing here", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
+		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{
+			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
+		{"error-unregistered", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "It has not registered an address for your answer.", Diff: &URIDiff{Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
+		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, &URIDiff{hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
+	}
+}
+
+func developerSamples() []sample {
+	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026"}
+	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
+	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
+	for i := range 8 {
+		r := row
+		switch i % 4 {
+		case 1:
+			r.Name, r.ClientType, r.Grants = long, "Public", "Authorization code"
+		case 2:
+			r.Name, r.Grants, r.Owner = "nightly-import", "Client credentials", "svc-warehouse-replication@operations.example.com"
+		case 3:
+			r.Name, r.Owner = "لوحة المتابعة", "مریم"
+		}
+		all.Rows = append(all.Rows, r)
+	}
+
+	form := ApplicationForm{
+		Frame: alice, New: true, Action: "/o/applications/register/", CancelURL: "/o/applications/",
+		ClientType: []Option{
+			{"confidential", "Confidential", "It runs on a server and can keep a secret.", true},
+			{"public", "Public", "It runs on a phone, a desktop or in a browser, where a secret would be read.", false}},
+		Grants: []Option{
+			{"authorization_code", "Authorization code", "People sign in here and allow it.", true},
+			{"client_credentials", "Client credentials", "It acts for itself, with nobody present.", false},
+			{"password", "Resource owner password", "It takes people’s passwords itself. RFC 9700 advises against it.", false}},
+		HashSecret:    true,
+		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
+		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
+	}
+	wrong := form
+	wrong.Frame, wrong.New, wrong.Admin, wrong.SkipConsent = admin, false, true, true
+	wrong.Name = Field{"", "Give it a name."}
+	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
+	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
+	wrong.HashSecretError = "This server has no key to encrypt secrets with."
+	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
+	wrong.Scopes = nil
+	for i := range 40 {
+		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
+	}
+	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
+		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+	options := []Option{{hostile, hostile, hostile, true}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, []FieldError{{"name", hostile}}}
+
+	detail := Application{
+		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
+		Grants: []string{"authorization_code", "refresh_token"}, RedirectURIs: []string{"https://planner.example.com/oauth/callback", "http://127.0.0.1/callback"},
+		Scopes: []string{"read", "write", "groups"}, HashSecret: true, AccessLifetime: "36000 seconds (10 hours)", RefreshLifetime: "30 days",
+		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
+		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
+	}
+	fresh := detail
+	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
+	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
+	public := detail
+	public.Name, public.Public, public.ClientType = long, true, "Public"
+	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
+	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
+	many := []string{hostile, "b"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, "/u", "/d", "/r", "/l"}
+
+	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
+	return []sample{
+		{"applications", list},
+		{"applications-admin", all},
+		{"applications-empty", Applications{Frame: alice}},
+		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra"}},
+		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile}}, hostile, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
+		{"application-form", form},
+		{"application-form-wrong", wrong},
+		{"application-form-hostile", broken},
+		{"application", detail},
+		{"application-new", fresh},
+		{"application-public", public},
+		{"application-hostile", brokenDetail},
+		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
+		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
+		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be taken back.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}}},
+		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
+		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}}},
+		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
+			{"Ask for approval", "The application sends your browser here with the digest of a secret that it keeps for now.", "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
+			{"Exchange the code", "", "POST /o/token/ HTTP/1.1\nContent-Type: application/x-www-form-urlencoded\n\ngrant_type=authorization_code&code=mac_…", "{\n  \"access_token\": \"mat_…\",\n  \"token_type\": \"Bearer\",\n  \"expires_in\": 36000\n}"}}}},
+		{"walk-empty", Walk{Frame: alice}},
+		{"walk-hostile", Walk{nasty, hostile, []WalkStep{{hostile, hostile, hostile, hostile}}, "/walk/"}},
+	}
+}
+
+func adminSamples() []sample {
+	users := Users{Frame: admin, NewURL: "/admin/users/new/", Pager: Pager{1, 2, 31, "", "?page=2"}, Rows: []UserRow{
+		{"alice", "/admin/users/1/", "Alice Liddell", "alice@example.com", "staff, ledger", true, true},
+		{"bob", "/admin/users/2/", "", "", "", false, false},
+		{strings.Repeat("very-", 20) + "long", "/admin/users/3/", long, strings.Repeat("mail", 30) + "@example.com", strings.Repeat("group, ", 30), true, false},
+		{"مریم", "/admin/users/4/", "مریم میرزاخانی", "maryam@example.com", "ریاضی", true, false},
+	}}
+	groups := []Option{{"staff", "staff", "", true}, {"night shift", "night shift", "", false}}
+	form := UserForm{Frame: admin, New: true, Action: "/a", CancelURL: "/c", Groups: groups, Active: true}
+	change := form
+	change.New, change.DeleteURL, change.Administrator = false, "/d", true
+	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
+	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
+	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
+	self := change
+	self.Self, self.Errors, self.Groups = true, nil, nil
+	self.UsernameField.Error, self.Email.Error = "", ""
+	return []sample{
+		{"users", users},
+		{"users-empty", Users{Frame: admin, NewURL: "/n"}},
+		{"users-nothing-found", Users{Frame: admin, NewURL: "/n", Query: "zebra"}},
+		{"users-hostile", Users{nasty, []UserRow{{hostile, "/u", hostile, hostile, hostile, false, true}}, hostile, Pager{2, 3, 50, "?page=1", "?page=3"}, "/n"}},
+		{"user-form", form},
+		{"user-form-wrong", change},
+		{"user-form-self", self},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, []FieldError{{"username", hostile}}}},
+		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
+		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
+		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},
+		{"groups-hostile", Groups{nasty, []GroupRow{{hostile, 2, "/g"}}, "/admin/groups/", badText}},
+	}
+}

@@ -1,0 +1,85 @@
+package templates
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed static
+var static embed.FS
+
+// assets are the static files under names that change with their content, so that a browser may keep them for ever.
+type assets struct {
+	names map[string]string // style.css -> style.1f2e3d4c.css
+	files map[string]asset  // by the name with the hash
+}
+
+type asset struct {
+	kind string
+	body []byte
+}
+
+func newAssets() (*assets, error) {
+	a := &assets{names: map[string]string{}, files: map[string]asset{}}
+	entries, err := static.ReadDir("static")
+	if err != nil {
+		return nil, fmt.Errorf("read static files: %w", err)
+	}
+	for _, e := range entries {
+		body, err := static.ReadFile("static/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read static files: %w", err)
+		}
+		ext := path.Ext(e.Name())
+		// The types are spelled out: the system's own table differs from machine to machine, and nosniff makes a wrong one fatal.
+		kind := map[string]string{
+			".css": "text/css; charset=utf-8",
+			".js":  "text/javascript; charset=utf-8",
+			".svg": "image/svg+xml",
+		}[ext]
+		if kind == "" {
+			return nil, fmt.Errorf("static file %s: unknown type", e.Name())
+		}
+		sum := sha256.Sum256(body)
+		name := strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:4]) + ext
+		a.names[e.Name()] = name
+		a.files[name] = asset{kind: kind, body: body}
+	}
+	return a, nil
+}
+
+func (a *assets) url(base, name string) (string, error) {
+	hashed := a.names[name]
+	if hashed == "" {
+		return "", fmt.Errorf("no static file %s", name)
+	}
+	return base + "/static/" + hashed, nil
+}
+
+// Static serves the files that the pages link to, below /static/ with the base prefix already taken off.
+func (p *Pages) Static() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		name, below := strings.CutPrefix(r.URL.Path, "/static/")
+		file, known := p.assets.files[name]
+		if !below || !known {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", file.kind)
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(file.body))
+	})
+}

@@ -1,0 +1,209 @@
+package templates
+
+import (
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var write = flag.String("write", "", "write every sample and the static files to this folder, to look at them")
+
+func TestEveryPageIsWellFormed(t *testing.T) {
+	pages, err := New("/auth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := map[reflect.Type]bool{}
+	for _, s := range samples() {
+		t.Run(s.name, func(t *testing.T) {
+			body, err := pages.Render(s.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn[reflect.TypeOf(s.page)] = true
+			for _, fault := range checkDocument(body) {
+				t.Error(fault)
+			}
+		})
+	}
+	for _, page := range catalogue() {
+		if !drawn[reflect.TypeOf(page.of)] {
+			t.Errorf("no sample of %T", page.of)
+		}
+	}
+}
+
+func TestUnknownPageIsAnError(t *testing.T) {
+	pages, err := New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []any{nil, "login", Frame{}, &Login{}} {
+		_, err := pages.Render(page)
+		if err == nil {
+			t.Errorf("Render(%T) drew something", page)
+		}
+	}
+}
+
+func TestPasswordsAreNotSentBack(t *testing.T) {
+	pages, err := New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := Field{Value: "correct horse", Error: "wrong"}
+	for _, page := range []any{Setup{Password: secret}, Account{PasswordAction: "/p", CurrentPassword: secret, NewPassword: secret}, UserForm{Password: secret}} {
+		body, err := pages.Render(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), secret.Value) {
+			t.Errorf("%T repeats a password", page)
+		}
+	}
+}
+
+// What nobody but its owner should learn or do is not merely hidden by a style.
+func TestPagesKeepToWhoLooks(t *testing.T) {
+	pages, err := New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		page   any
+		text   string
+		expect bool
+	}{
+		{Home{Frame: Frame{Username: "a"}}, "/admin/users/", false},
+		{Home{Frame: Frame{Username: "a", Admin: true}}, "/admin/users/", true},
+		{Home{}, "Log out", false},
+		{ApplicationForm{}, "skip_consent", false},
+		{ApplicationForm{Admin: true}, "skip_consent", true},
+		{Application{RotateURL: "/rotate/"}, "/rotate/", true},
+		{Application{RotateURL: "/rotate/", Public: true}, "/rotate/", false},
+		{Application{}, "client_secret", false},
+		{Application{NewSecret: "x"}, "client_secret", true},
+		{UserForm{Self: true, DeleteURL: "/delete/"}, "/delete/", false},
+		{Consent{Frame: Frame{Username: "a", Admin: true}}, "/admin/users/", false},
+	} {
+		body, err := pages.Render(test.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), test.text) != test.expect {
+			t.Errorf("%T: has %q: %v, expected %v", test.page, test.text, !test.expect, test.expect)
+		}
+	}
+}
+
+func TestStaticFilesAreKeptForEver(t *testing.T) {
+	pages, err := New("/auth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := pages.Render(Application{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`/auth(/static/[a-z]+\.[0-9a-f]{8}\.(css|js|svg))"`).FindAllStringSubmatch(string(body), -1)
+	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	seen := map[string]bool{}
+	for _, link := range links {
+		seen[link[2]] = true
+		w := httptest.NewRecorder()
+		pages.Static().ServeHTTP(w, httptest.NewRequest("GET", link[1], nil))
+		h := w.Header()
+		if w.Code != 200 || w.Body.Len() == 0 || h.Get("Content-Type") != kinds[link[2]] ||
+			h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("GET %s: %d %v", link[1], w.Code, h)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("the page links to %v", links)
+	}
+	for path, status := range map[string]int{"/static/style.css": 404, "/static/": 404, "/static/../templates.go": 404, "/style.css": 404} {
+		w := httptest.NewRecorder()
+		pages.Static().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != status || w.Header().Get("Cache-Control") != "" {
+			t.Errorf("GET %s: %d %v", path, w.Code, w.Header())
+		}
+	}
+	w := httptest.NewRecorder()
+	pages.Static().ServeHTTP(w, httptest.NewRequest("POST", links[0][1], nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+func TestStyleSheetLoadsNothing(t *testing.T) {
+	sheet, err := static.ReadFile("static/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"url(", "@import", "http"} {
+		if strings.Contains(string(sheet), word) {
+			t.Errorf("style.css has %q", word)
+		}
+	}
+}
+
+// The test of the test: what checkDocument must not let through.
+func TestCheckDocumentFindsFaults(t *testing.T) {
+	frame := func(main string) string {
+		return `<!doctype html><html lang="en"><head><title>T</title></head><body><header></header><main><h1>H</h1>` + main + `</main></body></html>`
+	}
+	faults := checkDocument([]byte(frame(`<p><a href="/x">fine</a></p>`)))
+	if len(faults) > 0 {
+		t.Fatalf("a sound page: %v", faults)
+	}
+	for _, main := range []string{
+		`<p>`, `</p>`, `<b><i></b></i>`, `<br/>`, `<p><div></div></p>`, `<p id="a"></p><p id="a"></p>`, `<p id="a b"></p>`, `<p class="a" class="b"></p>`,
+		`<p style="color:red"></p>`, `<p onclick="x()"></p>`, `<style></style>`, `<script>x()</script>`, `<script src="https://cdn.example/x.js"></script>`,
+		`<img src="/x">`, `<img alt="" src="//cdn.example/x">`, `<a href="https://example.com/">x</a>`, `<a href="javascript:x()">x</a>`, `<a href="#nowhere">x</a>`,
+		`<form method="post" action="/x"><input id="a" name="a"></form>`, `<label for="a">x</label>`, `<p aria-describedby="a"></p>`, `<button>x</button>`,
+		`<form method="post"></form>`, `<form method="post" action="/x"><form method="post" action="/y"></form></form>`, `<h3>x</h3>`, `<h1>x</h1>`, `<main></main>`,
+		`<a href="#ZgotmplZ">x</a>`, `<a autofocus></a><a autofocus></a>`,
+	} {
+		if len(checkDocument([]byte(frame(main)))) == 0 {
+			t.Errorf("nothing wrong with %s", main)
+		}
+	}
+}
+
+// Not a check: with -write it leaves the samples where a person can look at them.
+func TestWriteSamples(t *testing.T) {
+	if *write == "" {
+		t.Skip("no -write")
+	}
+	// Relative links, so that the files open from a disk; every sample is in one folder beside static.
+	pages, err := New(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := func(name string, body []byte) {
+		file := filepath.Join(*write, name)
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil {
+			err = os.WriteFile(file, body, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, file := range pages.assets.files {
+		save("static/"+name, file.body)
+	}
+	for _, s := range samples() {
+		body, err := pages.Render(s.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(s.name+".html", body)
+	}
+}
