@@ -25,7 +25,7 @@ func newFosite(p *Provider) *fosite.Fosite {
 		ScopeStrategy:            fosite.ExactScopeStrategy,
 		AudienceMatchingStrategy: fosite.ExactAudienceMatchingStrategy,
 		ClientSecretsHasher:      noHasher{},
-		JWKSFetcherStrategy:      fosite.NewDefaultJWKSFetcherStrategy(),
+		JWKSFetcherStrategy:      noFetcher{},
 		// 1 is the least that fosite can ask of state; see newRequest.
 		MinParameterEntropy:    1,
 		OmitRedirectScopeParam: true,
@@ -47,8 +47,12 @@ func newFosite(p *Provider) *fosite.Fosite {
 	return fosite.NewOAuth2Provider(clients{p}, config)
 }
 
-// noHasher is never asked: client authentication is ours.
-type noHasher struct{}
+// noHasher and noFetcher are never asked: client authentication is ours. fosite's
+// own fetcher starts goroutines when it is made.
+type (
+	noHasher  struct{}
+	noFetcher struct{ fosite.JWKSFetcherStrategy }
+)
 
 var errUnused = errors.New("fosite called what it was not given")
 

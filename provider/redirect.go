@@ -76,7 +76,7 @@ func (c Config) checkRedirectScheme(raw string, u *url.URL) string {
 		}
 	case strings.Contains(u.Scheme, "."):
 		// RFC 8252 §7.1: a private-use scheme is a domain name turned round.
-		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+		if rest := raw[len(u.Scheme)+1:]; !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
 			return "must be written as " + u.Scheme + ":/path, with one slash"
 		}
 	default:

@@ -51,9 +51,15 @@ func (person Person) check(found *Invalid) {
 	checkText(found, "last_name", person.LastName)
 }
 
+// hidden characters turn the text around them: a name could then read as
+// something else on the page that asks for approval.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
 func checkText(found *Invalid, field, text string) {
 	switch {
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
 		found.add(field, "Use text without control characters.")
 	case utf8.RuneCountInString(text) > 150:
 		found.add(field, "Use at most 150 characters.")
@@ -225,6 +231,10 @@ func (p *Provider) AddGroup(ctx context.Context, name string) error {
 	found := &Invalid{}
 	if strings.TrimSpace(name) == "" {
 		found.add("name", "This field is required.")
+	}
+	// A browser takes these two out of the address of the group's page.
+	if name == "." || name == ".." {
+		found.add("name", "Use a name with a letter or a digit.")
 	}
 	checkText(found, "name", name)
 	if err := found.err(); err != nil {

@@ -62,15 +62,15 @@ func (s *Store) ApplicationByClientID(ctx context.Context, clientID string) (App
 // Applications lists applications by name and says how many match in all: of
 // one owner, or of everybody where ownerID is empty.
 func (s *Store) Applications(ctx context.Context, ownerID, search string, limit, offset int) ([]Application, int, error) {
-	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!')`
-	pattern := contains(search)
+	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')`
+	folded, written := contains(search)
 	var total int
-	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+where, ownerID, pattern)
+	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+where, ownerID, folded, written)
 	if err != nil {
 		return nil, 0, err
 	}
 	var found []Application
-	err = s.all(ctx, &found, selectApplication+where+` ORDER BY LOWER(a.name), a.id LIMIT $3 OFFSET $4`, ownerID, pattern, limit, offset)
+	err = s.all(ctx, &found, selectApplication+where+` ORDER BY LOWER(a.name), a.id LIMIT $4 OFFSET $5`, ownerID, folded, written, limit, offset)
 	return found, total, err
 }
 

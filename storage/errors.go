@@ -15,7 +15,7 @@ import (
 // What a caller may branch on. Every other error means that the database
 // failed, and says nothing about the record.
 var (
-	// ErrNotFound: there is no such record.
+	// ErrNotFound: there is no such record, or none that a new one names.
 	ErrNotFound = errors.New("record not found")
 	// ErrConflict: a record with that name is there already.
 	ErrConflict = errors.New("record exists")
@@ -31,13 +31,20 @@ func translate(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
-	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "23505" {
-		return ErrConflict
+	if p, ok := errors.AsType[*pq.Error](err); ok {
+		switch p.Code {
+		case "23505": // unique_violation
+			return ErrConflict
+		case "23503": // foreign_key_violation
+			return ErrNotFound
+		}
 	}
 	if l, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch l.Code() {
 		case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 			return ErrConflict
+		case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+			return ErrNotFound
 		}
 	}
 	return err

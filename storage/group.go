@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Group is a named set of people.
 type Group struct {
@@ -40,7 +43,7 @@ func (t tx) setGroups(userID string, names []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		n, err := t.exec(`INSERT INTO memberships (user_id, group_name) SELECT u.id, g.name FROM users u, groups g WHERE u.id = $1 AND g.name = $2`, userID, name)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq"  // registers "postgres"
+	"github.com/lib/pq"    // registers "postgres" too
 	_ "modernc.org/sqlite" // registers "sqlite"
 )
 
@@ -54,13 +55,14 @@ func open(databaseURL string) (*Store, error) {
 	case "postgres", "postgresql":
 		return openPostgres(databaseURL)
 	}
-	return nil, fmt.Errorf("database URL begins with %q: it must be sqlite:/// or postgres://", scheme)
+	// No word of the URL: what has no scheme may be a password.
+	return nil, errors.New("database URL begins otherwise: it must be sqlite:/// or postgres://")
 }
 
 // openSQLite uses one connection for writing, since SQLite has one writer: the
 // pool is then a fair queue, where the database's own lock is a polling one.
 func openSQLite(path string) (*Store, error) {
-	if path == "" {
+	if path == "" || path == ":memory:" { // each connection would have a memory of its own
 		return nil, fmt.Errorf("database URL names no file: write sqlite:///mandate.db")
 	}
 	// synchronous(FULL): a token that was answered survives a loss of power.
@@ -81,12 +83,17 @@ func openSQLite(path string) (*Store, error) {
 }
 
 func openPostgres(databaseURL string) (*Store, error) {
+	// The text of either error would show the password. Parameters that cannot
+	// be read must not be dropped: sslmode may be among them.
+	notURL := errors.New("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
 	u, err := url.Parse(databaseURL)
 	if err != nil {
-		// The text of err would show the password.
-		return nil, fmt.Errorf("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
+		return nil, notURL
 	}
-	q := u.Query()
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, notURL
+	}
 	if !q.Has("connect_timeout") {
 		q.Set("connect_timeout", "5")
 	}
@@ -135,13 +142,18 @@ func (s *Store) statement(ctx context.Context, db *sqlx.DB, query string) (*sqlx
 	return known.(*sqlx.Stmt), nil
 }
 
-// get reads one row, or ErrNotFound.
+// get reads one row, or ErrNotFound. So does a key that is no text for the
+// database, as one with a NUL: that is in no row, and comes from strangers.
 func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
 	st, err := s.statement(ctx, s.read, query)
 	if err != nil {
 		return err
 	}
-	return translate(st.GetContext(ctx, dest, args...))
+	err = st.GetContext(ctx, dest, args...)
+	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "22021" { // character_not_in_repertoire
+		return ErrNotFound
+	}
+	return translate(err)
 }
 
 // all reads every row.

@@ -23,50 +23,47 @@ type User struct {
 
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at`
 
-const insertUser = `INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, number)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, `
-
 // AddUser stores a person with their groups, or gives ErrConflict where the
-// name is taken. Two that arrive together may draw one number: the second
-// draws again, unless it is the name that stands in its way.
+// name is taken.
 func (s *Store) AddUser(ctx context.Context, u User, groups []string) error {
-	for range attempts {
-		err := s.addUser(ctx, u, groups, insertUser+`(SELECT COALESCE(MAX(number), 0) + 1 FROM users))`)
-		if err != ErrConflict {
-			return err
-		}
-		_, err = s.UserByKey(ctx, u.UsernameKey)
-		if err != ErrNotFound {
-			break
-		}
-	}
-	return ErrConflict
+	return s.atomically(ctx, func(t tx) error { return t.addUser(u, groups) })
 }
 
-// AddFirstUser stores a person only while there is nobody: number 1 is unique.
+// AddFirstUser stores a person only while there is nobody.
 func (s *Store) AddFirstUser(ctx context.Context, u User) error {
-	n, err := s.CountUsers(ctx)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
-		return ErrSpent
-	}
-	err = s.addUser(ctx, u, nil, insertUser+`1)`)
-	if err == ErrConflict {
-		return ErrSpent
-	}
-	return err
-}
-
-func (s *Store) addUser(ctx context.Context, u User, groups []string, insert string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(insert, u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator, u.CreatedAt)
+		err := t.addUser(u, nil)
+		if err == ErrConflict {
+			return ErrSpent
+		}
 		if err != nil {
 			return err
 		}
-		return t.setGroups(u.ID, groups)
+		var people int
+		err = t.get(&people, `SELECT COUNT(*) FROM users`)
+		if err == nil && people > 1 {
+			return ErrSpent
+		}
+		return err
 	})
+}
+
+// addUser draws the person's number from a counter: the number of somebody who
+// was deleted is never given again. The counter's row is a lock too, so that
+// people are added one after the other and each sees those before.
+func (t tx) addUser(u User, groups []string) error {
+	_, err := t.exec(`INSERT INTO settings (name, value) VALUES ('last_user_number', '1')
+		ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, number)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, (SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'last_user_number'))`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator, u.CreatedAt)
+	if err != nil {
+		return err
+	}
+	return t.setGroups(u.ID, groups)
 }
 
 // UserByID reads a person by subject.
@@ -100,28 +97,38 @@ func (s *Store) CountUsers(ctx context.Context) (int, error) {
 // Users lists people by number, and how many match in all. An empty search
 // matches everybody.
 func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
-	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!' OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'`
-	pattern := contains(search)
+	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!' OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
+		OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
+	folded, written := contains(search)
 	var total int
-	err := s.get(ctx, &total, `SELECT COUNT(*)`+where, pattern)
+	err := s.get(ctx, &total, `SELECT COUNT(*)`+where, folded, written)
 	if err != nil {
 		return nil, 0, err
 	}
 	var users []User
-	err = s.all(ctx, &users, `SELECT `+userColumns+where+` ORDER BY number LIMIT $2 OFFSET $3`, pattern, limit, offset)
+	err = s.all(ctx, &users, `SELECT `+userColumns+where+` ORDER BY number LIMIT $3 OFFSET $4`, folded, written, limit, offset)
 	return users, total, err
 }
 
 var likeEscape = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-func contains(search string) string {
-	return "%" + likeEscape.Replace(strings.ToLower(search)) + "%"
+// contains makes two patterns: the search without case, and as it is written.
+// The second is for letters that LOWER of the database does not know, which in
+// SQLite are all but ASCII.
+func contains(search string) (string, string) {
+	written := "%" + likeEscape.Replace(search) + "%"
+	return strings.ToLower(written), written
 }
 
 // UpdateUser writes what may change of a person, and their groups. Whoever is
-// no longer active is signed out and their tokens end.
+// no longer active is signed out and their tokens end. Whoever was not active
+// begins anew: a login under way while they were disabled is not to come alive.
 func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 	return s.atomically(ctx, func(t tx) error {
+		dormant, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
+		if err != nil {
+			return err
+		}
 		n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8 WHERE id = $1`,
 			u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator)
 		if err != nil {
@@ -130,7 +137,7 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 		if n == 0 {
 			return ErrNotFound
 		}
-		if !u.Active {
+		if !u.Active || dormant > 0 {
 			err = t.endUser(u.ID)
 			if err != nil {
 				return err

@@ -127,7 +127,7 @@ type Scopes []Scope
 
 // Rule is one line of RULES: the scopes that a request must have, all of them.
 type Rule struct {
-	// Path is one path, or with a slash at its end everything below it; the longest match wins.
+	// Path covers itself and everything below it (/users: also /users/7, not /users2); the longest one that covers a request decides alone.
 	Path string `key:"PATH" default:""`
 	// Methods are the HTTP methods the rule is for; none is every method.
 	Methods []string `key:"METHODS" default:"[]"`

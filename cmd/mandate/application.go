@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// applicationView is an application in --json. No scopes means every scope but
+// introspection, a lifetime of 0 the server's own.
+type applicationView struct {
+	ID                   string   `json:"id"`
+	ClientID             string   `json:"client_id"`
+	ClientSecret         string   `json:"client_secret,omitempty"` // where it was just made, this once
+	OldSecretExpiresAt   string   `json:"old_secret_expires_at,omitempty"`
+	Name                 string   `json:"name"`
+	Owner                string   `json:"owner"`
+	ClientType           string   `json:"client_type"`
+	GrantTypes           []string `json:"grant_types"`
+	RedirectURIs         []string `json:"redirect_uris"`
+	Scopes               []string `json:"scopes"`
+	MayIntrospect        bool     `json:"may_introspect"`
+	HashClientSecret     bool     `json:"hash_client_secret"`
+	SkipConsent          bool     `json:"skip_consent"`
+	PKCEExempt           bool     `json:"pkce_exempt"`
+	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
+	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
+	CreatedAt            string   `json:"created_at"`
+	UpdatedAt            string   `json:"updated_at"`
+}
+
+func viewApplication(a provider.Application, secret string) applicationView {
+	view := applicationView{ID: a.ID, ClientID: a.ClientID, ClientSecret: secret, Name: a.Name, ClientType: a.ClientType,
+		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes),
+		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
+		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
+		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
+	if a.Owner != nil {
+		view.Owner = *a.Owner
+	}
+	if a.OldSecretExpiresAt > time.Now().Unix() {
+		view.OldSecretExpiresAt = timestamp(a.OldSecretExpiresAt)
+	}
+	return view
+}
+
+// split gives an empty list, which JSON shows as [] and not as null.
+func split(text string) []string { return append([]string{}, strings.Fields(text)...) }
+
+// write shows an application to a person.
+func (v applicationView) write(p *program) error {
+	secret := [][]string{}
+	if v.ClientSecret != "" {
+		secret = [][]string{{"client secret", v.ClientSecret + "   (keep it now: it is not shown again)"}}
+	}
+	if v.OldSecretExpiresAt != "" {
+		secret = append(secret, []string{"old secret", "works until " + v.OldSecretExpiresAt})
+	}
+	scopes := strings.Join(v.Scopes, " ")
+	if scopes == "" {
+		scopes = "all but introspection"
+	}
+	rows := [][]string{{"name", v.Name}, {"client id", v.ClientID}}
+	rows = append(rows, secret...)
+	rows = append(rows, [][]string{
+		{"client type", v.ClientType},
+		{"owner", dash(v.Owner)},
+		{"grant types", strings.Join(v.GrantTypes, " ")},
+		{"redirect URIs", dash(strings.Join(v.RedirectURIs, " "))},
+		{"scopes", scopes},
+		{"may introspect", yes(v.MayIntrospect)},
+		{"secret is hashed", yes(v.HashClientSecret)},
+		{"skips consent", yes(v.SkipConsent)},
+		{"created", v.CreatedAt},
+	}...)
+	return writeTable(p.stdout, rows)
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+func (p *program) show(v applicationView, asJSON bool) error {
+	if asJSON {
+		return writeJSON(p.stdout, v)
+	}
+	return v.write(p)
+}
+
+func (p *program) applicationAddCommand() *cobra.Command {
+	var r provider.Registration
+	var secretStdin, noHash, asJSON bool
+	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application and print its secret, once", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case r.Name == "":
+				return wrongUsage("--name is missing: people see it when they are asked for their approval")
+			case len(r.GrantTypes) == 0:
+				return wrongUsage("--grant is missing: authorization_code, client_credentials or password")
+			case secretStdin && r.ClientType == provider.Public:
+				return wrongUsage("--client-secret-stdin does not go with --client-type public: a public application has no secret")
+			}
+			r.HashClientSecret = !noHash
+			return p.addApplication(c.Context(), r, secretStdin, asJSON)
+		}}
+	f := c.Flags()
+	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
+	f.StringVar(&r.ClientID, "client-id", "", "client `ID`, if it must not be made up")
+	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input, if it must not be made up")
+	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of who may change the application")
+	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that can keep no secret")
+	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: authorization_code, client_credentials or password; may be repeated")
+	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "`URI` to which answers may go; may be repeated")
+	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may ask for; may be repeated (default: all but introspection)")
+	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it ask about the tokens of others")
+	f.BoolVar(&noHash, "no-hash-client-secret", false, "keep the secret readable for the server, encrypted under its key")
+	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not ask people for their approval")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) addApplication(ctx context.Context, r provider.Registration, secretStdin, asJSON bool) error {
+	if secretStdin {
+		var err error
+		r.ClientSecret, err = p.readSecret("client secret")
+		if err != nil {
+			return err
+		}
+	}
+	o, err := p.open(ctx, toFill)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	made, err := o.provider.Register(ctx, nil, r)
+	if err != nil {
+		return err
+	}
+	view := viewApplication(made.Application, made.Secret)
+	view.Owner = r.Owner // the record was written, not read
+	return p.show(view, asJSON)
+}
+
+func (p *program) applicationListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List all applications", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.listApplications(c.Context(), asJSON)
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) listApplications(ctx context.Context, asJSON bool) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	views := []applicationView{}
+	for {
+		found, _, err := o.provider.Applications(ctx, nil, "", listStep, len(views))
+		if err != nil {
+			return err
+		}
+		for _, a := range found {
+			views = append(views, viewApplication(a, ""))
+		}
+		if len(found) < listStep {
+			break
+		}
+	}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
+	rows := [][]string{{"CLIENT ID", "NAME", "TYPE", "GRANTS", "OWNER"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.ClientID, v.Name, v.ClientType, strings.Join(v.GrantTypes, " "), dash(v.Owner)})
+	}
+	return writeTable(p.stdout, rows)
+}
+
+// withApplication opens the database and finds an application by its client
+// id, or else by the id that the addresses of its pages have.
+func (p *program) withApplication(ctx context.Context, name string, use func(*opened, provider.Application) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	a, err := o.provider.ApplicationByClientID(ctx, nil, name)
+	if errors.Is(err, provider.ErrNotFound) {
+		a, err = o.provider.Application(ctx, nil, name)
+	}
+	if err == nil {
+		err = use(o, a)
+	}
+	return missing(err, "application", name, "application list")
+}
+
+func (p *program) applicationShowCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "show CLIENT_ID", Short: "Show an application, without its secret", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(_ *opened, a provider.Application) error {
+				return p.show(viewApplication(a, ""), asJSON)
+			})
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) applicationRotateCommand() *cobra.Command {
+	var overlap time.Duration
+	var asJSON bool
+	c := &cobra.Command{Use: "rotate-secret CLIENT_ID", Short: "Make a new secret and print it, once", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				made, err := o.provider.RotateSecret(c.Context(), nil, a.ID, overlap)
+				if err != nil {
+					return err
+				}
+				return p.show(viewApplication(made.Application, made.Secret), asJSON)
+			})
+		}}
+	c.Flags().DurationVar(&overlap, "overlap", 0, "how long the old secret works on, such as 24h: a `DURATION`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) applicationDeleteCommand() *cobra.Command {
+	return &cobra.Command{Use: "delete CLIENT_ID", Short: "Delete an application; its tokens end at once", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				err := o.provider.DeleteApplication(c.Context(), nil, a.ID)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.stdout, "Deleted %s (%s).\n", a.ClientID, a.Name)
+				return err
+			})
+		}}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// The settings of the demo. BASE_URL, LISTEN and DATABASE_URL come before them.
+const demoSettings = `
+SAMPLE_API: true
+LOG_LEVEL: error
+OAUTH2_PROVIDER:
+  SCOPES:
+    read: Read what the sample API knows
+    write: Add people to the sample API
+    groups: See the groups of people
+    introspection: Ask about the tokens of others
+`
+
+func (p *program) demoCommand() *cobra.Command {
+	var address string
+	c := &cobra.Command{Use: "demo", Short: "Run a server with people and applications to try, on a throw-away database", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if p.config != "" {
+				return wrongUsage("--config does not go with demo, which brings its own configuration: use serve")
+			}
+			host, port, err := net.SplitHostPort(address)
+			if err != nil || !isPort(port) || !ownHost(host) {
+				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it is for this machine only", address)
+			}
+			return p.demo(c.Context(), address)
+		}}
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if it is taken, the next free port")
+	return c
+}
+
+// ownHost allows every address too, for a container that others see as this
+// machine.
+func ownHost(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || isLoopback(host) || err == nil && addr.IsUnspecified()
+}
+
+func (p *program) demo(ctx context.Context, address string) error {
+	listener, err := p.listenNear(address)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	dir, err := os.MkdirTemp("", "mandate-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	config, err := demoConfig(dir, listener)
+	if err != nil {
+		return err
+	}
+	log := config.logger(p.stderr)
+	o, err := open(ctx, config, toMigrate, log)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	cast, err := o.fill(ctx)
+	if err != nil {
+		return fmt.Errorf("fill the demo's database: %w", err)
+	}
+	handler, err := o.handler(ctx, listener, log)
+	if err != nil {
+		return err
+	}
+	pages, err := templates.New("")
+	if err != nil {
+		return err
+	}
+	cast.print(p.stdout, filepath.Join(dir, defaultConfigFile))
+	visitor := &demoClient{cast: cast, pages: pages, log: log}
+	return o.run(ctx, visitor.before(handler), listener, log)
+}
+
+// listenNear takes the next free port where the wanted one is taken.
+func (p *program) listenNear(address string) (net.Listener, error) {
+	const tries = 100
+	host, port, _ := net.SplitHostPort(address)
+	first, _ := strconv.Atoi(port)
+	for n := first; ; n++ {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
+		if errors.Is(err, syscall.EADDRINUSE) && n < first+tries && n < 65535 {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: choose another address with --listen", err)
+		}
+		if n != first {
+			fmt.Fprintf(p.stdout, "Port %d is taken, so the demo uses %d.\n\n", first, n)
+		}
+		return l, nil
+	}
+}
+
+// demoConfig writes a configuration that other commands can be given too. The
+// environment has no say: it is of another server.
+func demoConfig(dir string, l net.Listener) (*Config, error) {
+	path := filepath.Join(dir, defaultConfigFile)
+	text := fmt.Sprintf("BASE_URL: http://%s\nLISTEN: %q\nDATABASE_URL: %q\n", local(l), l.Addr(), "sqlite:///"+filepath.Join(dir, "demo.db"))
+	err := os.WriteFile(path, []byte(text+demoSettings), 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return loadConfig(path, nil)
+}
+
+// demoCast is who takes part in the demo.
+type demoCast struct {
+	base, issuer       string
+	alice, admin       provider.Person
+	robot, legacy, web credentials
+}
+
+type credentials struct{ id, secret string }
+
+const demoGroup = "staff"
+
+func (o *opened) fill(ctx context.Context) (*demoCast, error) {
+	cast := &demoCast{base: o.config.BaseURL, issuer: o.config.BaseURL + "/o"}
+	cast.alice = provider.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{demoGroup}}
+	cast.admin = provider.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
+	err := o.provider.AddGroup(ctx, demoGroup)
+	if err != nil {
+		return nil, err
+	}
+	for _, person := range []*provider.Person{&cast.alice, &cast.admin} {
+		person.Password, person.Active = demoPassword(), true
+		_, err = o.provider.AddUser(ctx, *person)
+		if err != nil {
+			return nil, err
+		}
+	}
+	for into, r := range map[*credentials]provider.Registration{
+		&cast.robot:  {Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true},
+		&cast.legacy: {Name: "Legacy", GrantTypes: []string{provider.GrantPassword}},
+		&cast.web:    {Name: "Web", GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{cast.callback()}},
+	} {
+		r.ClientType, r.HashClientSecret, r.Owner = provider.Confidential, true, cast.admin.Username
+		made, err := o.provider.Register(ctx, nil, r)
+		if err != nil {
+			return nil, err
+		}
+		*into = credentials{made.Application.ClientID, made.Secret}
+	}
+	return cast, nil
+}
+
+func (d *demoCast) callback() string { return d.base + "/demo/callback" }
+
+// demoPassword is easy to read off and to type: 100 random bits in four words.
+func demoPassword() string {
+	text := strings.ToLower(rand.Text())
+	return strings.Join([]string{text[0:5], text[5:10], text[10:15], text[15:20]}, "-")
+}
+
+// before puts the demo's own client in front of the server.
+func (c *demoClient) before(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/demo", "/demo/":
+			c.start(w, r)
+		case "/demo/callback":
+			c.callback(w, r)
+		default:
+			server.ServeHTTP(w, r)
+		}
+	})
+}

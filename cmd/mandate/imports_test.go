@@ -1,0 +1,117 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	fositeModule = "github.com/ory/fosite"
+	standardOnly = "" // a layer that lists it imports nothing but the standard library
+)
+
+// layers is who may import whom: of ours, and of what only one layer may know.
+// An import path stands for all below it; one that no layer lists, such as
+// most of the standard library, is anybody's. Changing the architecture means
+// changing this table.
+var layers = map[string][]string{
+	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
+	"storage/postgrestest": {"database/sql", "github.com/lib/pq"},
+	"provider":             {"mandate/storage", fositeModule, "github.com/go-jose/go-jose"},
+	"handlers":             {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
+	"handlers/resource":    {standardOnly},
+	"templates":            {standardOnly},
+	"conformance":          {},
+	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates",
+		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
+}
+
+// forbidden is what a layer does without, as an import or as a name.
+var forbidden = map[string][]string{
+	"storage":  {"net/http"},
+	"provider": {"http.ResponseWriter"},
+}
+
+// ofTheProgram decides how the process is told things and when it ends. A test
+// helper, which no program holds, may ask the environment too.
+var ofTheProgram = []string{"os.Exit", "os.Args", "os.Getenv", "os.LookupEnv", "os.Environ", "log.Fatal", "log.Fatalf"}
+
+func TestLayers(t *testing.T) {
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != "../.." && (name[0] == '.' || name[0] == '_' || name == "testdata" || name == "node_modules"):
+			return filepath.SkipDir
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			checkFile(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkFile(t *testing.T, path string) {
+	dir, err := filepath.Rel("../..", filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := filepath.ToSlash(dir)
+	allowed, known := layers[layer]
+	if !known {
+		t.Errorf("%s: the package %s is not in the table of layers", path, layer)
+		return
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if !mayImport(allowed, imported) || slices.Contains(forbidden[layer], imported) {
+			t.Errorf("%s must not import %s", path, imported)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, ok := selector.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		used := of.Name + "." + selector.Sel.Name
+		program := layer == "cmd/mandate" || layer == "storage/postgrestest"
+		if slices.Contains(forbidden[layer], used) || !program && slices.Contains(ofTheProgram, used) {
+			t.Errorf("%s must not use %s", path, used)
+		}
+		return true
+	})
+}
+
+func mayImport(allowed []string, imported string) bool {
+	covers := func(base string) bool {
+		return base != standardOnly && (imported == base || strings.HasPrefix(imported, base+"/"))
+	}
+	if slices.ContainsFunc(allowed, covers) {
+		return true
+	}
+	for _, claimed := range layers {
+		if slices.ContainsFunc(claimed, covers) {
+			return false
+		}
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	return first != "mandate" && !(slices.Contains(allowed, standardOnly) && strings.Contains(first, "."))
+}

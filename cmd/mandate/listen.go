@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// logger writes to the standard error output as the configuration wants.
+func (c *Config) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // was checked against the same words
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: change LISTEN, or free that address", err)
+	}
+	return l, nil
+}
+
+// httpServer bounds what one client may hold on to.
+func httpServer(handler http.Handler, log *slog.Logger, patience time.Duration) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       patience,
+		WriteTimeout:      patience,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serveUntil answers requests until ctx ends, then lets those in flight finish.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, shutdown time.Duration, log *slog.Logger) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("shutting down")
+	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+	defer stop()
+	err := server.Shutdown(wait)
+	if err != nil {
+		log.Warn("some requests were cut off, since they took longer than SHUTDOWN_SECONDS", "error", err)
+		server.Close()
+	}
+	return nil
+}
+
+// local is where this machine reaches a listener.
+func local(l net.Listener) string {
+	at, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return l.Addr().String()
+	}
+	if at.Addr().IsUnspecified() {
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+	}
+	return at.String()
+}

@@ -1,0 +1,145 @@
+// Package main is the program: its commands, its configuration, and the wiring
+// of all parts. Nothing else reads flags, the environment or files of settings,
+// and nothing else ends the process.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Who asks a second time does not want to wait: the signal kills again.
+	context.AfterFunc(ctx, stop)
+	p := &program{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	code := p.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// program is one run of the command line: what it is given and where it writes.
+type program struct {
+	environ        []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	config  string // --config
+	started bool   // the command line was understood
+}
+
+// The exit codes.
+const (
+	exitDone  = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// usageError says that the command line is wrong, not the world.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func wrongUsage(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// run runs one command and gives the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	text, code := explain(err), exitError
+	_, wrong := errors.AsType[*usageError](err)
+	if wrong || !p.started {
+		// What cobra says of flags and arguments, it says before a command starts.
+		text, _, _ = strings.Cut(text, "\n")
+		text += " (see: " + command.CommandPath() + " --help)"
+		code = exitUsage
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(p.stderr, "mandate: "+line)
+	}
+	return code
+}
+
+// root is the table of commands.
+func (p *program) root() *cobra.Command {
+	root := group("mandate", "An OAuth 2.0 authorization server",
+		p.serveCommand(),
+		p.demoCommand(),
+		p.resourceServerCommand(),
+		p.migrateCommand(),
+		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userDisableCommand()),
+		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),
+		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
+			p.applicationRotateCommand(), p.applicationDeleteCommand()),
+		group("token", "Issued tokens", p.tokenRevokeCommand()),
+		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
+		p.versionCommand(),
+	)
+	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 when all is done, 1 after an error and 2 for a command line that is wrong."
+	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
+	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, else mandate.yaml if it is there)")
+	root.PersistentPreRun = func(*cobra.Command, []string) { p.started = true }
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand(root))
+	return root
+}
+
+// group is a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	g.AddCommand(commands...)
+	g.RunE = func(c *cobra.Command, args []string) error {
+		var names []string
+		for _, known := range commands {
+			names = append(names, known.Name())
+		}
+		all := strings.Join(names, ", ")
+		if len(args) == 0 {
+			return wrongUsage("say which command: %s", all)
+		}
+		return wrongUsage("there is no command %q, only %s", args[0], all)
+	}
+	return g
+}
+
+// helpCommand replaces cobra's, which is content with a command that is none.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{Use: "help [COMMAND]", Short: "Help about a command", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return wrongUsage("there is no command %q", strings.Join(args, " "))
+			}
+			return found.Help()
+		}}
+}
+
+// arguments wants exactly the named ones.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return wrongUsage("%s is missing", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return wrongUsage("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}

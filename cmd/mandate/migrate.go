@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"mandate/storage"
+)
+
+func (p *program) migrateCommand() *cobra.Command {
+	var plan bool
+	c := &cobra.Command{Use: "migrate", Short: "Bring the database's schema up to date", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.migrate(c.Context(), plan)
+		}}
+	c.Flags().BoolVar(&plan, "plan", false, "only list what would be done")
+	return c
+}
+
+func (p *program) migrate(ctx context.Context, plan bool) error {
+	config, err := loadConfig(p.config, p.environ)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, config, toMigrate)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	work, heading := store.Migrate, "Applied"
+	if plan {
+		work, heading = store.Pending, "To be applied"
+	}
+	steps, err := work(ctx)
+	p.list(heading, steps) // some may be done although a later one failed
+	if err == nil && len(steps) == 0 {
+		_, err = fmt.Fprintln(p.stdout, "The schema is up to date.")
+	}
+	return err
+}
+
+func (p *program) list(heading string, steps []storage.Migration) {
+	for _, step := range steps {
+		fmt.Fprintf(p.stdout, "%s: %s\n", heading, step.Name)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"mandate/provider"
+	"mandate/storage"
+)
+
+// opened is what a command works with: the database, and the rules over it.
+type opened struct {
+	config   *Config
+	store    *storage.Store
+	provider *provider.Provider
+}
+
+// purpose says what a command may do to a database to make it usable.
+type purpose int
+
+const (
+	toUse     purpose = iota // it must be there
+	toFill                   // an embedded one is made where there is none
+	toMigrate                // and brought up to date
+)
+
+// open opens the configured database. The caller closes the store.
+func (p *program) open(ctx context.Context, may purpose) (*opened, error) {
+	config, err := loadConfig(p.config, p.environ)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, config, may, config.logger(p.stderr))
+}
+
+func open(ctx context.Context, config *Config, may purpose, log *slog.Logger) (*opened, error) {
+	store, err := openStore(ctx, config, may)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{config: config, store: store}
+	err = o.prepare(ctx, may, log)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *opened) prepare(ctx context.Context, may purpose, log *slog.Logger) error {
+	err := bringUpToDate(ctx, o.store, may)
+	if err != nil {
+		return err
+	}
+	key, err := serverKey(ctx, o.config, o.store)
+	if err != nil {
+		return err
+	}
+	o.provider, err = provider.New(ctx, providerConfig(o.config, key), o.store, log)
+	return err
+}
+
+func openStore(ctx context.Context, config *Config, may purpose) (*storage.Store, error) {
+	file := config.sqlitePath()
+	if file != "" {
+		err := provideFile(file, may)
+		if err != nil {
+			return nil, err
+		}
+	}
+	store, err := storage.Open(ctx, config.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: check DATABASE_URL, and that the database runs", err)
+	}
+	return store, nil
+}
+
+// provideFile makes an empty database file that only this account may read:
+// what SQLite makes by itself, everybody may.
+func provideFile(path string, may purpose) error {
+	if may == toUse {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config, or start the server first", path)
+		}
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	return file.Close()
+}
+
+// bringUpToDate migrates an embedded database for the server, which has it to
+// itself, and an empty one for anybody. Other databases may serve other nodes,
+// of another release: when they change is the operator's decision.
+func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error {
+	pending, err := store.Pending(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the schema: %w", err)
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	empty := pending[0].Version == 1
+	if !store.Embedded() || may == toUse || may == toFill && !empty {
+		return fmt.Errorf("the database lacks %d migrations of its schema: run mandate migrate", len(pending))
+	}
+	_, err = store.Migrate(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	return nil
+}
+
+// providerConfig hands the settings on. Where a setting allows, the field of
+// the provider's Config forbids or the other way round, so that its zero is safe.
+func providerConfig(c *Config, key []byte) provider.Config {
+	p := c.Provider
+	scopes := make([]provider.Scope, len(p.Scopes))
+	for i, s := range p.Scopes {
+		scopes[i] = provider.Scope(s)
+	}
+	return provider.Config{
+		Issuer:                  c.BaseURL + "/o",
+		ServerKey:               key,
+		Scopes:                  scopes,
+		DefaultScopes:           p.DefaultScopes,
+		CodeLifetime:            p.AuthorizationCodeExpire,
+		AccessTokenLifetime:     p.AccessTokenExpire,
+		RefreshTokenLifetime:    p.RefreshTokenExpire,
+		RefreshTokenMaxLifetime: p.RefreshTokenAbsoluteExpire,
+		RefreshGrace:            p.RefreshTokenGracePeriod,
+		KeepRefreshTokens:       !p.RotateRefreshToken,
+		PKCEOptional:            !p.PKCERequired,
+		AlwaysAsk:               p.RequestApprovalPrompt == "force",
+		RedirectSchemes:         p.AllowedRedirectURISchemes,
+		LocalhostLoopback:       p.AllowLocalhostLoopback,
+		SessionLifetime:         c.SessionCookieAge,
+		SessionIdle:             c.SessionIdle,
+		PasswordMinLength:       c.PasswordMinLength,
+		PasswordMemoryKiB:       uint32(c.PasswordHashMemoryKiB),
+		PasswordIterations:      uint32(c.PasswordHashIterations),
+		PasswordConcurrency:     c.PasswordHashConcurrency,
+		SweepInterval:           c.CleanupInterval,
+		SweepBatch:              p.ClearExpiredTokensBatchSize,
+	}
+}
+
+// timestamp writes a time as people and scripts both read it.
+func timestamp(seconds int64) string {
+	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
+}

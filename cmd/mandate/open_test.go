@@ -1,0 +1,67 @@
+package main
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mandate/storage/postgrestest"
+)
+
+// shell runs commands as the command line does, on one database.
+type shell struct {
+	t       *testing.T
+	environ []string
+}
+
+func (s shell) run(code int, want string, args ...string) {
+	s.t.Helper()
+	var out, log screen
+	p := &program{environ: s.environ, stdin: strings.NewReader(""), stdout: &out, stderr: &log}
+	got := p.run(s.t.Context(), args)
+	if got != code || !strings.Contains(out.String()+log.String(), want) {
+		s.t.Errorf("mandate %s: exit code %d, want %d and %q:\n%s%s", strings.Join(args, " "), got, code, want, out.String(), log.String())
+	}
+}
+
+const testKey = "MANDATE_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+// Nodes of several releases may share a PostgreSQL: nothing but the command
+// that is for it changes the schema.
+func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
+	address := postgrestest.URL(t)
+	s := shell{t, []string{testKey, "MANDATE_DATABASE_URL=" + address}}
+	for _, args := range [][]string{{"serve"}, {"user", "list"}, {"group", "add", "staff"}} {
+		s.run(exitError, "the database lacks 1 migrations of its schema: run mandate migrate", args...)
+	}
+	s.run(exitDone, "To be applied: 0001_init", "migrate", "--plan")
+	s.run(exitError, "run mandate migrate", "serve")
+	s.run(exitDone, "Applied: 0001_init", "migrate")
+	s.run(exitDone, "Added the group staff.", "group", "add", "staff")
+	s.newerSchema("postgres", address)
+}
+
+func TestSQLiteSchemaOfANewerRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := shell{t, []string{testKey, "MANDATE_DATABASE_URL=sqlite:///" + path}}
+	s.run(exitDone, "Added the group staff.", "group", "add", "staff")
+	s.newerSchema("sqlite", "file:"+path)
+}
+
+// newerSchema: an older program does not touch what it does not know.
+func (s shell) newerSchema(driver, address string) {
+	s.t.Helper()
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(s.t.Context(), `UPDATE schema_version SET version = 9999`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, args := range [][]string{{"serve"}, {"migrate"}, {"user", "list"}, {"group", "add", "more"}} {
+		s.run(exitError, "the database's schema is newer than this program: run the newer release", args...)
+	}
+}

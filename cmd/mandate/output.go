@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"mandate/provider"
+)
+
+// flagOf names what on the command line sets a field.
+var flagOf = map[string]string{
+	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group",
+	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
+	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "scope": "--scope",
+	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
+}
+
+// explain says an error to somebody at a command line.
+func explain(err error) string {
+	if found, ok := errors.AsType[*provider.Invalid](err); ok {
+		lines := make([]string, len(found.Fields))
+		for i, f := range found.Fields {
+			flag, known := flagOf[f.Field]
+			if !known {
+				flag = f.Field
+			}
+			lines[i] = flag + ": " + f.Message
+		}
+		return strings.Join(lines, "\n")
+	}
+	refused, ok := errors.AsType[*provider.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	if cause := refused.Unwrap(); cause != nil {
+		return cause.Error() // whoever runs commands may know what it was
+	}
+	return refused.Description
+}
+
+// missing turns "not found" into a sentence, and leaves other errors.
+func missing(err error, what, name, list string) error {
+	if errors.Is(err, provider.ErrNotFound) {
+		return fmt.Errorf("there is no %s %q: mandate %s shows those that there are", what, name, list)
+	}
+	return err
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// writeTable writes rows in columns, the first being the heads.
+func writeTable(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	return t.Flush()
+}
+
+const maxSecret = 4 << 10
+
+// readSecret reads what must not stand on a command line, where every account
+// of the machine can read it. One line end after it is not part of it.
+func (p *program) readSecret(what string) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(p.stdin, maxSecret+1))
+	if err != nil {
+		return "", fmt.Errorf("read the %s: %w", what, err)
+	}
+	if len(text) > maxSecret {
+		return "", fmt.Errorf("the %s on standard input is longer than %d bytes", what, maxSecret)
+	}
+	secret, ended := strings.CutSuffix(string(text), "\n")
+	if ended {
+		secret = strings.TrimSuffix(secret, "\r")
+	}
+	if secret == "" {
+		return "", fmt.Errorf("standard input is empty: the %s is read from there", what)
+	}
+	return secret, nil
+}
+
+// onTerminal says whether somebody would have to type what is read.
+func (p *program) onTerminal() bool {
+	file, ok := p.stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/handlers/resource"
+)
+
+// How long an upstream may take with one answer, and a client with its upload.
+const proxyPatience = 5 * time.Minute
+
+func (p *program) resourceServerCommand() *cobra.Command {
+	return &cobra.Command{Use: "resource-server", Short: "Guard an API: forward the requests whose access token allows them", Args: arguments(),
+		Long: `Guard an API that knows nothing of OAuth. Requests whose access token allows
+them are forwarded to UPSTREAM, the others are refused. Which scopes a path and
+method need is in RULES. Tokens are checked at RESOURCE_SERVER_INTROSPECTION_URL,
+with RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS.
+This process opens no database.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.resourceServer(c.Context())
+		}}
+}
+
+func (p *program) resourceServer(ctx context.Context) error {
+	config, err := loadConfig(p.config, p.environ)
+	if err != nil {
+		return err
+	}
+	if config.Upstream == "" {
+		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
+	}
+	upstream, err := url.Parse(config.Upstream)
+	if err != nil {
+		return fmt.Errorf("UPSTREAM: %w", err)
+	}
+	log := config.logger(p.stderr)
+	guard, err := newGuard(config.Provider, log)
+	if err != nil {
+		return err
+	}
+	var rules []resource.Rule
+	for _, r := range config.Rules {
+		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes})
+	}
+	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization, Logger: log})
+	if err != nil {
+		return err
+	}
+	listener, err := listen(config.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", config.Upstream, listener.Addr())
+	return serveUntil(ctx, httpServer(proxy, log, proxyPatience), listener, config.Shutdown, log)
+}

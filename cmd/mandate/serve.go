@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/handlers"
+	"mandate/handlers/resource"
+	"mandate/templates"
+)
+
+// A request that waits for a free place to hash a password waits ten seconds.
+const serverPatience = 30 * time.Second
+
+func (p *program) serveCommand() *cobra.Command {
+	return &cobra.Command{Use: "serve", Short: "Run the authorization server", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.serve(c.Context())
+		}}
+}
+
+func (p *program) serve(ctx context.Context) error {
+	config, err := loadConfig(p.config, p.environ)
+	if err != nil {
+		return err
+	}
+	log := config.logger(p.stderr)
+	o, err := open(ctx, config, toMigrate, log)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	listener, err := listen(config.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	handler, err := o.handler(ctx, listener, log)
+	if err != nil {
+		return err
+	}
+	err = p.sayFirstSteps(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "Mandate listens at http://%s for %s\n", listener.Addr(), config.BaseURL)
+	return o.run(ctx, handler, listener, log)
+}
+
+// run serves, and removes what has expired, until ctx ends.
+func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Listener, log *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { o.provider.Run(ctx) })
+	defer sweeper.Wait()
+	defer stop()
+	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.config.Shutdown, log)
+}
+
+// handler puts the parts together.
+func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.Logger) (http.Handler, error) {
+	base, err := url.Parse(o.config.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("BASE_URL: %w", err)
+	}
+	pages, err := templates.New(base.Path)
+	if err != nil {
+		return nil, err
+	}
+	config := handlers.Config{
+		BaseURL:        base,
+		LoginURL:       o.config.LoginURL,
+		TrustedProxies: o.config.TrustedProxies,
+		MaxBodyBytes:   o.config.MaxBodyBytes,
+		ReadScope:      o.config.Provider.ReadScope,
+		WriteScope:     o.config.Provider.WriteScope,
+		Log:            log,
+	}
+	if o.config.SampleAPI {
+		config.SampleAPI, err = o.sampleGuard(ctx, "http://"+local(listener)+base.Path+"/o/introspect/", log)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return handlers.New(config, o.provider, pages)
+}
+
+// sampleGuard asks about tokens over HTTP, as a resource server anywhere else
+// would: the configured endpoint, or this very process under credentials of
+// its own.
+func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
+	p := o.config.Provider
+	if p.ResourceServerIntrospectionURL == "" {
+		id, secret, err := o.provider.SampleAPIClient(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("register the sample API: %w", err)
+		}
+		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
+	}
+	return newGuard(p, log)
+}
+
+// newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
+func newGuard(p ProviderConfig, log *slog.Logger) (*resource.Guard, error) {
+	asks := resource.IntrospectionConfig{
+		URL:       p.ResourceServerIntrospectionURL,
+		AuthToken: p.ResourceServerAuthToken,
+		Timeout:   p.ResourceServerIntrospectionTimeout,
+	}
+	if pair := p.ResourceServerIntrospectionCredentials; len(pair) == 2 {
+		asks.ClientID, asks.ClientSecret = pair[0], pair[1]
+	}
+	introspection, err := resource.NewIntrospection(asks)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: p.ResourceServerTokenCaching})
+	if err != nil {
+		return nil, err
+	}
+	return resource.NewGuard(resource.GuardConfig{Verifier: cache, Logger: log})
+}
+
+// sayFirstSteps prints the link that makes the first administrator, where
+// there is nobody yet. It is a secret, so it does not go to the log.
+func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
+	link, err := o.provider.SetupLink(ctx)
+	if err != nil {
+		return fmt.Errorf("count the users: %w", err)
+	}
+	if link != "" {
+		fmt.Fprintf(p.stdout, "There is no user yet. Make the first administrator here, it works once: %s/setup/%s/\n", o.config.BaseURL, link)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"mandate/storage"
+)
+
+// serverKey is the key for what is encrypted at rest: the configured one, or
+// with an embedded database the one that is kept in a file beside it.
+func serverKey(ctx context.Context, config *Config, store *storage.Store) ([]byte, error) {
+	if config.secretKey != nil {
+		return config.secretKey, nil
+	}
+	path := config.sqlitePath() + ".key"
+	key, err := readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	// A new key beside a database in use would only look like a repair.
+	_, err = store.Setting(ctx, "server_key_fingerprint")
+	if err == nil {
+		return nil, fmt.Errorf("the key file %s is gone, and the database was made with it: put it back from a backup, or set SECRET_KEY", path)
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return nil, fmt.Errorf("read the server key's fingerprint: %w", err)
+	}
+	err = makeKey(path)
+	if err != nil {
+		return nil, err
+	}
+	return readKey(path)
+}
+
+func readKey(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("the key file %s may be read by other accounts of this machine: run chmod 600 %s", path, path)
+	}
+	text, err := readLimited(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != 32 {
+		return nil, fmt.Errorf("the key file %s does not hold 32 bytes in base64: put it back from a backup", path)
+	}
+	return key, nil
+}
+
+// makeKey writes a new key. The file appears with all that is in it or not at
+// all, and of two processes that start at once one makes it for both.
+func makeKey(path string) error {
+	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
+	if err != nil {
+		return fmt.Errorf("make the server key: %w", err)
+	}
+	defer os.Remove(draft.Name())
+	key := make([]byte, 32)
+	rand.Read(key) // never fails
+	_, err = draft.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
+	if err == nil {
+		err = draft.Sync()
+	}
+	if err == nil {
+		err = draft.Close()
+	}
+	if err == nil {
+		err = os.Link(draft.Name(), path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the server key: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// userView is a person in --json.
+type userView struct {
+	ID            string   `json:"id"`
+	Number        int64    `json:"number"`
+	Username      string   `json:"username"`
+	Email         string   `json:"email"`
+	FirstName     string   `json:"first_name"`
+	LastName      string   `json:"last_name"`
+	Groups        []string `json:"groups"`
+	Active        bool     `json:"active"`
+	Administrator bool     `json:"administrator"`
+	CreatedAt     string   `json:"created_at"`
+}
+
+func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userView, error) {
+	groups, err := p.GroupsOf(ctx, u.ID)
+	if groups == nil {
+		groups = []string{}
+	}
+	return userView{u.ID, u.Number, u.Username, u.Email, u.FirstName, u.LastName, groups, u.Active, u.Administrator, timestamp(u.CreatedAt)}, err
+}
+
+func (p *program) userAddCommand() *cobra.Command {
+	var person provider.Person
+	var fromStdin, asJSON bool
+	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; the password is read from standard input", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !fromStdin {
+				return noPassword()
+			}
+			person.Username, person.Active = args[0], true
+			return p.addUser(c.Context(), person, asJSON)
+		}}
+	f := c.Flags()
+	f.StringVar(&person.Email, "email", "", "email `ADDRESS`")
+	f.StringVar(&person.FirstName, "first-name", "", "first `NAME`")
+	f.StringVar(&person.LastName, "last-name", "", "last `NAME`")
+	f.StringArrayVar(&person.Groups, "group", nil, "`NAME` of a group that the person is in; may be repeated")
+	f.BoolVar(&person.Administrator, "admin", false, "make the person an administrator")
+	f.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// noPassword: a password in a flag would stand in the list of processes and in
+// the shell's history.
+func noPassword() error {
+	return wrongUsage("no password: give it on standard input with --password-stdin, as in: mandate user ... --password-stdin < password.txt")
+}
+
+func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bool) error {
+	var err error
+	person.Password, err = p.readSecret("password")
+	if err != nil {
+		return err
+	}
+	o, err := p.open(ctx, toFill)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	u, err := o.provider.AddUser(ctx, person)
+	if err != nil {
+		return err
+	}
+	view, err := viewUser(ctx, o.provider, u)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(p.stdout, view)
+	}
+	_, err = fmt.Fprintf(p.stdout, "Added %s.\n", u.Username)
+	return err
+}
+
+func (p *program) userListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List all people", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.listUsers(c.Context(), asJSON)
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+const listStep = 500 // how many records are read at a time
+
+func (p *program) listUsers(ctx context.Context, asJSON bool) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	views := []userView{}
+	for {
+		users, _, err := o.provider.Users(ctx, "", listStep, len(views))
+		if err != nil {
+			return err
+		}
+		for _, u := range users {
+			view, err := viewUser(ctx, o.provider, u)
+			if err != nil {
+				return err
+			}
+			views = append(views, view)
+		}
+		if len(users) < listStep {
+			break
+		}
+	}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
+	rows := [][]string{{"USERNAME", "NAME", "EMAIL", "GROUPS", "STATE"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.Username, dash(strings.TrimSpace(v.FirstName + " " + v.LastName)), dash(v.Email), dash(strings.Join(v.Groups, ", ")), v.state()})
+	}
+	return writeTable(p.stdout, rows)
+}
+
+func (v userView) state() string {
+	switch {
+	case !v.Active:
+		return "disabled"
+	case v.Administrator:
+		return "administrator"
+	}
+	return "active"
+}
+
+// dash keeps an empty cell of a table visible.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (p *program) userPasswdCommand() *cobra.Command {
+	var fromStdin bool
+	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change a person's password and sign them out everywhere", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !fromStdin {
+				return noPassword()
+			}
+			password, err := p.readSecret("password")
+			if err != nil {
+				return err
+			}
+			return p.changeUser(c.Context(), args[0], "Changed the password of %s.\n", func(o *opened) error {
+				return o.provider.ResetPassword(c.Context(), args[0], password)
+			})
+		}}
+	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the new password from standard input")
+	return c
+}
+
+func (p *program) userDisableCommand() *cobra.Command {
+	return &cobra.Command{Use: "disable USERNAME", Short: "Keep a person out: their sessions and tokens end at once", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
+				return o.provider.DisableUser(c.Context(), args[0])
+			})
+		}}
+}
+
+func (p *program) changeUser(ctx context.Context, name, done string, change func(*opened) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	err = change(o)
+	if err != nil {
+		return missing(err, "user", name, "user list")
+	}
+	_, err = fmt.Fprintf(p.stdout, done, name)
+	return err
+}

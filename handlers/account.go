@@ -1,0 +1,168 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// account shows a person what they have here.
+func (s *server) account(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	page, err := s.accountPage(r, who)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
+	u := who.User
+	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email, PasswordAction: s.path("/account/password/")}
+	authorized, err := s.provider.Authorized(r.Context(), u.ID)
+	if err != nil {
+		return page, err
+	}
+	for _, a := range authorized {
+		page.Authorized = append(page.Authorized, templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Scopes: strings.Join(a.Scopes, " "),
+			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/")})
+	}
+	sessions, err := s.provider.Sessions(r.Context(), u.ID)
+	if err != nil {
+		return page, err
+	}
+	for _, session := range sessions {
+		row := templates.SessionRow{Device: device(session.UserAgent), Address: session.Address, Since: moment(session.AuthTime), LastSeen: moment(session.SeenAt)}
+		if session.ID == who.Session.ID {
+			// This one is ended by logging out.
+			row.Current = true
+		} else {
+			row.EndAction = s.path("/account/sessions/" + session.ID + "/end/")
+		}
+		page.Sessions = append(page.Sessions, row)
+	}
+	return page, nil
+}
+
+// toAccount is for addresses that a reload or a bookmark leads to.
+func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
+	redirect(w, r, s.path("/account/"))
+	return nil
+}
+
+// changePassword ends the other sessions too.
+func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.ChangePassword(r.Context(), who, r.PostForm.Get("current_password"), r.PostForm.Get("new_password"))
+	if err == nil {
+		s.say(w, "password")
+		redirect(w, r, s.path("/account/"))
+		return nil
+	}
+	status, current, next := invalidForm, "", ""
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		current, next = invalid.At("current_password"), invalid.At("new_password")
+	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
+		note(r.Context(), "error", e.Code)
+		retryAfter(w, e)
+		status, current = e.Status, e.Description
+	} else {
+		return err
+	}
+	page, err := s.accountPage(r, who)
+	if err != nil {
+		return err
+	}
+	page.CurrentPassword.Error, page.NewPassword.Error = current, next
+	return s.render(w, r, status, page)
+}
+
+// endSession signs the person out in another browser.
+func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return err
+	}
+	err = s.provider.EndSession(r.Context(), who.User.ID, id)
+	if err != nil {
+		return err
+	}
+	s.say(w, "session")
+	redirect(w, r, s.path("/account/"))
+	return nil
+}
+
+// revokeApplication takes back what the person has allowed an application.
+func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return err
+	}
+	err = s.provider.RevokeApplication(r.Context(), who.User.ID, id)
+	if err != nil {
+		return err
+	}
+	s.say(w, "revoked")
+	redirect(w, r, s.path("/account/"))
+	return nil
+}
+
+func fullName(u provider.User) string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
+
+func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006") }
+
+func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
+
+// device is what a person calls a browser. All say that they are Mozilla, and
+// most that they are several others: the first of these that fits is it.
+func device(agent string) string {
+	browser := firstNamed(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
+		"SamsungBrowser/", "Samsung Internet", "Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari", "curl/", "curl")
+	system := firstNamed(agent, "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "CrOS", "ChromeOS",
+		"Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
+	switch {
+	case browser == "" && system == "":
+		if agent == "" {
+			return "Unknown browser"
+		}
+		return clip(agent, 60)
+	case browser == "":
+		return "Browser on " + system
+	case system == "":
+		return browser
+	}
+	return browser + " on " + system
+}
+
+// firstNamed takes pairs of a mark and the name that goes with it.
+func firstNamed(text string, pairs ...string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Contains(text, pairs[i]) {
+			return pairs[i+1]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/gorilla/mux"
+
+	"mandate/handlers/resource"
+	"mandate/provider"
+)
+
+// The sample API. It stands behind a guard that asks the introspection endpoint
+// over HTTP, as it would in any other process.
+
+type apiUser struct {
+	Username  string `json:"username"`
+	Email     string `json:"email"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+}
+
+type apiGroup struct {
+	Name string `json:"name"`
+}
+
+type apiDetail struct {
+	Detail string `json:"detail"`
+}
+
+func toAPI(u provider.User) apiUser { return apiUser{u.Username, u.Email, u.FirstName, u.LastName} }
+
+const apiPage = 1000
+
+// apiUsers lists people: a thousand at a time, with limit and offset for more.
+func (s *server) apiUsers(w http.ResponseWriter, r *http.Request) error {
+	limit, err := number(r, "limit", apiPage)
+	if err != nil || limit < 1 || limit > apiPage {
+		return writeJSON(w, http.StatusBadRequest, apiDetail{"limit must be a number from 1 to 1000."})
+	}
+	offset, err := number(r, "offset", 0)
+	if err != nil || offset < 0 {
+		return writeJSON(w, http.StatusBadRequest, apiDetail{"offset must be a number from 0."})
+	}
+	users, _, err := s.provider.Users(r.Context(), "", limit, offset)
+	if err != nil {
+		return err
+	}
+	list := make([]apiUser, 0, len(users))
+	for _, u := range users {
+		list = append(list, toAPI(u))
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+func number(r *http.Request, name string, standard int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return standard, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err
+}
+
+// apiAddUser makes a person from a form, with a password that works.
+func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	u, err := s.provider.AddUser(r.Context(), provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
+		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		fields := map[string][]string{}
+		for _, f := range invalid.Fields {
+			fields[f.Field] = append(fields[f.Field], f.Message)
+		}
+		if r.PostForm.Get("password") == "" {
+			fields["password"] = []string{"This field is required."}
+		}
+		return writeJSON(w, http.StatusBadRequest, fields)
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", s.absolute("/users/"+strconv.FormatInt(u.Number, 10)+"/"))
+	return writeJSON(w, http.StatusCreated, toAPI(u))
+}
+
+// apiUser shows one person by number.
+func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
+	n, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
+	if err != nil {
+		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
+	}
+	u, err := s.provider.UserByNumber(r.Context(), n)
+	if errors.Is(err, provider.ErrNotFound) {
+		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, toAPI(u))
+}
+
+// apiGroups lists the groups.
+func (s *server) apiGroups(w http.ResponseWriter, r *http.Request) error {
+	groups, err := s.provider.Groups(r.Context())
+	if err != nil {
+		return err
+	}
+	list := make([]apiGroup, 0, len(groups))
+	for _, g := range groups {
+		list = append(list, apiGroup{g.Name})
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// apiResource says what the guard found out about the caller's token.
+func (s *server) apiResource(w http.ResponseWriter, r *http.Request) error {
+	token, _ := resource.FromContext(r.Context())
+	return writeJSON(w, http.StatusOK, struct {
+		ClientID string   `json:"client_id"`
+		Username string   `json:"username,omitempty"`
+		Subject  string   `json:"sub"`
+		Scope    []string `json:"scope"`
+	}{token.ClientID, token.Username, token.Subject, token.Scope})
+}

@@ -1,0 +1,203 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}}
+	for _, scope := range s.provider.Scopes() {
+		form.Add("scope", scope.Name)
+	}
+	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
+}
+
+// register makes an application, and sends the browser to its page, where the
+// secret is shown.
+func (s *server) register(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "grant_type", "scope")
+	if err != nil {
+		return err
+	}
+	made, err := s.submit(r, who, nil)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return s.render(w, r, invalidForm, s.applicationForm(r, who, nil, r.PostForm, invalid))
+	}
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "client", made.Application.ClientID)
+	s.keepSecret(w, who, made.Application.ID, made.Secret)
+	s.say(w, "registered")
+	redirect(w, r, s.applicationPath(made.Application.ID, ""))
+	return nil
+}
+
+func (s *server) updatePage(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, &a, s.stored(a), nil))
+}
+
+// update changes an application. Where it became confidential it got a secret.
+func (s *server) update(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "grant_type", "scope")
+	if err != nil {
+		return err
+	}
+	changed, err := s.submit(r, who, &a)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return s.render(w, r, invalidForm, s.applicationForm(r, who, &a, r.PostForm, invalid))
+	}
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "client", a.ClientID)
+	s.keepSecret(w, who, a.ID, changed.Secret)
+	now := changed.Application
+	if now.ClientType == provider.Confidential && !now.HashClientSecret && !provider.SecretIsReadable(now) {
+		s.say(w, "still-hash")
+	} else {
+		s.say(w, "saved")
+	}
+	redirect(w, r, s.applicationPath(a.ID, ""))
+	return nil
+}
+
+// submit registers or changes what the form says.
+func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
+	if len(r.PostForm["scope"]) == 0 && len(s.provider.Scopes()) > 0 {
+		// To the provider no scope at all means every scope.
+		return nil, &provider.Invalid{Fields: []provider.FieldError{{Field: "scope", Message: "Choose at least one."}}}
+	}
+	said := s.registration(r.PostForm)
+	if was == nil {
+		return s.provider.Register(r.Context(), &who.User, said)
+	}
+	if !who.User.Administrator {
+		// The form of others does not have these: they stay. Whoever sends them all
+		// the same is refused by the provider.
+		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
+		said.SkipConsent = said.SkipConsent || was.SkipConsent
+		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
+	}
+	return s.provider.UpdateApplication(r.Context(), &who.User, was.ID, said)
+}
+
+// registration reads the form.
+func (s *server) registration(form url.Values) provider.Registration {
+	said := provider.Registration{
+		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
+		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
+		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
+	}
+	// Every scope means every scope, also one that the operator adds later.
+	unchosen := func(scope provider.Scope) bool { return !slices.Contains(said.Scopes, scope.Name) }
+	if all := s.provider.Scopes(); len(said.Scopes) == len(all) && !slices.ContainsFunc(all, unchosen) {
+		said.Scopes = nil
+	}
+	return said
+}
+
+// seconds reads a lifetime: 0 where it is left to the server, and -1, which the
+// provider refuses, for what is no number of seconds.
+func seconds(text string) int64 {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return -1
+	}
+	return n
+}
+
+func unique(names []string) []string {
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
+// stored is an application as its form would have sent it.
+func (s *server) stored(a provider.Application) url.Values {
+	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
+		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a)}
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
+		if on {
+			form.Set(name, "on")
+		}
+	}
+	for name, n := range map[string]int64{"access_token_lifetime": a.AccessTokenLifetime, "refresh_token_lifetime": a.RefreshTokenLifetime} {
+		if n > 0 {
+			form.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	return form
+}
+
+// applicationForm shows the form with what was typed and what is wrong with it.
+func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
+	access, refresh := s.provider.Lifetimes()
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator,
+		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
+		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
+		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),
+		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
+		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
+		DefaultAccess: span(access), DefaultRefresh: span(refresh), Errors: fieldErrors(invalid),
+		ClientType: checked(form["client_type"],
+			templates.Option{Value: provider.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
+			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desk, where nothing stays secret."}),
+		Grants: checked(form["grant_type"],
+			templates.Option{Value: provider.GrantCode, Label: grantName(provider.GrantCode), Help: "A person signs in here and allows the application to act for them."},
+			templates.Option{Value: provider.GrantClient, Label: grantName(provider.GrantClient), Help: "The application acts for itself. Confidential applications only."},
+			templates.Option{Value: provider.GrantPassword, Label: grantName(provider.GrantPassword), Help: "A person types their password into the application. Outdated (RFC 9700 §2.4): only where nothing else works."})}
+	if a != nil {
+		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
+	}
+	for _, scope := range s.provider.Scopes() {
+		page.Scopes = append(page.Scopes, checked(form["scope"], templates.Option{Value: scope.Name, Help: scope.Description})...)
+	}
+	return page
+}
+
+// checked ticks the options whose values were chosen.
+func checked(chosen []string, options ...templates.Option) []templates.Option {
+	for i := range options {
+		options[i].Checked = slices.Contains(chosen, options[i].Value)
+	}
+	return options
+}

@@ -1,0 +1,242 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// applications lists a person's own; administrators see everybody's.
+func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	l, err := readListing(r)
+	if err != nil {
+		return err
+	}
+	found, total, err := s.provider.Applications(r.Context(), &who.User, l.search, pageSize, l.offset())
+	if err != nil {
+		return err
+	}
+	pager, err := l.pager(total)
+	if err != nil {
+		return err
+	}
+	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, ShowOwner: who.User.Administrator, Pager: pager}
+	for _, a := range found {
+		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
+			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Created: day(a.CreatedAt)})
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// named finds the application of the path, for whoever may see it.
+func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Application, error) {
+	who, err := s.person(r)
+	if err != nil {
+		return nil, provider.Application{}, err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return nil, provider.Application{}, err
+	}
+	a, err := s.provider.Application(r.Context(), &who.User, id)
+	return who, a, err
+}
+
+// application shows one application, and right after it was made or rotated,
+// once, its secret.
+func (s *server) application(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	access, refresh := s.provider.Lifetimes()
+	grants := strings.Fields(a.GrantTypes)
+	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
+		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a),
+		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
+		AccessLifetime: lifetime(a.AccessTokenLifetime, access), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
+		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
+		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
+	if slices.Contains(grants, provider.GrantCode) {
+		page.AuthorizeURL = s.absolute("/o/authorize/")
+	}
+	if slices.ContainsFunc(grants, func(g string) bool { return g != provider.GrantClient }) {
+		// Refresh tokens come with every grant that has a person.
+		grants = append(grants, provider.GrantRefresh)
+		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, refresh)
+	}
+	page.Grants = grants
+	if a.OldSecret != "" && a.OldSecretExpiresAt > time.Now().Unix() {
+		page.OldSecretUntil = moment(a.OldSecretExpiresAt)
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// overlaps are how long an old secret may go on working.
+func overlaps() []templates.Option {
+	return []templates.Option{
+		{Value: "0", Label: "At once"},
+		{Value: "3600", Label: "In an hour"},
+		{Value: "86400", Label: "In a day", Checked: true},
+		{Value: "604800", Label: "In a week"},
+		{Value: "2592000", Label: "In 30 days"},
+	}
+}
+
+func (s *server) rotatePage(w http.ResponseWriter, r *http.Request) error {
+	_, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.rotateForm(r, a))
+}
+
+func (s *server) rotateForm(r *http.Request, a provider.Application) templates.Rotate {
+	return templates.Rotate{Frame: s.frame(r, ""), Name: a.Name, Action: s.applicationPath(a.ID, "rotate/"), CancelURL: s.applicationPath(a.ID, ""), Overlap: overlaps()}
+}
+
+// rotate makes a new secret.
+func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	page := s.rotateForm(r, a)
+	chosen := r.PostForm.Get("overlap")
+	overlap, err := strconv.ParseInt(chosen, 10, 32)
+	if err != nil {
+		page.Error = "Choose when the old secret stops working."
+		return s.render(w, r, invalidForm, page)
+	}
+	for i := range page.Overlap {
+		page.Overlap[i].Checked = page.Overlap[i].Value == chosen
+	}
+	rotated, err := s.provider.RotateSecret(r.Context(), &who.User, a.ID, time.Duration(overlap)*time.Second)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		page.Error = invalid.At("overlap")
+		return s.render(w, r, invalidForm, page)
+	}
+	if err != nil {
+		return err
+	}
+	s.keepSecret(w, who, a.ID, rotated.Secret)
+	s.say(w, "rotated")
+	redirect(w, r, s.applicationPath(a.ID, ""))
+	return nil
+}
+
+func (s *server) deleteApplicationPage(w http.ResponseWriter, r *http.Request) error {
+	_, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete " + a.Name + "?", Message: "This cannot be taken back.",
+		Details: []string{"Its client ID and its secret stop working.", "All tokens that it has end at once.", "What people allowed it is forgotten."},
+		Action:  s.applicationPath(a.ID, "delete/"), Button: "Delete the application", CancelURL: s.applicationPath(a.ID, ""), Danger: true})
+}
+
+func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.DeleteApplication(r.Context(), &who.User, a.ID)
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "client", a.ClientID)
+	s.say(w, "deleted")
+	redirect(w, r, s.path("/o/applications/"))
+	return nil
+}
+
+func (s *server) applicationPath(id, rest string) string {
+	return s.path("/o/applications/" + id + "/" + rest)
+}
+
+func typeName(a provider.Application) string {
+	if a.ClientType == provider.Public {
+		return "Public"
+	}
+	return "Confidential"
+}
+
+func grantNames(a provider.Application) string {
+	names := strings.Fields(a.GrantTypes)
+	for i, name := range names {
+		names[i] = grantName(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func grantName(grant string) string {
+	switch grant {
+	case provider.GrantCode:
+		return "Authorization code"
+	case provider.GrantClient:
+		return "Client credentials"
+	case provider.GrantPassword:
+		return "Password"
+	}
+	return grant
+}
+
+func owner(a provider.Application) string {
+	if a.Owner == nil {
+		return ""
+	}
+	return *a.Owner
+}
+
+// lines cuts text that has one entry a line.
+func lines(text string) []string {
+	var entries []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.Contains(entries, line) {
+			entries = append(entries, line)
+		}
+	}
+	return entries
+}
+
+func lifetime(own int64, standard time.Duration) string {
+	if own > 0 {
+		return span(time.Duration(own) * time.Second)
+	}
+	return span(standard) + ", as the server gives to all"
+}
+
+// span writes a number of seconds, and the unit that fits it.
+func span(d time.Duration) string {
+	text := fmt.Sprintf("%d seconds", int64(d/time.Second))
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		n := d / unit.of
+		if n == 1 && d%unit.of == 0 {
+			return text + " (1 " + unit.name + ")"
+		}
+		if n > 1 && d%unit.of == 0 {
+			return text + fmt.Sprintf(" (%d %ss)", n, unit.name)
+		}
+	}
+	return text
+}

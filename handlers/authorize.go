@@ -1,0 +1,117 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// authorize is the authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2.1).
+func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodPost {
+		return s.authorizeByPost(w, r)
+	}
+	parameters, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
+	}
+	a, err := s.provider.Authorize(r.Context(), parameters)
+	if err != nil {
+		return s.unproven(w, r, err)
+	}
+	note(r.Context(), "client", a.Application.ClientID)
+	who, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	// RFC 9700 §4.11.2: the person signs in before anything is redirected to
+	// the client, also an error: else this server forwards anybody's browser.
+	if who == nil {
+		return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery)
+	}
+	return s.proceed(w, r, a, who)
+}
+
+// authorizeByPost takes the request that a page of another site posted. Such a
+// post comes without the session's cookie; as a GET it comes with it.
+func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	if r.URL.RawQuery != "" {
+		return badRequest("Send the parameters either in the query or in the body.")
+	}
+	redirect(w, r, s.path("/o/authorize/")+"?"+r.PostForm.Encode())
+	return nil
+}
+
+// unproven shows what is wrong with the client or its redirect URI, here and
+// nowhere else: there is nobody yet to send it to.
+func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) error {
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok || e.Mismatch == nil {
+		return err
+	}
+	who, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "error", e.Code)
+	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
+		Heading: "The application's redirect URI is not registered",
+		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
+		Diff:    difference(e.Mismatch, who), RequestID: requestID(r)}
+	return s.render(w, r, e.Status, page)
+}
+
+// difference shows which part differs. What is registered is shown to the
+// application's owner and to administrators: it may name hosts that are
+// nobody else's business.
+func difference(m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
+	d := &templates.URIDiff{Part: m.Part, Sent: segments(m.Sent, m.From, m.SentTo)}
+	if m.Nearest == "" {
+		d.Part = "nothing is registered"
+		return d
+	}
+	if who != nil && (who.User.Administrator || m.OwnerID != "" && who.User.ID == m.OwnerID) {
+		d.Nearest = segments(m.Nearest, m.From, m.NearestTo)
+	}
+	return d
+}
+
+func segments(uri string, from, to int) []templates.Segment {
+	var parts []templates.Segment
+	for _, part := range []templates.Segment{{Text: uri[:from]}, {Text: uri[from:to], Differs: true}, {Text: uri[to:]}} {
+		if part.Text != "" || part.Differs { // a part that is missing is shown as a gap
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// proceed does the next step for a person who is signed in: an error back to
+// the client, the consent page, or the code.
+func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
+	if a.Refused != nil {
+		note(r.Context(), "error", a.Refused.Code)
+		redirect(w, r, s.provider.Refusal(a, a.Refused))
+		return nil
+	}
+	asked, err := s.provider.Next(r.Context(), a, who)
+	if err != nil {
+		return err
+	}
+	if asked != nil {
+		return s.consentPage(w, r, a, who, asked)
+	}
+	location, err := s.provider.Complete(r.Context(), a, who)
+	if err != nil {
+		return err
+	}
+	redirect(w, r, location)
+	return nil
+}

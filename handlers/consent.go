@@ -1,0 +1,77 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Asked) error {
+	host, loopback := destination(a.RedirectURI)
+	// The title is the page's own: a name that a stranger chose is no title.
+	page := templates.Consent{Frame: s.frame(r, ""), Application: a.Application.Name,
+		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
+		SwitchURL: s.path("/login/") + "?next=" + url.QueryEscape(r.URL.Path+"?"+r.URL.RawQuery)}
+	if a.Application.Owner != nil {
+		page.Owner = *a.Application.Owner
+	}
+	for _, scope := range a.Scopes {
+		page.Scopes = append(page.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
+			New: len(asked.Remembered) > 0 && !slices.Contains(asked.Remembered, scope.Name)})
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+// destination names where the answer goes, as a person may recognize it.
+func destination(redirectURI string) (host string, loopback bool) {
+	u, err := url.Parse(redirectURI)
+	switch {
+	case err != nil:
+		return redirectURI, false
+	case u.Scheme == "http":
+		return "a program on this computer", true
+	case u.Scheme == "https":
+		return u.Host, false
+	}
+	return "an app on this device (" + strings.TrimSuffix(u.Scheme, ":") + ")", true
+}
+
+// consent takes the answer of the consent page.
+func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	who, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	if who == nil {
+		return badRequest("Your session has ended. Go back to the application and begin again.")
+	}
+	a, err := s.provider.Resume(r.Context(), r.PostForm.Get("ticket"), who)
+	if err != nil {
+		return s.unproven(w, r, err)
+	}
+	note(r.Context(), "client", a.Application.ClientID)
+	var location string
+	switch {
+	case a.Refused != nil:
+		location = s.provider.Refusal(a, a.Refused)
+	case r.PostForm.Get("decision") == "approve":
+		location, err = s.provider.Approve(r.Context(), a, who)
+	case r.PostForm.Get("decision") == "deny":
+		location = s.provider.Deny(a)
+	default:
+		return badRequest("Choose to approve or to deny.")
+	}
+	if err != nil {
+		return err
+	}
+	redirect(w, r, location)
+	return nil
+}

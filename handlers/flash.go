@@ -1,0 +1,73 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"mandate/provider"
+)
+
+// notices are the messages of success. The cookie names one, so that whoever
+// plants a cookie cannot make this server say what they want.
+func notices(name string) string {
+	return map[string]string{
+		"set-up":      "The administrator is there. Sign in now.",
+		"signed-out":  "You are signed out.",
+		"password":    "Your password is changed. Everywhere else you are signed out.",
+		"session":     "That browser is signed out.",
+		"revoked":     "The application may no longer act for you.",
+		"registered":  "The application is registered.",
+		"saved":       "Your changes are saved.",
+		"still-hash":  "Your changes are saved. The secret that there is stays a hash: replace it to get one that can be read back.",
+		"rotated":     "There is a new secret.",
+		"deleted":     "The application is deleted.",
+		"user-added":  "The user is added.",
+		"user-gone":   "The user is deleted.",
+		"group-added": "The group is added.",
+		"group-gone":  "The group is deleted.",
+	}[name]
+}
+
+// say shows a notice at the top of the next page.
+func (s *server) say(w http.ResponseWriter, name string) {
+	s.setCookie(w, "notice", name, 2*time.Minute)
+}
+
+func (s *server) notice(r *http.Request) string { return notices(s.cookie(r, "notice")) }
+
+// dropNotice removes a notice that the page before it was drawn with.
+func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
+	if s.cookie(r, "notice") != "" {
+		s.setCookie(w, "notice", "", 0)
+	}
+}
+
+const secretLife = 2 * time.Minute
+
+// secretCookie carries a client secret from the form to the page that shows it,
+// sealed by the provider for this session. It goes to that page alone.
+func (s *server) secretCookie(id, value string) http.Cookie {
+	name := "mandate_secret"
+	if s.secure {
+		name = "__Secure-" + name
+	}
+	return http.Cookie{Name: name, Value: value, Path: s.path("/o/applications/" + id)}
+}
+
+func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
+	if secret != "" {
+		s.keep(w, s.secretCookie(id, s.provider.Flash(who, "secret of "+id, secret)), secretLife)
+	}
+}
+
+// takeSecret gives the secret once.
+func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string) string {
+	cookie := s.secretCookie(id, "")
+	sent, err := r.Cookie(cookie.Name)
+	// Whoever asks for the headers alone has not seen it.
+	if err != nil || r.Method != http.MethodGet {
+		return ""
+	}
+	s.keep(w, cookie, 0)
+	return s.provider.Unflash(who, "secret of "+id, sent.Value)
+}

@@ -1,0 +1,127 @@
+package handlers
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gorilla/mux"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// parseForm reads a form into r.PostForm. Fields that may come more than once
+// are named.
+func (s *server) parseForm(r *http.Request, lists ...string) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return &provider.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request",
+			Description: "Send the form with Content-Type: application/x-www-form-urlencoded."}
+	}
+	err = r.ParseForm()
+	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(big)
+	}
+	if err != nil {
+		return badRequest("The form is not form-encoded: check its percent-encoding.")
+	}
+	return checkValues(r.PostForm, lists)
+}
+
+// query reads the parameters of a page.
+func query(r *http.Request) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("The query of this address is not form-encoded: check its percent-encoding.")
+	}
+	return values, checkValues(values, nil)
+}
+
+func checkValues(values url.Values, lists []string) error {
+	for name, list := range values {
+		if !plain(name) {
+			return badRequest("The name of a field is not UTF-8 text.")
+		}
+		if len(list) > 1 && !slices.Contains(lists, name) {
+			return badRequest("The field " + clip(name, 40) + " is sent more than once. Send it once.")
+		}
+		if !slices.ContainsFunc(list, func(v string) bool { return !plain(v) }) {
+			continue
+		}
+		return badRequest("The field " + clip(name, 40) + " is not UTF-8 text.")
+	}
+	return nil
+}
+
+// plain: NUL is text to Go and to SQLite, and an error to PostgreSQL.
+func plain(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+// variable is a part of the path. What is no text names nothing.
+func variable(r *http.Request, name string) (string, error) {
+	value, err := url.PathUnescape(mux.Vars(r)[name])
+	if err != nil || !plain(value) {
+		return "", provider.ErrNotFound
+	}
+	return value, nil
+}
+
+// pageSize is how many rows a list shows at a time.
+const pageSize = 25
+
+// listing is a page of a list that may be searched.
+type listing struct {
+	search string
+	page   int // from 1
+}
+
+func readListing(r *http.Request) (listing, error) {
+	values, err := query(r)
+	if err != nil {
+		return listing{}, err
+	}
+	l := listing{strings.TrimSpace(values.Get("q")), 1}
+	if utf8.RuneCountInString(l.search) > 200 {
+		return l, badRequest("Search for at most 200 characters.")
+	}
+	if text := values.Get("page"); text != "" {
+		l.page, err = strconv.Atoi(text)
+		if err != nil || l.page < 1 || l.page > 1e6 {
+			return l, badRequest("page must be a number from 1.")
+		}
+	}
+	return l, nil
+}
+
+func (l listing) offset() int { return (l.page - 1) * pageSize }
+
+// pager gives ErrNotFound for a page behind the last.
+func (l listing) pager(total int) (templates.Pager, error) {
+	pages := max(1, (total+pageSize-1)/pageSize)
+	if l.page > pages {
+		return templates.Pager{}, provider.ErrNotFound
+	}
+	p := templates.Pager{Page: l.page, Pages: pages, Total: total}
+	if l.page > 1 {
+		p.PrevURL = l.url(l.page - 1)
+	}
+	if l.page < pages {
+		p.NextURL = l.url(l.page + 1)
+	}
+	return p, nil
+}
+
+func (l listing) url(page int) string {
+	values := url.Values{"page": {strconv.Itoa(page)}}
+	if l.search != "" {
+		values.Set("q", l.search)
+	}
+	return "?" + values.Encode()
+}

@@ -1,0 +1,111 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// groups lists the groups, for administrators.
+func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	page, err := s.groupsPage(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) groupsPage(r *http.Request) (templates.Groups, error) {
+	page := templates.Groups{Frame: s.frame(r, ""), Action: s.path("/admin/groups/")}
+	groups, err := s.provider.Groups(r.Context())
+	for _, g := range groups {
+		page.Rows = append(page.Rows, templates.GroupRow{Name: g.Name, Members: g.Members, DeleteURL: s.groupPath(g.Name)})
+	}
+	return page, err
+}
+
+func (s *server) groupPath(name string) string {
+	return s.path("/admin/groups/" + url.PathEscape(name) + "/delete/")
+}
+
+func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(r.PostForm.Get("name"))
+	err = s.provider.AddGroup(r.Context(), name)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		page, err := s.groupsPage(r)
+		if err != nil {
+			return err
+		}
+		page.NameField = templates.Field{Value: name, Error: invalid.At("name")}
+		return s.render(w, r, invalidForm, page)
+	}
+	if err != nil {
+		return err
+	}
+	s.say(w, "group-added")
+	redirect(w, r, s.path("/admin/groups/"))
+	return nil
+}
+
+// namedGroup finds the group of the path, for an administrator.
+func (s *server) namedGroup(r *http.Request) (provider.Group, error) {
+	_, err := s.administrator(r)
+	if err != nil {
+		return provider.Group{}, err
+	}
+	name, err := variable(r, "name")
+	if err != nil {
+		return provider.Group{}, err
+	}
+	groups, err := s.provider.Groups(r.Context())
+	if err != nil {
+		return provider.Group{}, err
+	}
+	i := slices.IndexFunc(groups, func(g provider.Group) bool { return g.Name == name })
+	if i < 0 {
+		return provider.Group{}, provider.ErrNotFound
+	}
+	return groups[i], nil
+}
+
+func (s *server) deleteGroupPage(w http.ResponseWriter, r *http.Request) error {
+	g, err := s.namedGroup(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete the group " + g.Name + "?",
+		Message: "Its members stay, but are no longer gathered under this name.",
+		Action:  s.groupPath(g.Name), Button: "Delete the group", CancelURL: s.path("/admin/groups/"), Danger: true})
+}
+
+func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
+	g, err := s.namedGroup(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.DeleteGroup(r.Context(), g.Name)
+	if err != nil {
+		return err
+	}
+	s.say(w, "group-gone")
+	redirect(w, r, s.path("/admin/groups/"))
+	return nil
+}

@@ -1,0 +1,33 @@
+package handlers
+
+import (
+	"net/http"
+
+	"mandate/templates"
+)
+
+// home is the start page.
+func (s *server) home(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.signedIn(r)
+	if err != nil {
+		return err
+	}
+	page := templates.Home{Frame: s.frame(r, "")}
+	if who == nil {
+		return s.render(w, r, http.StatusOK, page)
+	}
+	page.Applications, err = s.provider.OwnApplications(r.Context(), who.User)
+	if err != nil {
+		return err
+	}
+	authorized, err := s.provider.Authorized(r.Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	sessions, err := s.provider.Sessions(r.Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	page.AuthorizedApps, page.Sessions = len(authorized), len(sessions)
+	return s.render(w, r, http.StatusOK, page)
+}

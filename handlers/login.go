@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// loginPage asks for name and password, also where somebody is signed in: they
+// may want to be somebody else.
+func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.loginForm(r, values.Get("next")))
+}
+
+func (s *server) loginForm(r *http.Request, next string) templates.Login {
+	return templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(next), Action: s.path("/login/")}
+}
+
+// login begins a session.
+func (s *server) login(w http.ResponseWriter, r *http.Request) error {
+	err := s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	page := s.loginForm(r, r.PostForm.Get("next"))
+	page.Name.Value = r.PostForm.Get("username")
+	password := r.PostForm.Get("password")
+	if page.Name.Value == "" {
+		page.Name.Error = "Enter your username."
+	}
+	if password == "" {
+		page.PasswordError = "Enter your password."
+	}
+	if page.Name.Error != "" || page.PasswordError != "" {
+		return s.render(w, r, invalidForm, page)
+	}
+	in, err := s.provider.Login(r.Context(), page.Name.Value, password, s.browser(r))
+	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
+		note(r.Context(), "error", e.Code)
+		page.Error = e.Description
+		retryAfter(w, e)
+		return s.render(w, r, formStatus(e), page)
+	}
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "subject", in.User.ID)
+	s.setCookie(w, "session", in.Session, in.MaxAge)
+	s.setCookie(w, "device", in.Device, deviceLife)
+	redirect(w, r, page.Next)
+	return nil
+}
+
+// formStatus: a wrong password is no 401, which would need a challenge (RFC
+// 9110 §15.5.2), but a form that has to be corrected.
+func formStatus(e *provider.Error) int {
+	if e.Status == http.StatusTooManyRequests {
+		return e.Status
+	}
+	return invalidForm
+}
+
+// ownAddress is where to go after the login. Only what leads to this server
+// and below its base path is followed, else anybody could send our visitors
+// where they like (RFC 9700 §4.11.2); the start page stands for the rest.
+func (s *server) ownAddress(next string) string {
+	home := s.path("/")
+	if rest, ok := strings.CutPrefix(next, s.origin); ok {
+		next = rest
+	}
+	// Two slashes begin a host, and a browser reads a backslash as a slash.
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || !utf8.ValidString(next) {
+		return home
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
+		return home
+	}
+	if u.Path != s.base && !strings.HasPrefix(u.EscapedPath(), s.base+"/") || !steady(u.Path) {
+		return home
+	}
+	// The query stays as it is: it may be an authorization request, and its state
+	// goes back byte for byte.
+	target := u.EscapedPath()
+	if u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	return asciiURL(target)
+}
+
+// steady says that a browser does not make another path of this one.
+func steady(path string) bool {
+	if strings.Contains(path, "//") || strings.ContainsRune(path, '\\') || strings.ContainsFunc(path, unicode.IsControl) {
+		return false
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}

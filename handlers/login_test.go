@@ -1,0 +1,240 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestOwnAddress(t *testing.T) {
+	for _, test := range []struct{ base, next, expect string }{
+		{"", "", "/"},
+		{"", "/", "/"},
+		{"", "/account/", "/account/"},
+		{"", "/o/authorize/?state=a%2Fb&x=%5C", "/o/authorize/?state=a%2Fb&x=%5C"},
+		{"", `/o/authorize/?state=a\b`, `/o/authorize/?state=a\b`},
+		{"", "/o/authorize/?state=//evil.com/..", "/o/authorize/?state=//evil.com/.."},
+		{"", "/o/authorize/?", "/o/authorize/"},
+		{"", "/account/#sessions", "/account/"},
+		{"", "/admin/groups/a%2Fb/delete/", "/admin/groups/a%2Fb/delete/"},
+		{"", "https://id.example.com/account/", "/account/"},
+		{"", "https://id.example.com", "/"},
+		{"", "https://id.example.com?x", "/"},
+		{"", "https://id.example.com.evil.com/", "/"},
+		{"", "https://id.example.com@evil.com/", "/"},
+		{"", "https://id.example.com:444/account/", "/"},
+		{"", "https://id.example.com//evil.com", "/"},
+		{"", "https://evil.com/", "/"},
+		{"", "http://id.example.com/account/", "/"},
+		{"", "//evil.com", "/"},
+		{"", "///evil.com", "/"},
+		{"", `/\evil.com`, "/"},
+		{"", `\\evil.com`, "/"},
+		{"", `\/evil.com`, "/"},
+		{"", "/%5cevil.com", "/"},
+		{"", "/%2fevil.com", "/"},
+		{"", "%2f%2fevil.com", "/"},
+		{"", "/a//evil.com", "/"},
+		{"", "/\t/evil.com", "/"},
+		{"", "/%09/evil.com", "/"},
+		{"", "/\r\nSet-Cookie: a=b", "/"},
+		{"", "/a/../b", "/"},
+		{"", "/a/%2e%2e/b", "/"},
+		{"", "javascript:alert(1)", "/"},
+		{"", "data:text/html,x", "/"},
+		{"", "account/", "/"},
+		{"", "?next=x", "/"},
+		{"", " /account/", "/"},
+		{"", "/%zz", "/"},
+		{"", "/\x00", "/"},
+		{"", "/\xff", "/"},
+		{"/auth", "", "/auth/"},
+		{"/auth", "/auth", "/auth"},
+		{"/auth", "/auth/account/", "/auth/account/"},
+		{"/auth", "https://id.example.com/auth/account/", "/auth/account/"},
+		{"/auth", "/account/", "/auth/"},
+		{"/auth", "/authority/", "/auth/"},
+		{"/auth", "/auth/../other/", "/auth/"},
+		{"/auth", "/auth%2f../other/", "/auth/"},
+		{"/auth", "https://id.example.com/other/", "/auth/"},
+	} {
+		s := &server{origin: "https://id.example.com", base: test.base}
+		if got := s.ownAddress(test.next); got != test.expect {
+			t.Errorf("base %q: %q leads to %q, expected %q", test.base, test.next, got, test.expect)
+		}
+	}
+}
+
+func FuzzOwnAddress(f *testing.F) {
+	for _, next := range []string{"/auth/account/", "//evil.com", `/\evil.com`, "https://id.example.com/auth/?a=b", "/auth/../x", "/auth/%2e%2e/", "/auth/\t", "/auth/é", "/auth/o/authorize/?state=%00"} {
+		f.Add(next)
+	}
+	s := &server{origin: "https://id.example.com", base: "/auth"}
+	at, err := url.Parse("https://id.example.com/auth/login/")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, next string) {
+		got := s.ownAddress(next)
+		path, _, _ := strings.Cut(got, "?")
+		if got != "/auth" && !strings.HasPrefix(got, "/auth/") && !strings.HasPrefix(got, "/auth?") || strings.ContainsAny(path, "\\\t\r\n") || !utf8.ValidString(got) {
+			t.Fatalf("%q leads to %q", next, got)
+		}
+		target, err := at.Parse(got)
+		if err != nil || target.Host != at.Host || target.Scheme != at.Scheme || !strings.HasPrefix(target.Path, "/auth") || strings.Contains(target.Path, "..") && !steady(target.Path) {
+			t.Fatalf("%q leads to %q, which is %v, %v", next, got, target, err)
+		}
+		if again := s.ownAddress(got); again != got {
+			t.Fatalf("%q becomes %q, then %q", next, got, again)
+		}
+	})
+}
+
+func TestLogin(t *testing.T) {
+	s := newSite(t, "/auth")
+	v := s.visitor(t)
+	v.get(t, "/login/?next="+url.QueryEscape("/auth/account/")).wants(t, 200, `name="next" value="/auth/account/"`)
+	v.get(t, "/login/?next=%2F%2Fevil.com").wants(t, 200, `name="next" value="/auth/"`)
+
+	got := v.post(t, "/login/", "username", "alice", "password", "wrong", "next", "/auth/account/")
+	got.wants(t, 422, "alice", "not right", `value="/auth/account/"`)
+	if strings.Contains(got.body, "wrong") && strings.Contains(got.body, `value="wrong"`) || len(got.cookies()) != 0 {
+		t.Errorf("cookies %v\n%s", got.cookies(), got.body)
+	}
+	v.post(t, "/login/", "username", "", "password", "").wants(t, 422, "Enter your username", "Enter your password")
+
+	got = v.post(t, "/login/", "username", "Alice", "password", goodPassword, "next", "/auth/account/?x=y")
+	got.wants(t, 303)
+	if to := got.Header.Get("Location"); to != "/auth/account/?x=y" {
+		t.Errorf("sent to %s", to)
+	}
+	session, device := got.cookies()["mandate_session"], got.cookies()["mandate_device"]
+	for _, c := range []*http.Cookie{session, device} {
+		if c == nil || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.Secure {
+			t.Fatalf("cookie %v", c)
+		}
+	}
+	if session.MaxAge != 3600 || device.MaxAge != 365*24*3600 {
+		t.Errorf("ages %d and %d", session.MaxAge, device.MaxAge)
+	}
+	v.get(t, "/account/").wants(t, 200, "alice")
+
+	// The id is another one after each login, and the one before is worth nothing.
+	got = v.post(t, "/login/", "username", "alice", "password", goodPassword)
+	if got.cookies()["mandate_session"].Value == session.Value {
+		t.Error("the session id stayed")
+	}
+	r := v.request(t, get, "/account/", "")
+	r.AddCookie(session)
+	s.visitor(t).do(t, r).wants(t, 303)
+}
+
+func TestCookiesOverHTTPS(t *testing.T) {
+	base, err := url.Parse("https://id.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, "", func(c *Config) { c.BaseURL = base })
+	got := s.visitor(t).post(t, "/login/", "username", "alice", "password", goodPassword)
+	got.wants(t, 303)
+	for _, name := range []string{"__Host-mandate_session", "__Host-mandate_device"} {
+		c := got.cookies()[name]
+		if c == nil || !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" {
+			t.Errorf("%s: %v in %v", name, c, got.cookies())
+		}
+	}
+	if got.Header.Get("Strict-Transport-Security") == "" {
+		t.Error("no Strict-Transport-Security")
+	}
+}
+
+func TestLoginIsThrottled(t *testing.T) {
+	s := newSite(t, "")
+	v := s.visitor(t)
+	for range 30 {
+		got := v.post(t, "/login/", "username", "alice", "password", "wrong")
+		if got.StatusCode == 429 {
+			got.wants(t, 429, "Wait a little", "alice")
+			if got.Header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+			return
+		}
+		got.wants(t, 422)
+	}
+	t.Fatal("never throttled")
+}
+
+func TestAnonymousIsSentToLogin(t *testing.T) {
+	for _, test := range []struct{ login, expect string }{
+		{"", "/auth/login/?next=%2Fauth%2Fo%2Fapplications%2F%3Fq%3Da%2520b"},
+		{"/sso/?x=1", "/sso/?x=1&next=%2Fauth%2Fo%2Fapplications%2F%3Fq%3Da%2520b"},
+		{"https://login.example.com/in", "https://login.example.com/in?next={base}%2Fo%2Fapplications%2F%3Fq%3Da%2520b"},
+	} {
+		s := newSite(t, "/auth", func(c *Config) { c.LoginURL = test.login })
+		got := s.visitor(t).get(t, "/o/applications/?q=a%20b")
+		got.wants(t, 303)
+		expect := strings.ReplaceAll(test.expect, "{base}", url.QueryEscape(s.base))
+		if to := got.Header.Get("Location"); to != expect {
+			t.Errorf("sent to %s, expected %s", to, expect)
+		}
+	}
+}
+
+func TestCrossOriginForms(t *testing.T) {
+	s := newSite(t, "", func(c *Config) { c.LoginURL = "https://login.example.com/in" })
+	in := url.Values{"username": {"alice"}, "password": {goodPassword}}.Encode()
+	for _, test := range []struct {
+		path, body, origin, site string
+		expect                   int
+	}{
+		{"/login/", in, "", "same-origin", 303},
+		{"/login/", in, s.base, "", 303},
+		{"/login/", in, "https://login.example.com", "cross-site", 303},
+		{"/login/", in, "https://evil.example.com", "cross-site", 403},
+		{"/login/", in, "https://login.example.com.evil.com", "", 403},
+		{"/login/", in, "null", "cross-site", 403},
+		{"/logout/", "", "https://login.example.com", "cross-site", 403},
+		{"/logout/", "", "https://evil.example.com", "", 403},
+		{"/logout/", "", "", "same-site", 403},
+		{"/logout/", "", s.base, "same-origin", 303},
+		{"/o/consent/", "", "https://evil.example.com", "cross-site", 403},
+		{"/account/password/", "", "https://login.example.com", "cross-site", 403},
+		// Other sites send these on purpose.
+		{"/o/authorize/", "client_id=x", "https://app.example.com", "cross-site", 303},
+		{"/o/token/", "grant_type=x", "https://app.example.com", "cross-site", 400},
+	} {
+		v := s.visitor(t)
+		r := v.request(t, post, test.path, test.body)
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+		}
+		if test.site != "" {
+			r.Header.Set("Sec-Fetch-Site", test.site)
+		}
+		if got := v.do(t, r); got.StatusCode != test.expect {
+			t.Errorf("POST %s from %q, %q: %d, expected %d", test.path, test.origin, test.site, got.StatusCode, test.expect)
+		}
+	}
+}
+
+func TestLogout(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	v.get(t, "/logout/").wants(t, 200, "Log out?")
+	v.get(t, "/account/").wants(t, 200)
+	got := v.post(t, "/logout/")
+	if c := got.cookies()["mandate_session"]; c == nil || c.MaxAge >= 0 {
+		t.Errorf("cookie %v", c)
+	}
+	v.follow(t, got).wants(t, 200, "You are signed out.")
+	// Said once.
+	if again := v.get(t, "/"); strings.Contains(again.body, "You are signed out.") {
+		t.Error("said twice")
+	}
+	v.get(t, "/account/").wants(t, 303)
+	v.get(t, "/logout/").wants(t, 303)
+	v.post(t, "/logout/").wants(t, 303)
+}

@@ -1,0 +1,187 @@
+package handlers
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"mandate/provider"
+)
+
+// patience is the longest that a request may take. It ends before the server
+// closes the connection, so that the answer says what happened.
+const patience = 25 * time.Second
+
+// record gathers what is known of a request while it runs. One goroutine at a
+// time has it.
+type record struct {
+	id    string
+	began time.Time
+	noted []slog.Attr
+	level slog.Level
+	fail  failure // how an error is written here
+
+	// Who is signed in is looked up once.
+	looked   bool
+	signedIn *provider.SignedIn
+	err      error
+}
+
+type recordKey struct{}
+
+func recordOf(ctx context.Context) *record {
+	rec, ok := ctx.Value(recordKey{}).(*record)
+	if !ok {
+		return &record{}
+	}
+	return rec
+}
+
+// note adds to the request's log line. Never a secret, a code, a token, a query
+// or a form.
+func note(ctx context.Context, key string, value any) {
+	if value == "" || value == nil {
+		return
+	}
+	rec := recordOf(ctx)
+	for i, attr := range rec.noted {
+		if attr.Key == key {
+			rec.noted[i].Value = slog.AnyValue(value)
+			return
+		}
+	}
+	rec.noted = append(rec.noted, slog.Any(key, value))
+}
+
+// requestID finds the log line of a request.
+func requestID(r *http.Request) string { return recordOf(r.Context()).id }
+
+// observe is around everything: limits, the log line, and what is left where a
+// handler panics.
+func (s *server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &record{id: s.newRequestID(r), began: time.Now(), level: slog.LevelInfo, fail: s.pageError}
+		ctx, stop := context.WithTimeout(context.WithValue(r.Context(), recordKey{}, rec), patience)
+		defer stop()
+		r = r.WithContext(ctx)
+		// The reader gets net/http's own writer: it then closes the connection
+		// behind a body that is too large.
+		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
+		w.Header().Set("X-Request-Id", rec.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if s.secure {
+			// RFC 6797 §7.1.
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		out := &response{ResponseWriter: w}
+		defer s.report(out, r, rec)
+		defer s.survive(out, r, rec)
+		next.ServeHTTP(out, r)
+	})
+}
+
+// survive answers for a handler that panicked.
+func (s *server) survive(w *response, r *http.Request, rec *record) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause != http.ErrAbortHandler {
+		e := refusal(r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		if w.status == 0 {
+			rec.fail(w, r, e)
+			return
+		}
+	}
+	// Half an answer is gone already: cut it, so that nobody takes it for a whole one.
+	note(r.Context(), "aborted", true)
+	panic(http.ErrAbortHandler)
+}
+
+func (s *server) report(w *response, r *http.Request, rec *record) {
+	status := w.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	level := rec.level
+	// Nobody needs to look after a client that went away.
+	if status >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
+		level = slog.LevelError
+	}
+	attrs := append([]slog.Attr{slog.String("request", rec.id), slog.String("method", clip(r.Method, 16)), slog.Int("status", status),
+		slog.Duration("duration", time.Since(rec.began)), slog.String("address", s.address(r))}, rec.noted...)
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// response remembers the status.
+type response struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// newRequestID takes the name that a trusted proxy gave to the request, so that
+// its log and ours can be read together. Anybody else's could be a lie.
+func (s *server) newRequestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	odd := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("-_.", c)
+	}
+	if id == "" || len(id) > 64 || strings.ContainsFunc(id, odd) || !s.trusted(peer(r)) {
+		return rand.Text()
+	}
+	return id
+}
+
+// anyOrigin lets scripts of every site read the answer. There is no cookie in
+// it: a browser sends none where the origin is a star (Fetch §3.2.5).
+func anyOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+			h.Set("Access-Control-Max-Age", "7200")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses a form that a page of another site sent, with the cookies
+// of the person who looks at it.
+func sameOrigin(allowed *http.CrossOriginProtection, h handle) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := allowed.Check(r)
+		if err != nil {
+			return &provider.Error{Status: http.StatusForbidden, Code: "access_denied",
+				Description: "This form was sent from another site, so nothing was done. Open the page here and send it again."}
+		}
+		return h(w, r)
+	}
+}

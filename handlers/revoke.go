@@ -1,0 +1,15 @@
+package handlers
+
+import "net/http"
+
+// revoke is the revocation endpoint (RFC 7009 §2).
+func (s *server) revoke(w http.ResponseWriter, r *http.Request) error {
+	client, err := s.provider.Revoke(r.Context(), r, s.address(r))
+	note(r.Context(), "client", client)
+	if err != nil {
+		return err
+	}
+	// RFC 7009 §2.2: 200, and nothing to read.
+	w.WriteHeader(http.StatusOK)
+	return nil
+}

@@ -1,0 +1,145 @@
+package handlers
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"mandate/provider"
+)
+
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+)
+
+// routes is every path: who answers it, by which methods, and in which form its
+// errors are written. Each path is answered with and without its last slash.
+func (s *server) routes() http.Handler {
+	// Encoded paths keep the slash in the name of a group; a path that is not
+	// clean is nobody's, where a redirect would turn a POST into a GET.
+	r := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	r.NotFoundHandler = s.page(s.notFound)
+	at := s.at(r)
+
+	// A script of any site may call these: they take no cookie. Never authorize.
+	// RFC 9700 §2.6.
+	shared := func(h handle) http.Handler { return anyOrigin(s.protocol(h)) }
+	at("/o/token/", shared, on{post: s.token})
+	at("/o/revoke_token/", shared, on{post: s.revoke})
+	at("/o/revoke/", shared, on{post: s.revoke})
+	at("/o/introspect/", s.protocol, on{post: s.introspect})
+	// RFC 8414 §3.1 puts the well-known part before the issuer's path, many clients
+	// behind it. A proxy may take the base path off, or not.
+	const metadata = "/.well-known/oauth-authorization-server"
+	at(metadata, shared, on{get: s.metadata})
+	at(metadata+"/o", shared, on{get: s.metadata})
+	at("/o"+metadata, shared, on{get: s.metadata})
+	s.atRoot(r)(metadata+s.base+"/o", shared, on{get: s.metadata})
+
+	// Other sites send browsers here on purpose (OIDC Core §3.1.2.1).
+	at("/o/authorize/", s.page, on{get: s.authorize, post: s.authorize})
+
+	// What a person's cookie does is asked for by our own pages only.
+	login := func(h handle) http.Handler { return s.page(sameOrigin(s.loginForms, h)) }
+	own := func(h handle) http.Handler { return s.page(sameOrigin(s.ownForms, h)) }
+	at("/", own, on{get: s.home})
+	at("/login/", login, on{get: s.loginPage, post: s.login})
+	at("/logout/", own, on{get: s.logoutPage, post: s.logout})
+	at("/setup/{link}/", own, on{get: s.setupPage, post: s.setup})
+	at("/o/consent/", own, on{post: s.consent})
+	at("/o/authorized_tokens/", own, on{get: s.toAccount})
+	at("/account/", own, on{get: s.account})
+	at("/account/password/", own, on{get: s.toAccount, post: s.changePassword})
+	at("/account/sessions/{id}/end/", own, on{get: s.toAccount, post: s.endSession})
+	at("/account/applications/{id}/revoke/", own, on{get: s.toAccount, post: s.revokeApplication})
+	at("/o/applications/", own, on{get: s.applications})
+	at("/o/applications/register/", own, on{get: s.registerPage, post: s.register})
+	at("/o/applications/{id}/", own, on{get: s.application})
+	at("/o/applications/{id}/update/", own, on{get: s.updatePage, post: s.update})
+	at("/o/applications/{id}/rotate/", own, on{get: s.rotatePage, post: s.rotate})
+	at("/o/applications/{id}/delete/", own, on{get: s.deleteApplicationPage, post: s.deleteApplication})
+	at("/admin/users/", own, on{get: s.users})
+	at("/admin/users/new/", own, on{get: s.newUserPage, post: s.newUser})
+	at("/admin/users/{id}/", own, on{get: s.userPage, post: s.updateUser})
+	at("/admin/users/{id}/delete/", own, on{get: s.deleteUserPage, post: s.deleteUser})
+	at("/admin/groups/", own, on{get: s.groups, post: s.addGroup})
+	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})
+	r.PathPrefix(s.base + "/static/").Handler(http.StripPrefix(s.base, s.pages.Static()))
+
+	at("/healthz", s.protocol, on{get: s.healthy})
+	at("/readyz", s.protocol, on{get: s.ready})
+	// Whoever looks after one node asks it directly, not by way of the base URL.
+	s.atRoot(r)("/healthz", s.protocol, on{get: s.healthy})
+	s.atRoot(r)("/readyz", s.protocol, on{get: s.ready})
+
+	if s.config.SampleAPI != nil {
+		read, write := s.config.ReadScope, s.config.WriteScope
+		at("/users/", s.api, on{get: s.guarded(s.apiUsers, read), post: s.guarded(s.apiAddUser, write)})
+		at("/users/{id}/", s.api, on{get: s.guarded(s.apiUser, read)})
+		at("/groups/", s.api, on{get: s.guarded(s.apiGroups, "groups")})
+		at("/resource", s.api, on{get: s.guarded(s.apiResource)})
+	}
+	return r
+}
+
+// routing adds a path to the routes.
+type routing func(path string, adapter func(handle) http.Handler, methods on)
+
+func (s *server) at(r *mux.Router) routing {
+	return func(path string, adapter func(handle) http.Handler, methods on) {
+		s.atRoot(r)(s.base+path, adapter, methods)
+	}
+}
+
+// atRoot is for paths that do not begin with the base path.
+func (s *server) atRoot(r *mux.Router) routing {
+	return func(path string, adapter func(handle) http.Handler, methods on) {
+		path = strings.TrimSuffix(path, "/")
+		h := adapter(methods.serve)
+		named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			note(r.Context(), "route", path+"/")
+			h.ServeHTTP(w, r)
+		})
+		r.Handle(path+"/", named)
+		if path != "" {
+			r.Handle(path, named)
+		}
+	}
+}
+
+// on says which handler answers which method of a path.
+type on map[string]handle
+
+func (m on) serve(w http.ResponseWriter, r *http.Request) error {
+	h := m[r.Method]
+	// RFC 9110 §9.3.2: HEAD is GET without the content.
+	if h == nil && r.Method == http.MethodHead {
+		h = m[get]
+	}
+	if h != nil {
+		return h(w, r)
+	}
+	methods := slices.Sorted(maps.Keys(m))
+	if m[get] != nil {
+		methods = slices.Insert(methods, slices.Index(methods, get)+1, http.MethodHead)
+	}
+	// RFC 9110 §15.5.6: whoever refuses a method names those that there are.
+	w.Header().Set("Allow", strings.Join(methods, ", "))
+	return &provider.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
+		Description: "This address does not take that method. Use " + strings.Join(methods, " or ") + "."}
+}
+
+// guarded lets in whoever has a live token with the scopes.
+func (s *server) guarded(h handle, scopes ...string) handle {
+	guard := s.config.SampleAPI.Require(s.api(h), scopes...)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		guard.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+func (s *server) notFound(http.ResponseWriter, *http.Request) error { return provider.ErrNotFound }

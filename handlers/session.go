@@ -1,0 +1,120 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"mandate/provider"
+)
+
+// errSignIn is what a handler returns that needs a person and has none.
+var errSignIn = errors.New("nobody is signed in")
+
+const deviceLife = 365 * 24 * time.Hour
+
+// signedIn says who is signed in in this browser: nobody is nil and no error.
+func (s *server) signedIn(r *http.Request) (*provider.SignedIn, error) {
+	rec := recordOf(r.Context())
+	if rec.looked {
+		return rec.signedIn, rec.err
+	}
+	rec.looked = true
+	value := s.cookie(r, "session")
+	if value == "" {
+		return nil, nil
+	}
+	rec.signedIn, rec.err = s.provider.SignedIn(r.Context(), value)
+	if errors.Is(rec.err, provider.ErrNotFound) {
+		rec.signedIn, rec.err = nil, nil
+	}
+	if rec.signedIn != nil {
+		note(r.Context(), "subject", rec.signedIn.User.ID)
+	}
+	return rec.signedIn, rec.err
+}
+
+// person is signedIn for pages that need somebody.
+func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
+	who, err := s.signedIn(r)
+	if err == nil && who == nil {
+		err = errSignIn
+	}
+	return who, err
+}
+
+// administrator is person for pages that need an administrator.
+func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
+	who, err := s.person(r)
+	if err == nil && !who.User.Administrator {
+		err = &provider.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "This page is for administrators."}
+	}
+	return who, err
+}
+
+// browser is what the provider wants to know of where a request comes from.
+func (s *server) browser(r *http.Request) provider.Browser {
+	// A header is bytes, the database takes text.
+	agent := clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
+	return provider.Browser{Address: s.address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
+}
+
+// backHere is the address that a person comes back to after signing in. A form
+// that was sent is gone by then; its page comes back.
+func backHere(r *http.Request) string {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return r.URL.RequestURI()
+	}
+	return r.URL.EscapedPath()
+}
+
+// toLogin sends the browser to the login page, and from there back to next: a
+// path of ours as it stands in the URL, with its query.
+func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next string) error {
+	target := s.config.LoginURL
+	if target == "" {
+		target = s.path("/login/")
+	}
+	if !strings.HasPrefix(target, "/") {
+		next = s.origin + next
+	}
+	separator := "?"
+	if strings.Contains(target, "?") {
+		separator = "&"
+	}
+	// Bytes beyond ASCII would not survive the form that carries them.
+	redirect(w, r, target+separator+"next="+url.QueryEscape(asciiURL(next)))
+	return nil
+}
+
+// cookieName: the prefix __Host- lets no other host and no plain http set the
+// cookie (RFC 6265bis §4.1.3.2). Browsers take it over https only.
+func (s *server) cookieName(name string) string {
+	if s.secure {
+		return "__Host-mandate_" + name
+	}
+	return "mandate_" + name
+}
+
+func (s *server) cookie(r *http.Request, name string) string {
+	c, err := r.Cookie(s.cookieName(name))
+	if err != nil || len(c.Value) > 1024 {
+		return ""
+	}
+	return c.Value
+}
+
+// setCookie keeps a value in the browser; a life of zero removes it.
+func (s *server) setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
+	s.keep(w, http.Cookie{Name: s.cookieName(name), Value: value, Path: "/"}, life)
+}
+
+func (s *server) keep(w http.ResponseWriter, c http.Cookie, life time.Duration) {
+	c.MaxAge, c.Secure, c.HttpOnly, c.SameSite = int(life/time.Second), s.secure, true, http.SameSiteLaxMode
+	if life <= 0 {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, &c)
+}

@@ -1,0 +1,200 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// users lists everybody, for administrators.
+func (s *server) users(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	l, err := readListing(r)
+	if err != nil {
+		return err
+	}
+	found, total, err := s.provider.Users(r.Context(), l.search, pageSize, l.offset())
+	if err != nil {
+		return err
+	}
+	pager, err := l.pager(total)
+	if err != nil {
+		return err
+	}
+	page := templates.Users{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/users/new/")}
+	for _, u := range found {
+		groups, err := s.provider.GroupsOf(r.Context(), u.ID)
+		if err != nil {
+			return err
+		}
+		page.Rows = append(page.Rows, templates.UserRow{Username: u.Username, URL: s.userPath(u.ID), Name: fullName(u), Email: u.Email,
+			Groups: strings.Join(groups, ", "), Active: u.Active, Admin: u.Administrator})
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) newUserPage(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	page, err := s.userForm(r, who, "", url.Values{"active": {"on"}}, nil)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.administrator(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "group")
+	if err != nil {
+		return err
+	}
+	said := personIn(r.PostForm)
+	u, err := s.provider.AddUser(r.Context(), said)
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		return s.correctUser(w, r, who, "", invalid)
+	}
+	if err != nil {
+		return err
+	}
+	if !said.Active {
+		err = s.provider.DisableUser(r.Context(), u.Username)
+		if err != nil {
+			return err
+		}
+	}
+	s.say(w, "user-added")
+	redirect(w, r, s.path("/admin/users/"))
+	return nil
+}
+
+// namedUser finds the person of the path, for an administrator.
+func (s *server) namedUser(r *http.Request) (*provider.SignedIn, provider.User, error) {
+	who, err := s.administrator(r)
+	if err != nil {
+		return nil, provider.User{}, err
+	}
+	id, err := variable(r, "id")
+	if err != nil {
+		return nil, provider.User{}, err
+	}
+	u, err := s.provider.User(r.Context(), id)
+	return who, u, err
+}
+
+func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	groups, err := s.provider.GroupsOf(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"username": {u.Username}, "email": {u.Email}, "first_name": {u.FirstName}, "last_name": {u.LastName}, "group": groups}
+	if u.Active {
+		form.Set("active", "on")
+	}
+	if u.Administrator {
+		form.Set("administrator", "on")
+	}
+	page, err := s.userForm(r, who, u.ID, form, nil)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, page)
+}
+
+func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r, "group")
+	if err != nil {
+		return err
+	}
+	err = s.provider.UpdateUser(r.Context(), who.User, u.ID, personIn(r.PostForm))
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		return s.correctUser(w, r, who, u.ID, invalid)
+	}
+	if err != nil {
+		return err
+	}
+	s.say(w, "saved")
+	redirect(w, r, s.path("/admin/users/"))
+	return nil
+}
+
+func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
+	_, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete " + u.Username + "?",
+		Message: "This cannot be taken back. To keep them out for a while, deactivate them instead.",
+		Details: []string{"They are signed out everywhere, and their tokens end at once.", "Applications that they registered stay, without an owner."},
+		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true})
+}
+
+func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
+	who, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.DeleteUser(r.Context(), who.User, u.ID)
+	if err != nil {
+		return err
+	}
+	s.say(w, "user-gone")
+	redirect(w, r, s.path("/admin/users/"))
+	return nil
+}
+
+func (s *server) userPath(id string) string { return s.path("/admin/users/" + id + "/") }
+
+func personIn(form url.Values) provider.Person {
+	return provider.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
+		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
+		Password: form.Get("password"), Groups: unique(form["group"]), Active: form.Has("active"), Administrator: form.Has("administrator")}
+}
+
+func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string, invalid *provider.Invalid) error {
+	noteInvalid(r, invalid)
+	page, err := s.userForm(r, who, id, r.PostForm, invalid)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, invalidForm, page)
+}
+
+// userForm shows the form with what was typed, but for the password.
+func (s *server) userForm(r *http.Request, who *provider.SignedIn, id string, form url.Values, invalid *provider.Invalid) (templates.UserForm, error) {
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	page := templates.UserForm{Frame: s.frame(r, ""), New: id == "", Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
+		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
+		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
+		Self: id == who.User.ID, Errors: fieldErrors(invalid)}
+	if id != "" {
+		page.Action, page.DeleteURL = s.userPath(id), s.userPath(id)+"delete/"
+	}
+	groups, err := s.provider.Groups(r.Context())
+	for _, g := range groups {
+		page.Groups = append(page.Groups, checked(form["group"], templates.Option{Value: g.Name})...)
+	}
+	return page, err
+}

@@ -1,0 +1,341 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/storage"
+)
+
+const (
+	goodPassword = "a few words in a row"
+	callback     = "https://client.example/cb"
+	verifier     = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // RFC 7636 appendix B
+	challenge    = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+)
+
+// fixture is a provider over a database of its own.
+type fixture struct {
+	*Provider
+	t    testing.TB
+	file string
+}
+
+func testConfig() Config {
+	return Config{
+		Issuer: "https://auth.example/o", ServerKey: bytes.Repeat([]byte{7}, 32),
+		Scopes:       []Scope{{"read", "Read"}, {"write", "Write"}, {"groups", "Groups"}, {"introspection", "Introspect"}},
+		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour,
+		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
+		PasswordMemoryKiB: 64, PasswordIterations: 1,
+	}
+}
+
+func begin(t testing.TB, changes ...func(*Config)) *fixture {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "mandate.db")
+	store, err := storage.Open(t.Context(), "sqlite:///"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	_, err = store.Migrate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := testConfig()
+	for _, change := range changes {
+		change(&config)
+	}
+	p, err := New(t.Context(), config, store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{p, t, file}
+}
+
+// app registers a confidential application for everything.
+func (f *fixture) app(changes ...func(*Registration)) *Registered {
+	f.t.Helper()
+	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient, GrantPassword},
+		RedirectURIs: []string{callback}, HashClientSecret: true}
+	for _, change := range changes {
+		change(&r)
+	}
+	made, err := f.Register(f.t.Context(), nil, r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return made
+}
+
+func public(r *Registration)      { r.ClientType, r.GrantTypes = Public, []string{GrantCode, GrantPassword} }
+func introspects(r *Registration) { r.MayIntrospect = true }
+func exempt(r *Registration)      { r.PKCEExempt = true }
+func grants(types ...string) func(*Registration) {
+	return func(r *Registration) { r.GrantTypes = types }
+}
+
+func (f *fixture) person(name string) User {
+	f.t.Helper()
+	u, err := f.AddUser(f.t.Context(), Person{Username: name, Password: goodPassword})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return u
+}
+
+// login signs a person in, whom it makes where there is none.
+func (f *fixture) login(name string) *SignedIn {
+	f.t.Helper()
+	_, err := f.UserByName(f.t.Context(), name)
+	if errors.Is(err, ErrNotFound) {
+		f.person(name)
+	}
+	in, err := f.Login(f.t.Context(), name, goodPassword, Browser{Address: "192.0.2.1"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s, err := f.SignedIn(f.t.Context(), in.Session)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return s
+}
+
+// values makes a form of names and values; a later value takes the place of an
+// earlier one, and "-" takes the name out.
+func values(pairs ...string) url.Values {
+	form := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "-" {
+			form.Del(pairs[i])
+		}
+	}
+	return form
+}
+
+func (f *fixture) query(app *Registered, pairs ...string) url.Values {
+	return values(append([]string{"client_id", app.Application.ClientID, "response_type", "code", "redirect_uri", callback,
+		"code_challenge", challenge, "code_challenge_method", "S256"}, pairs...)...)
+}
+
+// authorize makes a request that must be accepted.
+func (f *fixture) authorize(app *Registered, pairs ...string) *Authorization {
+	f.t.Helper()
+	a, err := f.Authorize(f.t.Context(), f.query(app, pairs...))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if a.Refused != nil {
+		f.t.Fatal(a.Refused)
+	}
+	return a
+}
+
+func (f *fixture) code(app *Registered, s *SignedIn, pairs ...string) string {
+	f.t.Helper()
+	location, err := f.Complete(f.t.Context(), f.authorize(app, pairs...), s)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return queryOf(f.t, location).Get("code")
+}
+
+func queryOf(t testing.TB, location string) url.Values {
+	t.Helper()
+	u, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query()
+}
+
+func post(form url.Values) *http.Request {
+	return postBody(form.Encode())
+}
+
+func postBody(body string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/token/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+// by is a request that the application authenticates.
+func by(app *Registered, pairs ...string) *http.Request {
+	if app.Application.ClientType == Public {
+		return post(values(append([]string{"client_id", app.Application.ClientID}, pairs...)...))
+	}
+	r := post(values(pairs...))
+	r.SetBasicAuth(url.QueryEscape(app.Application.ClientID), url.QueryEscape(app.Secret))
+	return r
+}
+
+func (f *fixture) token(app *Registered, pairs ...string) (*TokenResponse, error) {
+	answer, _, err := f.Token(f.t.Context(), by(app, pairs...), "192.0.2.1")
+	return answer, err
+}
+
+func (f *fixture) exchange(app *Registered, code string, pairs ...string) (*TokenResponse, error) {
+	return f.token(app, append([]string{"grant_type", GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
+}
+
+func (f *fixture) refresh(app *Registered, token string, pairs ...string) (*TokenResponse, error) {
+	return f.token(app, append([]string{"grant_type", GrantRefresh, "refresh_token", token}, pairs...)...)
+}
+
+// tokens is a whole code flow.
+func (f *fixture) tokens(app *Registered, s *SignedIn, pairs ...string) *TokenResponse {
+	f.t.Helper()
+	answer, err := f.exchange(app, f.code(app, s, pairs...))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return answer
+}
+
+func (f *fixture) must(answer *TokenResponse, err error) *TokenResponse {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return answer
+}
+
+// active says whether an API would accept the token.
+func (f *fixture) active(token string) bool {
+	f.t.Helper()
+	_, err := f.liveToken(f.t.Context(), token)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		f.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (f *fixture) wantActive(want bool, tokens ...string) {
+	f.t.Helper()
+	for i, token := range tokens {
+		if got := f.active(token); got != want {
+			f.t.Errorf("token %d (%.8s...) is active: %t, want %t", i, token, got, want)
+		}
+	}
+}
+
+// sql changes the database behind the provider's back.
+func (f *fixture) sql(statements ...string) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+f.file+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range statements {
+		_, err = db.ExecContext(context.Background(), statement)
+		if err != nil {
+			f.t.Fatal(statement, err)
+		}
+	}
+}
+
+// kind is what a client sees first of an error: "400 invalid_grant".
+func kind(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return "not an *Error: " + err.Error()
+	}
+	return fmt.Sprintf("%d %s", e.Status, e.Code)
+}
+
+func wantError(t testing.TB, err error, want string) {
+	t.Helper()
+	if got := kind(err); got != want {
+		t.Errorf("got %s, want %s (%v)", got, want, err)
+	}
+}
+
+func wantInvalid(t testing.TB, err error, field string) {
+	t.Helper()
+	found, ok := errors.AsType[*Invalid](err)
+	if !ok || found.At(field) == "" {
+		t.Errorf("got %v, want a mistake at %s", err, field)
+	}
+}
+
+func TestProvider(t *testing.T) {
+	t.Run("the server key has 32 bytes", func(t *testing.T) {
+		f := begin(t)
+		for _, n := range []int{0, 16, 31, 33, 64} {
+			_, err := New(t.Context(), Config{ServerKey: make([]byte, n)}, f.store, f.log)
+			if err == nil {
+				t.Errorf("a key of %d bytes is accepted", n)
+			}
+		}
+	})
+	t.Run("another server key is noticed at the start", func(t *testing.T) {
+		f := begin(t)
+		config := testConfig()
+		_, err := New(t.Context(), config, f.store, f.log)
+		if err != nil {
+			t.Error("the same key:", err)
+		}
+		config.ServerKey = bytes.Repeat([]byte{8}, 32)
+		_, err = New(t.Context(), config, f.store, f.log)
+		if err == nil {
+			t.Error("another key is accepted")
+		}
+	})
+	t.Run("what has expired is swept, and nothing else", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, func(c *Config) { c.SweepInterval, c.SweepBatch = time.Minute, 2 })
+			app, s := f.app(), f.login("alice")
+			kept := f.tokens(app, s)
+			for range 5 {
+				f.code(app, s) // never exchanged
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { f.Run(ctx); close(done) }()
+			time.Sleep(3 * time.Minute)
+			synctest.Wait()
+			if n := f.count("grants"); n != 1 {
+				t.Errorf("%d grants are left, want 1", n)
+			}
+			f.wantActive(true, kept.AccessToken, kept.RefreshToken)
+			stop()
+			<-done
+		})
+	})
+}
+
+func (f *fixture) count(table string) int {
+	f.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+f.file)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	err = db.QueryRowContext(context.Background(), "SELECT COUNT(*) FROM "+table).Scan(&n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}

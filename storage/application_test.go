@@ -1,0 +1,202 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestApplicationIsReadAsItWasStored(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "Alice")
+		a := newApplication("App")
+		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt = true, true, true
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt = 60, 1<<40, later
+		must(t, w.AddApplication(t.Context(), a))
+		a.Owner = &alice.Username
+		byID, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		byClientID, err := w.ApplicationByClientID(t.Context(), a.ClientID)
+		must(t, err)
+		for _, got := range []Application{byID, byClientID} {
+			if diff := cmp.Diff(a, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+	})
+}
+
+func TestApplicationThatIsNotThereIsNotFound(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a := w.application(t, "App")
+		_, err := w.Application(t.Context(), a.ClientID)
+		is(t, "Application by a client id", err, ErrNotFound)
+		_, err = w.ApplicationByClientID(t.Context(), a.ID)
+		is(t, "ApplicationByClientID by an id", err, ErrNotFound)
+		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), newApplication("No"), "secret of No"), ErrNotFound)
+		is(t, "DeleteApplication", w.DeleteApplication(t.Context(), "nothing"), ErrNotFound)
+		is(t, "RotateSecret", w.RotateSecret(t.Context(), "nothing", "", "new", later, at), ErrSpent)
+	})
+}
+
+func TestClientIDIsTakenOnce(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a, b := w.application(t, "App"), newApplication("Other")
+		b.ClientID = a.ClientID
+		is(t, "AddApplication", w.AddApplication(t.Context(), b), ErrConflict)
+		b = newApplication("Other")
+		b.ID = a.ID
+		is(t, "AddApplication with an id that is taken", w.AddApplication(t.Context(), b), ErrConflict)
+		got, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		if diff := cmp.Diff(a, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestApplicationOfSomebodyWhoIsGoneIsNotStored(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a, nobody := newApplication("App"), "nobody"
+		a.OwnerID = &nobody
+		is(t, "AddApplication", w.AddApplication(t.Context(), a), ErrNotFound)
+	})
+}
+
+func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, other := w.person(t, "alice"), w.application(t, "Other")
+		a := newApplication("App")
+		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
+		must(t, w.AddApplication(t.Context(), a))
+		change := a
+		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
+		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
+		change.MayIntrospect, change.SkipConsent, change.PKCEExempt = true, true, true
+		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
+		want := change
+		want.Owner = &alice.Username
+		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt = other.ClientID, nil, 7, 8
+		must(t, w.UpdateApplication(t.Context(), change, a.Secret))
+		got, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		got, err = w.Application(t.Context(), other.ID)
+		must(t, err)
+		if diff := cmp.Diff(other, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a := w.application(t, "App")
+		must(t, w.RotateSecret(t.Context(), a.ID, a.Secret, "new", later, at))
+		a.Name = "Changed"
+		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a.Secret), ErrNotFound)
+		got, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		if got.Secret != "new" || got.Name != "App" {
+			t.Errorf("secret %q, name %q", got.Secret, got.Name)
+		}
+	})
+}
+
+func TestSecretIsRotatedOnce(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a, other, stores := w.application(t, "App"), w.application(t, "Other"), w.pair(t)
+		winner := oneWins(t, race(64, func(i int) error {
+			return stores[i%2].RotateSecret(t.Context(), a.ID, a.Secret, fmt.Sprint("secret ", i), later, later)
+		}))
+		want := a
+		want.Secret, want.OldSecret, want.OldSecretExpiresAt, want.UpdatedAt = fmt.Sprint("secret ", winner), a.Secret, later, later
+		got, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		got, err = w.Application(t.Context(), other.ID)
+		must(t, err)
+		if diff := cmp.Diff(other, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, gone := w.scene(t, "alice")
+		b := w.application(t, "Other")
+		stays := w.family(t, alice.ID, b.ID)
+		tokens := map[string]string{"access": gone.access, "refresh": gone.refresh, "its own": "own", "other access": stays.access, "other's own": "other own"}
+		must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
+		must(t, w.AddToken(t.Context(), Token{Digest: "other own", ApplicationID: &b.ID, ExpiresAt: later}))
+		for _, id := range []string{a.ID, b.ID} {
+			must(t, w.KeepConsent(t.Context(), Consent{alice.ID, id, "read", at}))
+		}
+		must(t, w.DeleteApplication(t.Context(), a.ID))
+		want := map[string]bool{"access": false, "refresh": false, "its own": false, "other access": true, "other's own": true}
+		if diff := cmp.Diff(want, live(t, w.Store, tokens)); diff != "" {
+			t.Error(diff)
+		}
+		_, err := w.GrantByCode(t.Context(), *gone.CodeDigest)
+		is(t, "its grant", err, ErrNotFound)
+		_, err = w.Consent(t.Context(), alice.ID, a.ID)
+		is(t, "its consent", err, ErrNotFound)
+		_, err = w.Consent(t.Context(), alice.ID, b.ID)
+		is(t, "another application's consent", err, nil)
+		_, err = w.GrantByCode(t.Context(), *stays.CodeDigest)
+		is(t, "another application's grant", err, nil)
+		is(t, "DeleteApplication twice", w.DeleteApplication(t.Context(), a.ID), ErrNotFound)
+	})
+}
+
+func TestApplicationSearchAndPages(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "Alice")
+		for i, name := range []string{"beta", "Alpha", "100%", "snake_case", "Wow!", "Ökonomie"} {
+			a := newApplication(name)
+			a.ClientID = fmt.Sprint("Client-", i)
+			if i < 2 {
+				a.OwnerID = &alice.ID
+			}
+			must(t, w.AddApplication(t.Context(), a))
+		}
+		for _, c := range []struct {
+			owner, search string
+			limit, offset int
+			total         int
+			want          []string
+		}{
+			{"", "", 10, 0, 6, []string{"100%", "Alpha", "beta", "snake_case", "Wow!", "Ökonomie"}},
+			{"", "", 2, 1, 6, []string{"Alpha", "beta"}},
+			{"", "", 2, 6, 6, nil},
+			{alice.ID, "", 10, 0, 2, []string{"Alpha", "beta"}},
+			{alice.ID, "BET", 10, 0, 1, []string{"beta"}},
+			{alice.ID, "snake", 10, 0, 0, nil},
+			{"nobody", "", 10, 0, 0, nil},
+			{"", "aLiCe", 10, 0, 2, []string{"Alpha", "beta"}}, // by the owner's name
+			{"", "client-3", 10, 0, 1, []string{"snake_case"}},
+			{"", "Ökonomie", 10, 0, 1, []string{"Ökonomie"}},
+			{"", "%", 10, 0, 1, []string{"100%"}},
+			{"", "_", 10, 0, 1, []string{"snake_case"}},
+			{"", "!", 10, 0, 1, []string{"Wow!"}},
+		} {
+			found, total, err := w.Applications(t.Context(), c.owner, c.search, c.limit, c.offset)
+			must(t, err)
+			var got []string
+			for _, a := range found {
+				got = append(got, a.Name)
+			}
+			if !slices.Equal(got, c.want) || total != c.total {
+				t.Errorf("owner %q, search %q, limit %d, offset %d: got %q of %d, want %q of %d", c.owner, c.search, c.limit, c.offset, got, total, c.want, c.total)
+			}
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestConsentIsRememberedAndReplaced(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		_, err := w.Consent(t.Context(), alice.ID, a.ID)
+		is(t, "Consent before", err, ErrNotFound)
+		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", at}))
+		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read write", later}))
+		got, err := w.Consent(t.Context(), alice.ID, a.ID)
+		must(t, err)
+		if diff := cmp.Diff(Consent{alice.ID, a.ID, "read write", at}, got); diff != "" {
+			t.Error(diff)
+		}
+		_, err = w.Consent(t.Context(), a.ID, alice.ID)
+		is(t, "Consent the wrong way round", err, ErrNotFound)
+	})
+}
+
+func TestConsentOfOneWhoIsGoneIsNotKept(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		is(t, "no such person", w.KeepConsent(t.Context(), Consent{"nobody", a.ID, "read", at}), ErrNotFound)
+		is(t, "no such application", w.KeepConsent(t.Context(), Consent{alice.ID, "nothing", "read", at}), ErrNotFound)
+	})
+}
+
+func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, bob := w.person(t, "alice"), w.person(t, "bob")
+		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"), w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
+		kept.OwnerID = &bob.ID
+		must(t, w.AddApplication(t.Context(), kept))
+		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, kept.ID, "read", at - 5}))
+		w.family(t, alice.ID, lives.ID)
+		w.family(t, bob.ID, foreign.ID)
+		must(t, w.AddGrant(t.Context(), newGrant(alice.ID, waits.ID))) // a code that nobody exchanged yet
+		old := newGrant(alice.ID, expired.ID)
+		old.CodeDigest, old.ExpiresAt = nil, at
+		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID)))
+		direct := newGrant(alice.ID, kept.ID)
+		direct.CodeDigest, direct.Scope, direct.CreatedAt = nil, "write", at+1
+		must(t, w.AddGrantWithTokens(t.Context(), direct, newPair(direct.ID)))
+
+		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
+		must(t, err)
+		want := []Authorized{
+			{lives.ID, "A lives", nil, "read write", at},
+			{kept.ID, "b kept", &bob.Username, "read", at - 5},
+			{kept.ID, "b kept", &bob.Username, "write", at + 1},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		got, err = w.AuthorizedBy(t.Context(), "nobody", at)
+		must(t, err)
+		if len(got) != 0 {
+			t.Errorf("nobody authorized %+v", got)
+		}
+	})
+}
+
+func TestRevokedConsentEndsEveryFamilyBetweenTheTwo(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, first := w.scene(t, "alice")
+		second := w.family(t, alice.ID, a.ID)
+		waiting := newGrant(alice.ID, a.ID)
+		must(t, w.AddGrant(t.Context(), waiting))
+		bob, b := w.person(t, "bob"), w.application(t, "Other")
+		bobs, others := w.family(t, bob.ID, a.ID), w.family(t, alice.ID, b.ID)
+		for _, c := range []Consent{{alice.ID, a.ID, "read", at}, {bob.ID, a.ID, "read", at}, {alice.ID, b.ID, "read", at}} {
+			must(t, w.KeepConsent(t.Context(), c))
+		}
+		session := w.session(t, alice.ID)
+		must(t, w.AddToken(t.Context(), Token{Digest: "the application's own", ApplicationID: &a.ID, ExpiresAt: later}))
+
+		must(t, w.RevokeConsent(t.Context(), alice.ID, a.ID))
+		got := live(t, w.Store, map[string]string{"first": first.access, "second": second.refresh, "bob's": bobs.access, "other": others.refresh, "own": "the application's own"})
+		want := map[string]bool{"first": false, "second": false, "bob's": true, "other": true, "own": true}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		_, err := w.Consent(t.Context(), alice.ID, a.ID)
+		is(t, "the consent", err, ErrNotFound)
+		is(t, "the code that waited", w.RedeemCode(t.Context(), waiting.ID, at, later, newPair(waiting.ID)), ErrSpent)
+		for _, c := range [][2]string{{bob.ID, a.ID}, {alice.ID, b.ID}} {
+			_, err := w.Consent(t.Context(), c[0], c[1])
+			is(t, "another consent", err, nil)
+		}
+		_, err = w.SessionByDigest(t.Context(), session.Digest, at, 0)
+		is(t, "the session", err, nil)
+		is(t, "RevokeConsent twice", w.RevokeConsent(t.Context(), alice.ID, a.ID), ErrNotFound)
+	})
+}
+
+func TestRevokeConsentNeedsOnlyOneOfConsentAndFamily(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, f := w.scene(t, "alice")
+		is(t, "family only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)
+		_, err := w.TokenByDigest(t.Context(), f.access)
+		is(t, "the token", err, ErrNotFound)
+		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", at}))
+		is(t, "consent only", w.RevokeConsent(t.Context(), alice.ID, a.ID), nil)
+	})
+}

@@ -1,0 +1,225 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"mandate/storage/postgrestest"
+)
+
+// calls is each exported method that asks the database, with arguments that work.
+func calls(s *Store) map[string]func(ctx context.Context) error {
+	u, a, g := newUser("x"), newApplication("x"), newGrant("x", "x")
+	pair := newPair(g.ID)
+	drop := func(_ any, err error) error { return err }
+	return map[string]func(ctx context.Context) error{
+		"AddApplication":        func(ctx context.Context) error { return s.AddApplication(ctx, a) },
+		"AddFirstUser":          func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
+		"AddGrant":              func(ctx context.Context) error { return s.AddGrant(ctx, g) },
+		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair) },
+		"AddGroup":              func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
+		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "") },
+		"AddSetting":            func(ctx context.Context) error { return drop(s.AddSetting(ctx, "x", "x")) },
+		"AddToken":              func(ctx context.Context) error { return s.AddToken(ctx, pair[0]) },
+		"AddUser":               func(ctx context.Context) error { return s.AddUser(ctx, u, nil) },
+		"Application":           func(ctx context.Context) error { return drop(s.Application(ctx, "x")) },
+		"ApplicationByClientID": func(ctx context.Context) error { return drop(s.ApplicationByClientID(ctx, "x")) },
+		"Applications": func(ctx context.Context) error {
+			_, _, err := s.Applications(ctx, "", "", 1, 0)
+			return err
+		},
+		"AuthorizedBy":      func(ctx context.Context) error { return drop(s.AuthorizedBy(ctx, "x", at)) },
+		"Consent":           func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
+		"CountUsers":        func(ctx context.Context) error { return drop(s.CountUsers(ctx)) },
+		"DeleteApplication": func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
+		"DeleteGroup":       func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
+		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x") },
+		"DisableUser":       func(ctx context.Context) error { return s.DisableUser(ctx, "x") },
+		"EndSession":        func(ctx context.Context) error { return s.EndSession(ctx, "x", "x") },
+		"GrantByCode":       func(ctx context.Context) error { return drop(s.GrantByCode(ctx, "x")) },
+		"Groups":            func(ctx context.Context) error { return drop(s.Groups(ctx)) },
+		"GroupsOf":          func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x")) },
+		"KeepConsent":       func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}) },
+		"KeepRefresh":       func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
+		"Migrate":           func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
+		"Pending":           func(ctx context.Context) error { return drop(s.Pending(ctx)) },
+		"Ping":              s.Ping,
+		"RedeemCode":        func(ctx context.Context) error { return s.RedeemCode(ctx, "x", at, at, pair) },
+		"Rehash":            func(ctx context.Context) error { return s.Rehash(ctx, "x", "x", "y") },
+		"RevokeConsent":     func(ctx context.Context) error { return s.RevokeConsent(ctx, "x", "x") },
+		"RevokeGrant":       func(ctx context.Context) error { return s.RevokeGrant(ctx, "x") },
+		"RevokeToken":       func(ctx context.Context) error { return s.RevokeToken(ctx, "x") },
+		"RotateRefresh":     func(ctx context.Context) error { return s.RotateRefresh(ctx, "x", "x", "", at, at, pair) },
+		"RotateSecret":      func(ctx context.Context) error { return s.RotateSecret(ctx, "x", "x", "y", at, at) },
+		"SessionByDigest":   func(ctx context.Context) error { return drop(s.SessionByDigest(ctx, "x", at, 0)) },
+		"SessionsOf":        func(ctx context.Context) error { return drop(s.SessionsOf(ctx, "x", at, 0)) },
+		"SetPassword":       func(ctx context.Context) error { return s.SetPassword(ctx, "x", "x", at, "") },
+		"Setting":           func(ctx context.Context) error { return drop(s.Setting(ctx, "x")) },
+		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
+		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
+		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at) },
+		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, "x") },
+		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil) },
+		"UserByID":          func(ctx context.Context) error { return drop(s.UserByID(ctx, "x")) },
+		"UserByKey":         func(ctx context.Context) error { return drop(s.UserByKey(ctx, "x")) },
+		"UserByNumber":      func(ctx context.Context) error { return drop(s.UserByNumber(ctx, 1)) },
+		"Users": func(ctx context.Context) error {
+			_, _, err := s.Users(ctx, "", 1, 0)
+			return err
+		},
+	}
+}
+
+func TestListOfCallsNamesEveryMethod(t *testing.T) {
+	var s *Store
+	known := calls(s)
+	methods := reflect.TypeOf(s)
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		if known[name] == nil && !slices.Contains([]string{"Close", "Embedded"}, name) {
+			t.Errorf("calls lacks %s", name)
+		}
+	}
+}
+
+// notASentinel proves that a failure of the database is not told as news of a record.
+func notASentinel(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+	}
+	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrNewerSchema} {
+		if errors.Is(err, sentinel) {
+			t.Errorf("%s: the failure is told as %v", what, err)
+		}
+	}
+}
+
+func TestDatabaseThatFailsSaysNothingAboutTheRecord(t *testing.T) {
+	t.Run("closed", func(t *testing.T) {
+		each(t, func(t *testing.T, w world) {
+			for _, warm := range []bool{false, true} { // statements that were prepared before fail elsewhere
+				s := opened(t, w.url)
+				for _, call := range calls(s) {
+					if warm {
+						_ = call(t.Context())
+					}
+				}
+				s.Close()
+				for name, call := range calls(s) {
+					notASentinel(t, name, call(t.Context()))
+				}
+			}
+		})
+	})
+	t.Run("without a schema", func(t *testing.T) {
+		eachEmpty(t, func(t *testing.T, url string) {
+			s := opened(t, url)
+			for name, call := range calls(s) {
+				if !slices.Contains([]string{"Migrate", "Pending", "Ping"}, name) {
+					notASentinel(t, name, call(t.Context()))
+				}
+			}
+		})
+	})
+}
+
+func TestCallWhoseContextHasEndedDoesNothing(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		before := counts(t, w.Store)
+		for range 2 {
+			for name, call := range calls(w.Store) {
+				is(t, name, call(ended), context.Canceled)
+			}
+			for name, call := range calls(opened(t, w.url)) {
+				is(t, name+" on a new Store", call(ended), context.Canceled)
+			}
+		}
+		if after := counts(t, w.Store); !reflect.DeepEqual(before, after) {
+			t.Errorf("before %v, after %v", before, after)
+		}
+		w.person(t, "alice")
+	})
+}
+
+func TestStoreRecoversWhenPostgreSQLIsBack(t *testing.T) {
+	server := postgrestest.New(t)
+	w := migrated(t, server.URL(t))
+	alice, a, _ := w.scene(t, "alice")
+	for name, stop := range map[string]func(testing.TB){"stopped": server.Stop, "crashed": server.Crash} {
+		f := w.family(t, alice.ID, a.ID)
+		for _, err := range race(64, func(int) error { // fills the pool
+			_, err := w.TokenByDigest(t.Context(), f.access)
+			return err
+		}) {
+			must(t, err)
+		}
+		for _, call := range calls(w.Store) {
+			_ = call(t.Context()) // prepares
+		}
+		stop(t)
+		for range 2 {
+			for method, call := range calls(w.Store) {
+				notASentinel(t, name+": "+method, call(t.Context()))
+			}
+		}
+		server.Start(t)
+		for _, err := range race(64, func(i int) error {
+			if i%2 == 0 {
+				return w.AddToken(t.Context(), newPair(f.ID)[0])
+			}
+			_, err := w.TokenByDigest(t.Context(), f.access)
+			return err
+		}) {
+			is(t, name+": back again", err, nil)
+		}
+		is(t, name+": a transaction", w.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, newPair(f.ID)), nil)
+	}
+}
+
+func TestStoreSurvivesARestartThatNobodyNoticed(t *testing.T) {
+	server := postgrestest.New(t)
+	w := migrated(t, server.URL(t))
+	_, _, f := w.scene(t, "alice")
+	for _, restart := range []func(testing.TB){server.Stop, server.Crash} {
+		for _, err := range race(64, func(int) error { // leaves idle connections
+			_, err := w.TokenByDigest(t.Context(), f.access)
+			return err
+		}) {
+			must(t, err)
+		}
+		restart(t)
+		server.Start(t)
+		for _, err := range race(64, func(i int) error {
+			switch i % 3 {
+			case 0:
+				return w.AddToken(t.Context(), newPair(f.ID)[0])
+			case 1:
+				return w.AddGrantWithTokens(t.Context(), newGrant("x", "y"), newPair("x"))
+			}
+			_, err := w.TokenByDigest(t.Context(), f.access)
+			return err
+		}) {
+			is(t, "the first calls after it", err, nil)
+		}
+	}
+}
+
+func TestTextThatTheDatabaseCannotHoldIsInNoRecord(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		w.scene(t, "alice")
+		for _, text := range []string{"a\x00b", "\xff\xfe", "\xc3"} {
+			_, err := w.ApplicationByClientID(t.Context(), text)
+			is(t, "ApplicationByClientID", err, ErrNotFound)
+			_, err = w.UserByKey(t.Context(), text)
+			is(t, "UserByKey", err, ErrNotFound)
+			_, err = w.TokenByDigest(t.Context(), text)
+			is(t, "TokenByDigest", err, ErrNotFound)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package storage
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGroups(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		none, err := w.Groups(t.Context())
+		must(t, err)
+		if len(none) != 0 {
+			t.Errorf("an empty database has groups %v", none)
+		}
+		for _, name := range []string{"staff", "admins", "empty"} {
+			must(t, w.AddGroup(t.Context(), name, at))
+		}
+		is(t, "AddGroup twice", w.AddGroup(t.Context(), "staff", at), ErrConflict)
+		alice := w.person(t, "alice", "staff", "admins")
+		w.person(t, "bob", "staff")
+		groups, err := w.Groups(t.Context())
+		must(t, err)
+		if diff := cmp.Diff([]Group{{"admins", 1}, {"empty", 0}, {"staff", 2}}, groups); diff != "" {
+			t.Error(diff)
+		}
+		memberOf(t, w, alice, "admins", "staff")
+	})
+}
+
+func memberOf(t *testing.T, w world, u User, want ...string) {
+	t.Helper()
+	got, err := w.GroupsOf(t.Context(), u.ID)
+	must(t, err)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s is in %q, want %q", u.Username, got, want)
+	}
+}
+
+func TestUserIsInExactlyTheGroupsThatWereNamed(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for _, name := range []string{"a", "b", "c"} {
+			must(t, w.AddGroup(t.Context(), name, at))
+		}
+		alice, bob := w.person(t, "alice", "a", "b"), w.person(t, "bob", "a")
+		must(t, w.UpdateUser(t.Context(), alice, []string{"c", "b"}))
+		memberOf(t, w, alice, "b", "c")
+		must(t, w.UpdateUser(t.Context(), alice, []string{"b", "c", "b"}))
+		memberOf(t, w, alice, "b", "c")
+		must(t, w.UpdateUser(t.Context(), alice, nil))
+		memberOf(t, w, alice)
+		memberOf(t, w, bob, "a")
+		memberOf(t, w, w.person(t, "carol", "c", "c"), "c")
+	})
+}
+
+func TestUnknownGroupLeavesThePersonAsTheyWere(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		must(t, w.AddGroup(t.Context(), "a", at))
+		alice := w.person(t, "alice", "a")
+		change := alice
+		change.Email, change.Active = "new@example.com", false
+		is(t, "UpdateUser", w.UpdateUser(t.Context(), change, []string{"a", "nowhere"}), ErrNotFound)
+		got, err := w.UserByID(t.Context(), alice.ID)
+		must(t, err)
+		if diff := cmp.Diff(alice, got); diff != "" {
+			t.Error(diff)
+		}
+		memberOf(t, w, alice, "a")
+		is(t, "AddUser", w.AddUser(t.Context(), newUser("bob"), []string{"a", "nowhere"}), ErrNotFound)
+		_, err = w.UserByKey(t.Context(), "bob")
+		is(t, "the person who was not added", err, ErrNotFound)
+	})
+}
+
+func TestDeletedGroupLeavesItsPeople(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		must(t, w.AddGroup(t.Context(), "a", at))
+		must(t, w.AddGroup(t.Context(), "b", at))
+		alice := w.person(t, "alice", "a", "b")
+		must(t, w.DeleteGroup(t.Context(), "a"))
+		memberOf(t, w, alice, "b")
+		_, err := w.UserByID(t.Context(), alice.ID)
+		is(t, "the member", err, nil)
+		is(t, "DeleteGroup twice", w.DeleteGroup(t.Context(), "a"), ErrNotFound)
+		must(t, w.AddGroup(t.Context(), "a", at))
+		memberOf(t, w, alice, "b")
+	})
+}

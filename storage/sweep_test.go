@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// expiring adds a token, a grant and a session that expire then.
+func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
+	t.Helper()
+	g := newGrant(userID, applicationID)
+	g.ID, g.ExpiresAt = fmt.Sprint("grant ", then), then
+	must(t, w.AddGrant(t.Context(), g))
+	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
+	n := newSession(userID)
+	n.ID, n.ExpiresAt = fmt.Sprint("session ", then), then
+	must(t, w.AddSession(t.Context(), n, ""))
+}
+
+// leftAfter proves that of each kind these are left.
+func leftAfter(t *testing.T, w world, want ...int64) {
+	t.Helper()
+	for table, key := range map[string]string{"token": "digest", "grant": "id", "session": "id"} {
+		left := []int64{}
+		must(t, w.write.SelectContext(t.Context(), &left, `SELECT expires_at FROM `+table+`s ORDER BY expires_at`))
+		if !slices.Equal(left, want) {
+			t.Errorf("by %s of %ss: left %v, want %v", key, table, left, want)
+		}
+	}
+}
+
+func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		for _, then := range []int64{at - 1, at - 4, at, at + 1, at - 2, at - 3, at + 2} {
+			expiring(t, w, alice.ID, a.ID, then)
+		}
+		sweep := func(limit int, want int64) {
+			t.Helper()
+			n, err := w.Sweep(t.Context(), at, limit)
+			must(t, err)
+			if n != want {
+				t.Errorf("%d rows went, want %d", n, want)
+			}
+		}
+		sweep(0, 0)
+		leftAfter(t, w, at-4, at-3, at-2, at-1, at, at+1, at+2)
+		sweep(2, 6)
+		leftAfter(t, w, at-2, at-1, at, at+1, at+2)
+		sweep(2, 6)
+		leftAfter(t, w, at, at+1, at+2)
+		sweep(2, 3)
+		leftAfter(t, w, at+1, at+2)
+		sweep(2, 0)
+		leftAfter(t, w, at+1, at+2)
+		for what, err := range map[string]error{
+			"the person":      second(w.UserByID(t.Context(), alice.ID)),
+			"the application": second(w.Application(t.Context(), a.ID)),
+		} {
+			is(t, what, err, nil)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestSweepLeavesWhatIsStillLive(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, _, f := w.scene(t, "alice")
+		n := w.session(t, alice.ID)
+		must(t, w.RevokeGrant(t.Context(), w.family(t, alice.ID, f.ApplicationID).ID)) // orphans leave by their age
+		sum, err := w.Sweep(t.Context(), later-1, 100)
+		must(t, err)
+		if sum != 0 {
+			t.Errorf("%d rows went", sum)
+		}
+		_, err = w.TokenByDigest(t.Context(), f.access)
+		is(t, "token", err, nil)
+		_, err = w.SessionByDigest(t.Context(), n.Digest, later-1, 0)
+		is(t, "session", err, nil)
+		sum, err = w.Sweep(t.Context(), later, 100)
+		must(t, err)
+		if sum != 4 { // two access tokens, the grant, the session
+			t.Errorf("%d rows went, want 4", sum)
+		}
+	})
+}
+
+func TestManyNodesMaySweepTogether(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
+		for i := range int64(20) {
+			expiring(t, w, alice.ID, a.ID, at-i)
+		}
+		expiring(t, w, alice.ID, a.ID, at+1)
+		went := make([]int64, 8)
+		for i, err := range race(8, func(i int) error {
+			var err error
+			went[i], err = stores[i%2].Sweep(t.Context(), at, 20)
+			return err
+		}) {
+			if err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		}
+		var sum int64
+		for _, n := range went {
+			sum += n
+		}
+		if sum != 60 {
+			t.Errorf("%d rows were counted, want 60", sum)
+		}
+		leftAfter(t, w, at+1)
+	})
+}
+
+// On PostgreSQL a refresh can be held while the sweep waits for its row.
+func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
+	for _, table := range []string{"token", "grant", "session"} {
+		t.Run(table, func(t *testing.T) {
+			w := migrated(t, postgresURL(t))
+			alice, a := w.person(t, "alice"), w.application(t, "App")
+			expiring(t, w, alice.ID, a.ID, at)
+			refresh, err := w.write.BeginTxx(t.Context(), nil)
+			must(t, err)
+			defer refresh.Rollback()
+			_, err = refresh.ExecContext(t.Context(), `UPDATE `+table+`s SET expires_at = $1`, later)
+			must(t, err)
+			result := make(chan error)
+			go func() {
+				_, err := w.Sweep(context.WithoutCancel(t.Context()), at, 10)
+				result <- err
+			}()
+			waitForLock(t, w.Store)
+			must(t, refresh.Commit())
+			must(t, <-result)
+			if n := count(t, w.Store, `SELECT COUNT(*) FROM `+table+`s`); n != 1 {
+				t.Error("it was swept though it lives on")
+			}
+		})
+	}
+}

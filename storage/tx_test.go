@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func preparedTexts(s *Store) int {
+	n := 0
+	s.prepared.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+func TestStatementIsPreparedOnceAndServesTransactionsToo(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		w.scene(t, "alice")
+		first := preparedTexts(w.Store)
+		w.scene(t, "bob")
+		if n := preparedTexts(w.Store); n != first || n == 0 {
+			t.Errorf("%d statements after the first round, %d after the second", first, n)
+		}
+		for _, text := range []string{insertTwoTokens, `DELETE FROM memberships WHERE user_id = $1`} {
+			if _, ok := w.prepared.Load(preparedKey{w.write, text}); !ok {
+				t.Errorf("a statement of a transaction is not prepared: %s", text)
+			}
+		}
+	})
+}
+
+func TestTransactionStandsAsAWholeOrNotAtAll(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for round := range 3 { // not prepared, then prepared
+			before := counts(t, w.Store)
+			failure := errors.New("the work changed its mind")
+			err := w.atomically(t.Context(), func(x tx) error {
+				_, err := x.exec(`INSERT INTO groups (name, created_at) VALUES ($1, $2)`, fmt.Sprint("group ", round), at)
+				if err != nil {
+					return err
+				}
+				return failure
+			})
+			is(t, "atomically", err, failure)
+			if diff := cmp.Diff(before, counts(t, w.Store)); diff != "" {
+				t.Error(diff)
+			}
+			must(t, w.AddGroup(t.Context(), fmt.Sprint("group ", round), at))
+		}
+	})
+}
+
+func TestTransactionWhosePanicIsCaughtLeavesTheStoreUsable(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		func() {
+			defer func() { _ = recover() }()
+			_ = w.atomically(t.Context(), func(x tx) error {
+				_, err := x.exec(`INSERT INTO groups (name, created_at) VALUES ($1, $2)`, "group", at)
+				must(t, err)
+				panic("a handler recovers from this")
+			})
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		is(t, "AddGroup", w.AddGroup(ctx, "group", at), nil)
+	})
+}
+
+// Reads, writes and transactions meet on the one connection that writes to
+// SQLite, while the statements are being prepared and contexts end midway.
+func TestMixedLoadNeitherLocksUpNorLosesAnything(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		stores := []*Store{opened(t, w.url), opened(t, w.url)} // nothing is prepared in them
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		const workers, rounds = 16, 6
+		for i, err := range race(workers, func(i int) error {
+			s := stores[i%2]
+			for round := range rounds {
+				err := mixed(ctx, s, alice.ID, a.ID, fmt.Sprint(i, "/", round))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}) {
+			if err != nil {
+				t.Fatalf("worker %d: %v", i, err)
+			}
+		}
+		got := counts(t, w.Store)
+		want := map[string]int{"users": 1, "groups": 0, "memberships": 0, "applications": 1, "consents": 1,
+			"sessions": workers * rounds, "grants": workers * rounds, "tokens": workers * rounds * 5}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func mixed(ctx context.Context, s *Store, userID, applicationID, name string) error {
+	g := newGrant(userID, applicationID)
+	one, two := newPair(g.ID), newPair(g.ID)
+	n := newSession(userID)
+	gone, cancel := context.WithCancel(ctx)
+	go cancel() // at any moment of the next call, which is then done or not
+	_ = s.AddUser(gone, newUser(name), nil)
+	u, err := s.UserByKey(ctx, name)
+	if err == nil {
+		err = s.DeleteUser(ctx, u.ID)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return s.AddSession(ctx, n, "") },
+		func() error { return s.AddGrant(ctx, g) },
+		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest)) },
+		func() error { return s.RedeemCode(ctx, g.ID, at, later, one) },
+		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },
+		func() error { return s.RotateRefresh(ctx, one[1].Digest, g.ID, "", at, later, two) },
+		func() error { return s.KeepRefresh(ctx, two[1].Digest, g.ID, at, later, later, newPair(g.ID)[0]) },
+		func() error { return s.KeepConsent(ctx, Consent{userID, applicationID, "read", at}) },
+		func() error { return second(s.SessionByDigest(ctx, n.Digest, at, 0)) },
+		func() error { return s.TouchSession(ctx, n.ID, at+1) },
+		func() error { return second(s.AuthorizedBy(ctx, userID, at)) },
+		func() error { return second(s.Sweep(ctx, at, 10)) },
+	} {
+		err := step()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
