@@ -37,7 +37,8 @@ func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Autho
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !plainText(values[0])) {
 			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
-		if values[0] != "" {
+		// RFC 6749 §3.1: without a value it counts as left out, if it comes once.
+		if len(values) > 1 || values[0] != "" {
 			a.parameters[name] = values
 		}
 	}
@@ -100,14 +101,18 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 // checkAuthorization checks what the client is told of at its redirect URI, in
 // the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
+	state := a.parameters["state"]
+	if len(state) == 1 && len(state[0]) > maxState {
+		return refuse("invalid_request", "state is longer than %d bytes.", maxState)
+	}
+	// RFC 6749 §4.1.2.1: whatever else is wrong, the error comes with the state.
+	if len(state) == 1 && plainText(state[0]) {
+		a.state = state[0]
+	}
 	err := checkParameters(a.parameters)
 	if err != nil {
 		return err
 	}
-	if len(a.parameters.Get("state")) > maxState {
-		return refuse("invalid_request", "state is longer than %d bytes.", maxState)
-	}
-	a.state = a.parameters.Get("state")
 	switch {
 	case a.parameters.Get("response_type") == "":
 		return refuse("invalid_request", "response_type is missing: it must be code.")

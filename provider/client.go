@@ -98,38 +98,46 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 	return &client{a, p}, nil
 }
 
+// identify finds the application and proves that it is the one. Who fails is
+// slowed, per client and network. Who is right is not: a generated secret
+// cannot be guessed, so a worker that still has an old one must not keep its
+// fellows out. Only where each try costs a slow hash does it wait its turn.
 func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
-	from := network(callOf(ctx).address)
-	giveBack, err := p.throttle.take(try{"client address " + from, perAddress}, try{"client " + clip(sent.id, 255) + " " + from, perPair})
-	if err != nil {
-		return Application{}, err
-	}
+	tries := try{"client " + clip(sent.id, 255) + " " + network(callOf(ctx).address), perPair}
 	a, err := p.store.ApplicationByClientID(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return Application{}, invalidClient("There is no client with this id, or the secret is wrong.")
+		return Application{}, p.wrongClient(tries)
 	}
 	if err != nil {
-		giveBack()
 		return Application{}, unavailable(err)
 	}
-	if a.ClientType == Public {
-		giveBack()
-		if sent.secret != "" {
-			return Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
-		}
+	switch {
+	case a.ClientType == Public && sent.secret != "":
+		return Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
+	case a.ClientType == Public:
 		return a, nil
-	}
-	if sent.secret == "" {
+	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
+	giveBack := func() {}
+	if slow(a.Secret) || slow(a.OldSecret) {
+		giveBack, err = p.throttle.take(tries)
+		if err != nil {
+			return Application{}, err
+		}
+	}
 	ok, err := p.checkSecret(ctx, a, sent.secret)
-	if err != nil {
+	if err != nil || ok {
 		giveBack()
-		return Application{}, err
+		return a, err
 	}
-	if !ok {
-		return Application{}, invalidClient("There is no client with this id, or the secret is wrong.")
+	return Application{}, p.wrongClient(tries)
+}
+
+func (p *Provider) wrongClient(tries try) error {
+	_, err := p.throttle.take(tries)
+	if err != nil {
+		return err
 	}
-	giveBack()
-	return a, nil
+	return invalidClient("There is no client with this id, or the secret is wrong.")
 }

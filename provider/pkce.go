@@ -27,9 +27,10 @@ func (c Config) checkChallenge(a Application, form url.Values) error {
 	if method != "S256" {
 		return refuse("invalid_request", "code_challenge_method must be S256.")
 	}
-	// RFC 7636 §4.2: the base64url of a SHA-256 digest, without padding.
+	// RFC 7636 §4.2: the base64url of a SHA-256 digest, without padding. The
+	// decoder would skip line feeds, so the length is counted too.
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
-	if err != nil || len(sum) != sha256.Size {
+	if err != nil || len(sum) != sha256.Size || len(challenge) != 43 {
 		return refuse("invalid_request", "code_challenge must be the base64url of a SHA-256 digest: 43 characters, no padding.")
 	}
 	return nil

@@ -24,6 +24,11 @@ func readable(stored string) bool {
 	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
 }
 
+// slow says that a check of the secret costs a password hash.
+func slow(stored string) bool {
+	return stored != "" && !readable(stored) && !strings.HasPrefix(stored, storedDigest)
+}
+
 // storeSecret gives the form in which a secret is kept. made says that it is
 // one of ours.
 func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {

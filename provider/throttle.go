@@ -42,11 +42,22 @@ type try struct {
 	limit
 }
 
-// take uses a try of each bucket, or refuses and says when to come again.
-// The returned func gives the tries back.
+// take uses a try of each bucket before it is known how it ends, so that many
+// guesses at once count as many. The returned func gives the tries back.
 func (t *throttle) take(tries ...try) (func(), error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	err := t.check(tries)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range tries {
+		t.bucket(want, time.Now()).left--
+	}
+	return func() { t.giveBack(tries) }, nil
+}
+
+func (t *throttle) check(tries []try) error {
 	at := time.Now()
 	var wait time.Duration
 	for _, want := range tries {
@@ -55,14 +66,11 @@ func (t *throttle) take(tries ...try) (func(), error) {
 			wait = max(wait, time.Duration((1-b.left)*float64(b.refill)))
 		}
 	}
-	if wait > 0 {
-		return nil, &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
-			Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
+	if wait == 0 {
+		return nil
 	}
-	for _, want := range tries {
-		t.buckets[want.key].left--
-	}
-	return func() { t.giveBack(tries) }, nil
+	return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
 }
 
 func (t *throttle) giveBack(tries []try) {

@@ -43,7 +43,7 @@ func (p *program) demoCommand() *cobra.Command {
 			if err != nil || !isPort(port) || !ownHost(host) {
 				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it is for this machine only", address)
 			}
-			return p.demo(c.Context(), address)
+			return stopped(c.Context(), p.demo(c.Context(), address))
 		}}
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if it is taken, the next free port")
 	return c

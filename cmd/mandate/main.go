@@ -77,6 +77,15 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return code
 }
 
+// stopped is for commands that run until they are told to stop: being told so
+// while they start is no error.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
 // root is the table of commands.
 func (p *program) root() *cobra.Command {
 	root := group("mandate", "An OAuth 2.0 authorization server",
@@ -95,6 +104,12 @@ func (p *program) root() *cobra.Command {
 	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 when all is done, 1 after an error and 2 for a command line that is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, else mandate.yaml if it is there)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // client ids may look like one
+			return wrongUsage("%s: an argument that begins with a dash goes after --", err)
+		}
+		return err
+	})
 	root.PersistentPreRun = func(*cobra.Command, []string) { p.started = true }
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand(root))

@@ -17,11 +17,18 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mandate/storage/postgrestest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mandate": main})
+	testscript.Main(withPostgres{m}, map[string]func(){"mandate": main})
 }
+
+// withPostgres stops the server that the tests shared.
+type withPostgres struct{ m *testing.M }
+
+func (w withPostgres) Run() int { return postgrestest.Main(w.m) }
 
 // TestScripts runs testdata/script: one file for each command.
 func TestScripts(t *testing.T) {

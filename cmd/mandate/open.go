@@ -110,7 +110,7 @@ func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error
 	}
 	empty := pending[0].Version == 1
 	if !store.Embedded() || may == toUse || may == toFill && !empty {
-		return fmt.Errorf("the database lacks %d migrations of its schema: run mandate migrate", len(pending))
+		return errors.New("the database's schema is older than this program: run mandate migrate")
 	}
 	_, err = store.Migrate(ctx)
 	if err != nil {

@@ -25,15 +25,15 @@ func (s shell) run(code int, want string, args ...string) {
 	}
 }
 
-const testKey = "MANDATE_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+const keyVariable = "MANDATE_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
 // Nodes of several releases may share a PostgreSQL: nothing but the command
 // that is for it changes the schema.
 func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 	address := postgrestest.URL(t)
-	s := shell{t, []string{testKey, "MANDATE_DATABASE_URL=" + address}}
+	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=" + address}}
 	for _, args := range [][]string{{"serve"}, {"user", "list"}, {"group", "add", "staff"}} {
-		s.run(exitError, "the database lacks 1 migrations of its schema: run mandate migrate", args...)
+		s.run(exitError, "the database's schema is older than this program: run mandate migrate", args...)
 	}
 	s.run(exitDone, "To be applied: 0001_init", "migrate", "--plan")
 	s.run(exitError, "run mandate migrate", "serve")
@@ -44,7 +44,7 @@ func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 
 func TestSQLiteSchemaOfANewerRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	s := shell{t, []string{testKey, "MANDATE_DATABASE_URL=sqlite:///" + path}}
+	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=sqlite:///" + path}}
 	s.run(exitDone, "Added the group staff.", "group", "add", "staff")
 	s.newerSchema("sqlite", "file:"+path)
 }

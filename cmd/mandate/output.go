@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ func explain(err error) string {
 			lines[i] = flag + ": " + f.Message
 		}
 		return strings.Join(lines, "\n")
+	}
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
 	}
 	refused, ok := errors.AsType[*provider.Error](err)
 	if !ok {

@@ -23,7 +23,7 @@ method need is in RULES. Tokens are checked at RESOURCE_SERVER_INTROSPECTION_URL
 with RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS.
 This process opens no database.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.resourceServer(c.Context())
+			return stopped(c.Context(), p.resourceServer(c.Context()))
 		}}
 }
 

@@ -23,7 +23,7 @@ const serverPatience = 30 * time.Second
 func (p *program) serveCommand() *cobra.Command {
 	return &cobra.Command{Use: "serve", Short: "Run the authorization server", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.serve(c.Context())
+			return stopped(c.Context(), p.serve(c.Context()))
 		}}
 }
 

@@ -1,0 +1,151 @@
+package provider
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestForm(t *testing.T) {
+	t.Run("RFC6749/3.2 an empty value counts as left out", func(t *testing.T) {
+		r := postBody("a=1&b=&c&d=x+y%20%C3%BC")
+		form, err := readForm(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := url.Values{"a": {"1"}, "d": {"x y ü"}}
+		if d := cmp.Diff(want, form); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(want, r.PostForm); d != "" {
+			t.Error("fosite reads", d)
+		}
+	})
+	for rule, body := range map[string]string{
+		"RFC6749/3.2 a name twice":                         "a=1&a=2",
+		"RFC6749/3.2 a name twice with the same value":     "a=1&a=1",
+		"RFC6749/3.2 a name twice, the first empty":        "a=&a=1",
+		"RFC6749/3.2 a name twice, the second empty":       "a=1&a=",
+		"RFC6749/3.2 a name twice, both empty":             "a&a",
+		"RFC6749/3.2 a name twice, once encoded":           "a=1&%61=2",
+		"RFC6749/B a value that is not UTF-8":              "a=%ff",
+		"RFC6749/B an overlong encoding":                   "a=%c0%af",
+		"RFC6749/B a surrogate":                            "a=%ed%a0%80",
+		"RFC6749/B a name that is not UTF-8":               "%ff=a",
+		"a NUL in a value":                                 "a=b%00",
+		"a NUL in a name":                                  "a%00=b",
+		"percent-encoding that breaks off":                 "a=%",
+		"percent-encoding that is none":                    "a=%zz",
+		"a semicolon, which other readers take for an and": "a=1;b=2",
+	} {
+		t.Run(rule, func(t *testing.T) {
+			_, err := readForm(postBody(body))
+			wantError(t, err, "400 invalid_request")
+		})
+	}
+	for _, kind := range []string{"", "application/json", "multipart/form-data; boundary=x", "text/plain", "application/x-www-form-urlencoded2", "application/x-www-form-urlencoded; ="} {
+		t.Run("RFC6749/3.2 the body is not a form but "+kind, func(t *testing.T) {
+			r := postBody("grant_type=client_credentials")
+			r.Header.Set("Content-Type", kind)
+			_, err := readForm(r)
+			wantError(t, err, "400 invalid_request")
+		})
+	}
+	for _, kind := range []string{"application/x-www-form-urlencoded", "application/x-www-form-urlencoded; charset=utf-8", "Application/X-WWW-Form-Urlencoded"} {
+		t.Run("RFC6749/3.2 the body is a form by "+kind, func(t *testing.T) {
+			r := postBody("a=b")
+			r.Header.Set("Content-Type", kind)
+			_, err := readForm(r)
+			wantError(t, err, "no error")
+		})
+	}
+	t.Run("RFC6749/2.3.1 nothing is taken from the query", func(t *testing.T) {
+		r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/token/?client_secret=x", strings.NewReader("grant_type=client_credentials"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		_, err := readForm(r)
+		wantError(t, err, "400 invalid_request")
+	})
+	t.Run("a body beyond the limit is 413", func(t *testing.T) {
+		r := postBody("a=" + strings.Repeat("x", 100))
+		r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 50)
+		_, err := readForm(r)
+		wantError(t, err, "413 invalid_request")
+		if !strings.Contains(err.Error(), "50 bytes") {
+			t.Error(err)
+		}
+	})
+}
+
+// CVE-2026-9689: no parameter may come twice, whichever reader would win.
+func TestParameterPollution(t *testing.T) {
+	f := begin(t)
+	app := f.app(introspects)
+	s := f.login("alice")
+	twice := func(r *http.Request, name string) *http.Request {
+		form := url.Values{}
+		_ = r.ParseForm()
+		for k, v := range r.PostForm {
+			form[k] = v
+		}
+		form[name] = append(form[name], form.Get(name))
+		if len(form[name]) < 2 {
+			form[name] = []string{"a", "b"}
+		}
+		made := post(form)
+		made.Header["Authorization"] = r.Header["Authorization"]
+		return made
+	}
+	for _, name := range []string{"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "scope", "username", "password", "refresh_token", "token", "token_type_hint", "state", "unheard-of"} {
+		t.Run("RFC6749/3.2 "+name, func(t *testing.T) {
+			_, _, err := f.Token(t.Context(), twice(by(app, "grant_type", GrantCode, "code", "x"), name), "")
+			wantError(t, err, "400 invalid_request")
+			_, _, err = f.Introspect(t.Context(), twice(by(app, "token", "x"), name), "")
+			wantError(t, err, "400 invalid_request")
+			_, err = f.Revoke(t.Context(), twice(by(app, "token", "x"), name), "")
+			wantError(t, err, "400 invalid_request")
+		})
+	}
+	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "nonce", "prompt", "unheard-of"} {
+		for _, with := range []string{"", "evil"} {
+			t.Run("RFC6749/3.1 "+name+" twice, first "+with, func(t *testing.T) {
+				form := f.query(app, "state", "s", "scope", "read")
+				form[name] = append([]string{with}, form.Get(name))
+				a, err := f.Authorize(t.Context(), form)
+				if name == "client_id" || name == "redirect_uri" {
+					wantError(t, err, "400 invalid_request")
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.Refused == nil {
+					location, _ := f.Complete(t.Context(), a, s)
+					t.Fatal("accepted:", location)
+				}
+				wantError(t, a.Refused, "400 invalid_request")
+				// RFC 6749 §4.1.2.1: the error has the state, if that is one.
+				if state := queryOf(t, f.Refusal(a, a.Refused)).Get("state"); name != "state" && state != "s" {
+					t.Errorf("the error comes with the state %q", state)
+				}
+			})
+		}
+	}
+	t.Run("the reader's own error is not lost", func(t *testing.T) {
+		r := postBody("")
+		r.Body = http.MaxBytesReader(httptest.NewRecorder(), errReader{}, 10)
+		_, err := readForm(r)
+		if kind(err) != "400 invalid_request" {
+			t.Error(err)
+		}
+	})
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("cut off") }
+func (errReader) Close() error             { return nil }

@@ -1,0 +1,160 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// hot runs what requests are made of, and gives the texts of its statements.
+func hot(t *testing.T, w world) []string {
+	t.Helper()
+	alice, a, f := w.scene(t, "alice")
+	n := w.session(t, alice.ID)
+	pair := newPair(f.ID)
+	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
+	var texts []string
+	s := world{opened(t, w.url), w.url} // what set the scene is not in it
+	for range 2 {                       // the second time prepared
+		for _, err := range []error{
+			second(s.ApplicationByClientID(t.Context(), a.ClientID)),
+			second(s.Application(t.Context(), a.ID)),
+			second(s.UserByID(t.Context(), alice.ID)),
+			second(s.UserByKey(t.Context(), "alice")),
+			second(s.UserByNumber(t.Context(), alice.Number)),
+			second(s.GroupsOf(t.Context(), alice.ID)),
+			second(s.Setting(t.Context(), "last_user_number")),
+			second(s.TokenByDigest(t.Context(), f.access)),
+			second(s.GrantByCode(t.Context(), *f.CodeDigest)),
+			second(s.SessionByDigest(t.Context(), n.Digest, at, 0)),
+			second(s.SessionsOf(t.Context(), alice.ID, at, 0)),
+			s.TouchSession(t.Context(), n.ID, at),
+			s.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair),
+			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
+			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", at}),
+			second(s.Consent(t.Context(), alice.ID, a.ID)),
+			s.AddToken(t.Context(), own),
+			s.RevokeToken(t.Context(), "own"),
+			second(s.Sweep(t.Context(), at, 10)),
+			s.RevokeGrant(t.Context(), f.ID),
+			s.DisableUser(t.Context(), alice.ID),
+			s.UpdateUser(t.Context(), alice, nil),
+			s.AddSession(t.Context(), n, ""),
+			s.RevokeConsent(t.Context(), alice.ID, a.ID),
+		} {
+			must(t, err)
+		}
+		f, pair = w.family(t, alice.ID, a.ID), newPair("")
+		s.family(t, alice.ID, a.ID)
+	}
+	s.prepared.Range(func(key, _ any) bool {
+		texts = append(texts, key.(preparedKey).query)
+		return true
+	})
+	if len(texts) < 30 {
+		t.Fatalf("only %d statements were prepared", len(texts))
+	}
+	return texts
+}
+
+func parameters(query string) int {
+	n := 0
+	for strings.Contains(query, fmt.Sprint("$", n+1)) {
+		n++
+	}
+	return n
+}
+
+func TestHotStatementsNeverScanATable(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		w := migrated(t, sqliteURL(t))
+		for _, query := range hot(t, w) {
+			plan := []struct {
+				ID, Parent, Notused int
+				Detail              string
+			}{}
+			must(t, w.write.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+query, make([]any, parameters(query))...))
+			for _, step := range plan {
+				if strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN CONSTANT ROW" && step.Detail != "SCAN 2-ROW VALUES CLAUSE" {
+					t.Errorf("%s in\n%s", step.Detail, query)
+				}
+			}
+		}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		w := migrated(t, postgresURL(t))
+		queries := hot(t, w)
+		fill(t, w)
+		conn, err := w.write.Connx(t.Context())
+		must(t, err)
+		defer conn.Close()
+		for _, query := range queries {
+			explain(t, conn, query)
+		}
+	})
+}
+
+// fill gives PostgreSQL tables so large that a scan would never be the shortest way.
+func fill(t *testing.T, w world) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO users SELECT 'u' || i, 1000 + i, 'u' || i, 'u' || i, '', '', '', '', TRUE, FALSE, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO applications SELECT 'a' || i, 'a' || i, 'a' || i, 'u' || i, '', '', '', '', TRUE, '', '', 0, FALSE, FALSE, FALSE, 0, 0, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO groups SELECT 'g' || i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO memberships SELECT 'u' || i, 'g' || i FROM generate_series(1, 5000) i`,
+		`INSERT INTO consents SELECT 'u' || i, 'a' || i, '', i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO sessions SELECT 's' || i, 's' || i, 'u' || i, i, i, i, '', '' FROM generate_series(1, 5000) i`,
+		`INSERT INTO settings SELECT 's' || i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO grants SELECT 'g' || i, '', 'a' || i, 'u' || i, '', '', i, i, i, 'c' || i, i, NULL, '', '', TRUE FROM generate_series(1, 5000) i`,
+		`INSERT INTO tokens SELECT 't' || i, FALSE, 'g' || i, NULL, '', i, i FROM generate_series(1, 5000) i`,
+		`ANALYZE`,
+	} {
+		_, err := w.write.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+}
+
+// explain asks for the plan that serves every value, as a statement that is
+// used often has it. A sweep is planned for its own small limit.
+func explain(t *testing.T, conn *sqlx.Conn, query string) {
+	t.Helper()
+	values, mode := strings.TrimSuffix(strings.Repeat("NULL, ", parameters(query)), ", "), "force_generic_plan"
+	if strings.Contains(query, "LIMIT $2") {
+		values, mode = "100, 50", "force_custom_plan"
+	}
+	if values != "" {
+		values = "(" + values + ")"
+	}
+	for _, statement := range []string{`SET plan_cache_mode = ` + mode, `PREPARE hot AS ` + query} {
+		_, err := conn.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+	var text string
+	must(t, conn.GetContext(t.Context(), &text, `EXPLAIN (FORMAT JSON) EXECUTE hot `+values))
+	_, err := conn.ExecContext(t.Context(), `DEALLOCATE hot`)
+	must(t, err)
+	var plans []struct{ Plan planNode }
+	must(t, json.Unmarshal([]byte(text), &plans))
+	plans[0].Plan.check(t, query)
+}
+
+type planNode struct {
+	Type  string `json:"Node Type"`
+	Table string `json:"Relation Name"`
+	Cond  string `json:"Index Cond"`
+	Plans []planNode
+}
+
+// check lets a table be read only through a condition on an index.
+func (n planNode) check(t *testing.T, query string) {
+	t.Helper()
+	if n.Type == "Seq Scan" || strings.HasPrefix(n.Type, "Index") && n.Cond == "" {
+		t.Errorf("%s of %s in\n%s", n.Type, n.Table, query)
+	}
+	for _, below := range n.Plans {
+		below.check(t, query)
+	}
+}
