@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -23,6 +24,8 @@ type town struct {
 	phone  application // public
 	asker  application // may introspect
 	casual application // confidential, asks for consent
+
+	codes map[string]url.Values // what else redeems a code that was given out
 }
 
 const (
@@ -146,6 +149,11 @@ func afar(as auth) auth {
 	}
 }
 
+// withCookie sends one cookie.
+func withCookie(name, value string) auth {
+	return func(r *http.Request, _ url.Values) { r.AddCookie(&http.Cookie{Name: name, Value: value}) }
+}
+
 // grantForm is what redeems a code.
 func grantForm(app application, code, verifier string) url.Values {
 	return params("grant_type", "authorization_code", "code", code, "redirect_uri", app.RedirectURI, "code_verifier", verifier)
@@ -196,9 +204,9 @@ func (a answer) refused(status int, code string) error {
 		return fmt.Errorf("status %d, want %d %s: %s", a.Status, status, code, a.Body)
 	}
 	var got tokens
-	err := a.read(&got)
-	if err != nil {
-		return err
+	err := json.Unmarshal([]byte(a.Body), &got)
+	if err != nil || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") {
+		return fmt.Errorf("%s, %v: %q", a.Header.Get("Content-Type"), err, a.Body)
 	}
 	if got.Error != code {
 		return fmt.Errorf("error %q, want %q: %s", got.Error, code, a.Body)

@@ -121,18 +121,18 @@ func TestSpecScope(t *testing.T) {
 }
 
 func TestSpecDefaultScopes(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
-		for _, c := range []struct{ name, scopes, defaults, want string }{
-			{"all, in the order of SCOPES", "{write: Write, openid: Sign in, introspection: Introspect, read: Read}", "[__all__]", "write read"},
-			{"those of DEFAULT_SCOPES", "{read: Read, write: Write, groups: Groups}", "[groups, read]", "groups read"},
-		} {
-			t.Run(c.name, func(t *testing.T) {
+	for _, c := range []struct{ name, scopes, defaults, want string }{
+		{"all, in the order of SCOPES", "{write: Write, openid: Sign in, introspection: Introspect, read: Read}", "[__all__]", "write read"},
+		{"those of DEFAULT_SCOPES", "{read: Read, write: Write, groups: Groups}", "[groups, read]", "groups read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			forEachDatabase(t, func(t *testing.T, db database) {
 				s := startServer(t, options{database: db, provider: []string{"SCOPES: " + c.scopes, "DEFAULT_SCOPES: " + c.defaults}})
 				app := s.application(t, "--name", "robot", "--grant", "client_credentials")
 				s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), c.want, false)
 			})
-		}
-	})
+		})
+	}
 }
 
 func TestSpecClientAuthentication(t *testing.T) {

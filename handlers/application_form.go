@@ -90,13 +90,10 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 
 // submit registers or changes what the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
-	if len(r.PostForm["scope"]) == 0 && len(s.provider.Scopes()) > 0 {
-		// To the provider no scope at all means every scope.
-		return nil, &provider.Invalid{Fields: []provider.FieldError{{Field: "scope", Message: "Choose at least one."}}}
-	}
 	said := s.registration(r.PostForm)
 	if was == nil {
-		return s.provider.Register(r.Context(), &who.User, said)
+		made, err := s.provider.Register(r.Context(), &who.User, said)
+		return made, noScope(said, err)
 	}
 	if !who.User.Administrator {
 		// The form of others does not have these: they stay. Whoever sends them all
@@ -105,8 +102,27 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
 	}
-	return s.provider.UpdateApplication(r.Context(), &who.User, was.ID, said)
+	changed, err := s.provider.UpdateApplication(r.Context(), &who.User, was.ID, said)
+	return changed, noScope(said, err)
 }
+
+// noScope says what is wrong with unnamed in the words of the form.
+func noScope(said provider.Registration, err error) error {
+	invalid, ok := errors.AsType[*provider.Invalid](err)
+	if !ok || !slices.Contains(said.Scopes, unnamed) {
+		return err
+	}
+	for i, f := range invalid.Fields {
+		if f.Field == "scope" {
+			invalid.Fields[i].Message = "Choose at least one."
+		}
+	}
+	return invalid
+}
+
+// unnamed stands for a form without a scope. To the provider no scope means
+// every scope; one that does not exist it refuses.
+const unnamed = ""
 
 // registration reads the form.
 func (s *server) registration(form url.Values) provider.Registration {
@@ -116,9 +132,14 @@ func (s *server) registration(form url.Values) provider.Registration {
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 	}
-	// Every scope means every scope, also one that the operator adds later.
+	all := s.provider.Scopes()
 	unchosen := func(scope provider.Scope) bool { return !slices.Contains(said.Scopes, scope.Name) }
-	if all := s.provider.Scopes(); len(said.Scopes) == len(all) && !slices.ContainsFunc(all, unchosen) {
+	switch {
+	case len(all) == 0:
+	case len(said.Scopes) == 0:
+		said.Scopes = []string{unnamed}
+	case len(said.Scopes) == len(all) && !slices.ContainsFunc(all, unchosen):
+		// Every scope means every scope, also one that the operator adds later.
 		said.Scopes = nil
 	}
 	return said

@@ -17,7 +17,8 @@ const (
 )
 
 // routes is every path: who answers it, by which methods, and in which form its
-// errors are written. Each path is answered with and without its last slash.
+// errors are written. Each path is answered with and without its last slash. It
+// is long for a function so that there is no other place to look.
 func (s *server) routes() http.Handler {
 	// Encoded paths keep the slash in the name of a group; a path that is not
 	// clean is nobody's, where a redirect would turn a POST into a GET.

@@ -22,8 +22,9 @@ func newFosite(p *Provider) *fosite.Fosite {
 		AccessTokenLifespan:   p.config.AccessTokenLifetime,
 		// Each of these is set because fosite otherwise sets it at the first
 		// request, without a lock.
-		ScopeStrategy:            fosite.ExactScopeStrategy,
-		AudienceMatchingStrategy: fosite.ExactAudienceMatchingStrategy,
+		ScopeStrategy: fosite.ExactScopeStrategy,
+		// RFC 6749 §3.1, §3.2: audience is no parameter of ours, so it is ignored.
+		AudienceMatchingStrategy: func(_, _ []string) error { return nil },
 		ClientSecretsHasher:      noHasher{},
 		JWKSFetcherStrategy:      noFetcher{},
 		// 1 is the least that fosite can ask of state; see newRequest.

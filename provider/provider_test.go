@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -338,4 +339,23 @@ func (f *fixture) count(table string) int {
 		f.t.Fatal(err)
 	}
 	return n
+}
+
+// contains says whether a text is anywhere in the database's files.
+func (f *fixture) contains(text string) bool {
+	f.t.Helper()
+	files, err := filepath.Glob(f.file + "*")
+	if err != nil || len(files) == 0 {
+		f.t.Fatal(files, err)
+	}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if bytes.Contains(raw, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }

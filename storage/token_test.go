@@ -48,41 +48,30 @@ func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 }
 
 func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
-	for name, end := range map[string]func(w world, u User, a Application, f family) error{
-		"grant revoked":       func(w world, _ User, _ Application, f family) error { return w.RevokeGrant(t.Context(), f.ID) },
-		"application deleted": func(w world, _ User, a Application, _ family) error { return w.DeleteApplication(t.Context(), a.ID) },
-		"person disabled":     func(w world, u User, _ Application, _ family) error { return w.DisableUser(t.Context(), u.ID) },
-		"person deleted":      func(w world, u User, _ Application, _ family) error { return w.DeleteUser(t.Context(), u.ID) },
-		// The grant may have slipped in behind the one who deletes.
-		"application gone, grant left": func(w world, _ User, a Application, _ family) error {
-			_, err := w.exec(t.Context(), `DELETE FROM applications WHERE id = $1`, a.ID)
-			return err
-		},
-		"person gone, grant left": func(w world, u User, _ Application, _ family) error {
-			_, err := w.exec(t.Context(), `DELETE FROM users WHERE id = $1`, u.ID)
-			return err
-		},
-		"person inactive, grant left": func(w world, u User, _ Application, _ family) error {
-			_, err := w.exec(t.Context(), `UPDATE users SET active = FALSE WHERE id = $1`, u.ID)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, w world) {
-				alice, a, f := w.scene(t, "alice")
-				// A token may name its application beside its grant.
-				both := Token{Digest: "both", GrantID: &f.ID, ApplicationID: &a.ID, ExpiresAt: later}
-				must(t, w.AddToken(t.Context(), both))
-				_, _, other := w.scene(t, "bob")
-				must(t, end(w, alice, a, f))
-				got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "both": "both", "other": other.access})
-				want := map[string]bool{"access": false, "refresh": false, "both": false, "other": true}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
-			})
-		})
-	}
+	each(t, func(t *testing.T, w world) {
+		raw := func(statement, id string) error { return second(w.exec(t.Context(), statement, id)) }
+		for name, end := range map[string]func(userID, applicationID, grantID string) error{
+			"grant revoked":       func(_, _, g string) error { return w.RevokeGrant(t.Context(), g) },
+			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
+			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u) },
+			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u) },
+			// The grant may have slipped in behind the one who deletes.
+			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
+			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },
+			"person inactive, grant left":  func(u, _, _ string) error { return raw(`UPDATE users SET active = FALSE WHERE id = $1`, u) },
+		} {
+			alice, a, f := w.scene(t, name)
+			// A token may name its application beside its grant.
+			must(t, w.AddToken(t.Context(), Token{Digest: "both " + name, GrantID: &f.ID, ApplicationID: &a.ID, ExpiresAt: later}))
+			_, _, other := w.scene(t, "not "+name)
+			must(t, end(alice.ID, a.ID, f.ID))
+			got := live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "both": "both " + name, "other": other.access})
+			want := map[string]bool{"access": false, "refresh": false, "both": false, "other": true}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	})
 }
 
 func TestTokenThatNamesNothingIsNoToken(t *testing.T) {

@@ -9,7 +9,10 @@ import (
 func (p *program) configCheckCommand() *cobra.Command {
 	return &cobra.Command{Use: "check", Short: "Say whether the configuration is right", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := loadConfig(p.config, p.environ)
+			config, err := loadConfig(p.config, p.environ)
+			if err == nil && config.Upstream != "" {
+				_, err = newProxy(config, config.logger(p.stderr)) // it knows more about rules
+			}
 			if err != nil {
 				return err
 			}

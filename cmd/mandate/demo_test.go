@@ -118,9 +118,21 @@ func TestDemoWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &demoBrowser{t: t, client: &http.Client{Jar: jar}}
-	b.open(regexp.MustCompile(`http://\S+/demo/`).FindString(out))
+	start := regexp.MustCompile(`http://\S+/demo/`).FindString(out)
+	b.open(start)
 	password := regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(out)[1]
 	b.submit(url.Values{"username": {"alice"}, "password": {password}})
+	b.submit(url.Values{"decision": {"deny"}})
+	if !strings.Contains(b.page, "error=access_denied") || strings.Contains(b.page, "/o/token/") {
+		t.Errorf("the page after a denial:\n%s", b.page)
+	}
+	b.open(start)
+	forged := start + "callback?code=x&state=forged&iss=" + url.QueryEscape(strings.TrimSuffix(start, "/demo/")+"/o")
+	b.open(forged)
+	if !strings.Contains(b.page, "The state in the answer is not the one that was sent") {
+		t.Errorf("the callback takes an answer that nobody asked for:\n%s", b.page)
+	}
+	b.open(start)
 	b.submit(url.Values{"decision": {"approve"}})
 	for _, want := range []string{"GET /o/authorize/", "code_challenge_method=S256", "grant_type=authorization_code", `"access_token": "mat_`,
 		`"username": "alice"`, `"active": true`, "grant_type=refresh_token"} {

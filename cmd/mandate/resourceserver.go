@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -35,20 +36,8 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if config.Upstream == "" {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
 	}
-	upstream, err := url.Parse(config.Upstream)
-	if err != nil {
-		return fmt.Errorf("UPSTREAM: %w", err)
-	}
 	log := config.logger(p.stderr)
-	guard, err := newGuard(config.Provider, log)
-	if err != nil {
-		return err
-	}
-	var rules []resource.Rule
-	for _, r := range config.Rules {
-		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes})
-	}
-	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization, Logger: log})
+	proxy, err := newProxy(config, log)
 	if err != nil {
 		return err
 	}
@@ -59,4 +48,24 @@ func (p *program) resourceServer(ctx context.Context) error {
 	defer listener.Close()
 	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", config.Upstream, listener.Addr())
 	return serveUntil(ctx, httpServer(proxy, log, proxyPatience), listener, config.Shutdown, log)
+}
+
+func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
+	upstream, err := url.Parse(config.Upstream)
+	if err != nil {
+		return nil, fmt.Errorf("UPSTREAM: %w", err)
+	}
+	guard, err := newGuard(config.Provider, log)
+	if err != nil {
+		return nil, err
+	}
+	var rules []resource.Rule
+	for _, r := range config.Rules {
+		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes})
+	}
+	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("RULES: %w", err)
+	}
+	return proxy, nil
 }

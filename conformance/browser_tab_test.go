@@ -1,0 +1,334 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// chromium starts a real browser with a profile of its own. Hosts below .example are this machine, and no
+// other name is known to it.
+func chromium(t testing.TB) context.Context {
+	t.Helper()
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	i := slices.IndexFunc(names, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if i < 0 {
+		absent(t, "Chromium is not installed: apt-get install chromium")
+	}
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
+		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
+	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	err := chromedp.Do(ctx)
+	if err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	return ctx
+}
+
+// tab is a person in front of a browser: what they see has a role and a name, and that is how it is found.
+// A test fails where the browser complains, or asks any other host for something.
+type tab struct {
+	testing.TB
+	ctx    context.Context
+	server *server
+
+	Status int64 // of the page that is shown
+
+	mu        sync.Mutex
+	hosts     map[string]bool            // where requests may go
+	sent      []string                   // the address of each request
+	documents map[network.RequestID]bool // requests for pages and frames
+	problems  []string
+}
+
+// window opens a browser without cookies. Names of other hosts that it may visit follow.
+func (s *server) window(t testing.TB, browser context.Context, hosts ...string) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	return s.newTab(t, ctx, end, hosts)
+}
+
+func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []string) *tab {
+	t.Helper()
+	b := &tab{TB: t, ctx: ctx, server: s, hosts: map[string]bool{}, documents: map[network.RequestID]bool{}}
+	for _, host := range append(hosts, strings.TrimPrefix(s.URL, "http://")) {
+		b.hosts[host] = true
+	}
+	err := chromedp.Listen(ctx, b.notice)
+	if err == nil {
+		err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, audits.Enable, cdp.Empty{})
+			return err
+		}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end()
+		for _, problem := range b.complaints() {
+			t.Error(problem)
+		}
+	})
+	return b
+}
+
+// notice hears of everything that happens in the tab.
+func (b *tab) notice(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	complain := func(format string, args ...any) { b.problems = append(b.problems, fmt.Sprintf(format, args...)) }
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.sent = append(b.sent, e.Request.URL)
+		if e.Type == network.ResourceTypeDocument {
+			b.documents[e.RequestID] = true
+		}
+		u, err := url.Parse(e.Request.URL)
+		if err != nil || !b.hosts[u.Host] && u.Scheme != "data" {
+			complain("a request left for %s", e.Request.URL)
+		}
+	case *network.EventResponseReceived:
+		if !b.documents[e.RequestID] && e.Response.Status >= 400 {
+			complain("%s answered %d", e.Response.URL, e.Response.Status)
+		}
+	case *log.EventEntryAdded:
+		// The browser says of every page with an error that it has an error.
+		if !b.documents[e.Entry.NetworkRequestID] {
+			complain("the browser's log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	case *runtime.EventConsoleAPICalled:
+		args, _ := json.Marshal(e.Args)
+		complain("console.%s %s", e.Type, args)
+	case *runtime.EventExceptionThrown:
+		complain("exception: %s at %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL)
+	case *audits.EventIssueAdded:
+		details, _ := json.Marshal(e.Issue.Details)
+		complain("issue: %s %s", e.Issue.Code, details)
+	}
+}
+
+// complaints returns what was wrong since the last call. A test that means to provoke something asks for it.
+func (b *tab) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	problems := b.problems
+	b.problems = nil
+	return problems
+}
+
+// requests returns the addresses that were asked for since the last call.
+func (b *tab) requests() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sent := b.sent
+	b.sent = nil
+	return sent
+}
+
+const patience = 30 * time.Second
+
+// do runs a step that leads nowhere.
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	err := chromedp.Do(ctx, steps...)
+	if err != nil {
+		b.Fatalf("at %s: %v", b.URL(), err)
+	}
+}
+
+// leave runs a step that leads to another page, and waits for it.
+func (b *tab) leave(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	response, err := chromedp.RunResponse(ctx, steps...)
+	if err != nil || response == nil {
+		b.Fatalf("from %s: no other page: %v; the browser says %q", b.URL(), err, b.complaints())
+	}
+	b.Status = response.Status
+	if strings.HasPrefix(response.URL, b.server.URL+"/") {
+		b.inspect()
+	}
+	address := b.URL()
+	b.server.secret(address.Query().Get("code"))
+}
+
+// open goes to a path of the server or to a whole address.
+func (b *tab) open(address string) {
+	b.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = b.server.URL + address
+	}
+	b.leave(chromedp.Navigate(address))
+}
+
+func (b *tab) reload() {
+	b.Helper()
+	b.leave(chromedp.Reload())
+}
+
+// URL is the address of the page.
+func (b *tab) URL() *url.URL {
+	address, err := url.Parse(evaluate[string](b, "location.href"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return address
+}
+
+// evaluate asks the page, also where its own scripts are switched off.
+func evaluate[T any](b *tab, expression string) T {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// call sends a command of the DevTools protocol.
+func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	result, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		b.Fatalf("%s: %v", command.Method, err)
+	}
+	return result
+}
+
+// text is what the page shows.
+func (b *tab) text() string { return evaluate[string](b, "document.body.innerText") }
+
+// expect fails unless the page has this status and main heading.
+func (b *tab) expect(status int64, heading string) {
+	b.Helper()
+	got := evaluate[string](b, `(document.querySelector("h1") || document.body).innerText`)
+	if b.Status != status || got != heading {
+		b.Fatalf("the browser shows %d %q at %s, want %d %q:\n%s", b.Status, got, b.URL(), status, heading, b.text())
+	}
+}
+
+// says fails unless the page shows each of these.
+func (b *tab) says(texts ...string) {
+	b.Helper()
+	shown := b.text()
+	for _, text := range texts {
+		if !strings.Contains(shown, text) {
+			b.Errorf("%s does not say %q:\n%s", b.URL(), text, shown)
+		}
+	}
+}
+
+// find returns what has this role and this name for a screen reader. It is the only one.
+func (b *tab) find(role, name string) cdp.BackendNodeID {
+	b.Helper()
+	all := b.all(role, name)
+	if len(all) != 1 {
+		b.Fatalf("%s shows %d %s with the name %q, want 1:\n%s", b.URL(), len(all), role, name, b.text())
+	}
+	return all[0].BackendDOMNodeID
+}
+
+func (b *tab) all(role, name string) []*accessibility.Node {
+	b.Helper()
+	document := call(b, dom.GetDocument, dom.GetDocumentParams{})
+	found := call(b, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: document.Root.BackendNodeID, Role: role, AccessibleName: name})
+	return slices.DeleteFunc(found.Nodes, func(n *accessibility.Node) bool { return n.Ignored })
+}
+
+// click is a click with the mouse, where the thing is on the screen.
+func (b *tab) click(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
+		if err != nil {
+			return chromedp.Void{}, err
+		}
+		shape, err := cdp.Call(ctx, t, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node})
+		if err != nil || len(shape.Quads) == 0 {
+			return chromedp.Void{}, fmt.Errorf("it has no place on the screen: %v", err)
+		}
+		q := shape.Quads[0]
+		return chromedp.MouseClickXY((q[0]+q[4])/2, (q[1]+q[5])/2)(ctx, t)
+	}
+}
+
+// press clicks a button that sends a form.
+func (b *tab) press(name string) {
+	b.Helper()
+	b.leave(b.click(b.find("button", name)))
+}
+
+// follow clicks a link.
+func (b *tab) follow(name string) {
+	b.Helper()
+	b.leave(b.click(b.find("link", name)))
+}
+
+// tick clicks a checkbox or a radio button.
+func (b *tab) tick(role, name string) {
+	b.Helper()
+	b.do(b.click(b.find(role, name)))
+}
+
+// fill replaces what stands in a field.
+func (b *tab) fill(label, text string) {
+	b.Helper()
+	b.do(b.click(b.find("textbox", label)))
+	evaluate[chromedp.Void](b, "document.activeElement.select()")
+	if text == "" {
+		b.do(chromedp.KeyEvent("\b"))
+		return
+	}
+	call(b, input.InsertText, input.InsertTextParams{Text: text})
+}
+
+// value is what stands in a field.
+func (b *tab) value(label string) string {
+	b.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, dom.Focus, dom.FocusParams{BackendNodeID: b.find("textbox", label)})
+		return err
+	}))
+	return evaluate[string](b, "document.activeElement.value")
+}
+
+// logIn fills in the login page, which is what the tab has to show.
+func (b *tab) logIn(p person) {
+	b.Helper()
+	b.expect(200, "Sign in")
+	b.fill("Username", p.Name)
+	b.fill("Password", p.Password)
+	b.press("Sign in")
+}

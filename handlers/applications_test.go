@@ -1,0 +1,289 @@
+package handlers
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"mandate/provider"
+)
+
+var secretShown = regexp.MustCompile(`id="client_secret" type="text" readonly value="([A-Za-z0-9_-]{43})"`)
+
+// registered makes an application and gives its path.
+func registered(t *testing.T, v *visitor, pairs ...string) (path, secret string) {
+	t.Helper()
+	pairs = append([]string{"name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb",
+		"scope", "read", "hash_client_secret", "on"}, pairs...)
+	got := v.post(t, "/o/applications/register/", pairs...)
+	got.wants(t, 303)
+	page := v.follow(t, got)
+	page.wants(t, 200, "Ledger")
+	if m := secretShown.FindStringSubmatch(page.body); m != nil {
+		secret = m[1]
+	}
+	return strings.TrimPrefix(page.Request.URL.Path, mustPath(t, v.site.base)), secret
+}
+
+func mustPath(t *testing.T, base string) string {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Path
+}
+
+func TestRegistration(t *testing.T) {
+	s := newSite(t, "/auth")
+	v := s.as(t, "alice")
+	v.get(t, "/o/applications/register/").wants(t, 200, `name="scope" type="checkbox" value="read" checked`)
+	got := v.post(t, "/o/applications/register/", "name", "Ledger", "client_type", "confidential", "grant_type", "authorization_code", "grant_type", "client_credentials",
+		"redirect_uris", "https://app.example.com/cb\r\n\r\nhttp://127.0.0.1/cb ", "scope", "read", "scope", "write", "hash_client_secret", "on", "access_token_lifetime", "600")
+	got.wants(t, 303)
+	cookie := got.cookies()["mandate_secret"]
+	if cookie == nil || !cookie.HttpOnly || cookie.MaxAge != 120 || cookie.Path+"/" != got.Header.Get("Location") {
+		t.Fatalf("cookie %v, Location %s", cookie, got.Header.Get("Location"))
+	}
+	page := v.follow(t, got)
+	page.wants(t, 200, "Ledger", "The application is registered.", "https://app.example.com/cb", "http://127.0.0.1/cb", "600 seconds (10 minutes)")
+	m := secretShown.FindStringSubmatch(page.body)
+	if m == nil {
+		t.Fatalf("no secret in\n%s", page.body)
+	}
+	path := strings.TrimPrefix(page.Request.URL.Path, "/auth")
+
+	// Never again, not even for who kept the cookie.
+	if again := v.get(t, path); strings.Contains(again.body, m[1]) {
+		t.Error("the secret is shown twice")
+	}
+	// Sealed for this session and this page.
+	other, _ := registered(t, v)
+	thief := s.as(t, "root")
+	for _, at := range []string{path, other} {
+		r := thief.request(t, get, at, "")
+		r.AddCookie(cookie)
+		if stolen := thief.do(t, r); strings.Contains(stolen.body, m[1]) {
+			t.Errorf("%s shows the secret to somebody else", at)
+		}
+	}
+	if strings.Contains(s.log.String(), m[1]) {
+		t.Error("the secret is in the log")
+	}
+
+	// It works.
+	client, err := s.provider.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client.Scopes != "" {
+		t.Errorf("every scope is %q", client.Scopes)
+	}
+	r := v.request(t, post, "/o/token/", "grant_type=client_credentials")
+	r.SetBasicAuth(client.ClientID, m[1])
+	v.do(t, r).wants(t, 200, "access_token")
+}
+
+func TestRegistrationLosesNothing(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	got := v.post(t, "/o/applications/register/", "name", "My <app>", "client_type", "public", "grant_type", "client_credentials", "grant_type", "authorization_code",
+		"redirect_uris", "http://evil.example.com/cb\nhttps://good.example.com/cb", "scope", "write", "access_token_lifetime", "soon", "refresh_token_lifetime", "7")
+	got.wants(t, 422, html.EscapeString("My <app>"), "http://evil.example.com/cb\nhttps://good.example.com/cb", `value="soon"`, `value="7"`,
+		`value="public" checked`, `value="client_credentials" checked`, `value="authorization_code" checked`, `value="write" checked`,
+		`href="#redirect_uris"`, `href="#access_token_lifetime"`, `href="#grant_type"`)
+	for _, not := range []string{`value="read" checked`, `value="confidential" checked`, `id="hash_client_secret" name="hash_client_secret" type="checkbox" value="on" checked`} {
+		if strings.Contains(got.body, not) {
+			t.Errorf("%s", not)
+		}
+	}
+	v.post(t, "/o/applications/register/", "name", "a", "client_type", "public", "grant_type", "password").wants(t, 422, "Choose at least one.")
+	// A scope that is missing hides no other mistake.
+	v.post(t, "/o/applications/register/", "name", "", "client_type", "public", "grant_type", "password").wants(t, 422, `href="#scope"`, `href="#name"`)
+}
+
+func TestOthersApplicationsAreNotThere(t *testing.T) {
+	s := newSite(t, "")
+	path, _ := registered(t, s.as(t, "root"))
+	alice := s.as(t, "alice")
+	for _, rest := range []string{"", "update/", "rotate/", "delete/"} {
+		alice.get(t, path+rest).wants(t, 404, "There is nothing here")
+		if rest != "" {
+			alice.post(t, path+rest, "name", "x").wants(t, 404)
+		}
+	}
+	own, _ := registered(t, alice)
+	s.as(t, "root").get(t, own).wants(t, 200, "alice")
+	if list := alice.get(t, "/o/applications/"); strings.Contains(list.body, path) || !strings.Contains(list.body, own) {
+		t.Errorf("%s", list.body)
+	}
+	s.as(t, "root").get(t, "/o/applications/?q=ledger").wants(t, 200, path, own, "alice")
+}
+
+func TestUpdate(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	path, _ := registered(t, v)
+	v.get(t, path+"update/").wants(t, 200, `value="read" checked`, "https://app.example.com/cb")
+	got := v.post(t, path+"update/", "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb2", "scope", "write")
+	v.follow(t, got).wants(t, 200, "Ledger 2", "https://app.example.com/cb2", "stays a hash")
+	v.post(t, path+"update/", "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb3", "scope", "write").
+		wants(t, 422, "https://app.example.com/cb3", `href="#name"`)
+	// What only administrators may set stays for others, and cannot be sent by them.
+	fields := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
+	v.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "Only an administrator")
+	root := s.as(t, "root")
+	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
+	v.post(t, path+"update/", fields...).wants(t, 303)
+	v.get(t, path).wants(t, 200, "May introspect tokens")
+	root.post(t, path+"update/", fields...).wants(t, 303)
+	if got := v.get(t, path); strings.Contains(got.body, "May introspect tokens") {
+		t.Error("an administrator cannot take it back")
+	}
+	// A public application that becomes confidential gets a secret.
+	path, secret := registered(t, v, "hash_client_secret_", "")
+	if secret == "" {
+		t.Error("no secret")
+	}
+	got = v.post(t, "/o/applications/register/", "name", "P", "client_type", "public", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
+	page := v.follow(t, got)
+	if secretShown.MatchString(page.body) {
+		t.Error("a public application has a secret")
+	}
+	path = page.Request.URL.Path
+	got = v.post(t, path+"update/", "name", "P", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://p.example.com/", "scope", "read")
+	if page = v.follow(t, got); !secretShown.MatchString(page.body) {
+		t.Error("no secret for an application that became confidential")
+	}
+}
+
+func TestRotate(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	path, first := registered(t, v, "grant_type", "client_credentials")
+	client, err := s.provider.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	works := func(secret string, status int) {
+		t.Helper()
+		r := v.request(t, post, "/o/token/", "grant_type=client_credentials")
+		r.SetBasicAuth(client.ClientID, secret)
+		v.do(t, r).wants(t, status)
+	}
+	v.get(t, path+"rotate/").wants(t, 200, "In a day")
+	for _, overlap := range []string{"", "soon", "-1", "99999999999", "8640000"} {
+		v.post(t, path+"rotate/", "overlap", overlap).wants(t, 422)
+	}
+	page := v.follow(t, v.post(t, path+"rotate/", "overlap", "3600"))
+	page.wants(t, 200, "There is a new secret.", "still works until")
+	second := secretShown.FindStringSubmatch(page.body)
+	if second == nil {
+		t.Fatal("no secret")
+	}
+	works(first, 200)
+	works(second[1], 200)
+	page = v.follow(t, v.post(t, path+"rotate/", "overlap", "0"))
+	third := secretShown.FindStringSubmatch(page.body)
+	works(first, 401)
+	works(second[1], 401)
+	works(third[1], 200)
+}
+
+func TestDeleteApplication(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	path, _ := registered(t, v)
+	v.get(t, path+"delete/").wants(t, 200, "Delete Ledger?")
+	v.follow(t, v.post(t, path+"delete/")).wants(t, 200, "The application is deleted.")
+	v.get(t, path).wants(t, 404)
+	v.post(t, path+"delete/").wants(t, 404)
+}
+
+func TestPager(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	u, err := s.provider.UserByName(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range pageSize + 1 {
+		_, err := s.provider.Register(t.Context(), &u, provider.Registration{Name: "Ledger & co", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantClient}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.get(t, "/o/applications/?q=ledger+%26").wants(t, 200, `href="?page=2&amp;q=ledger&#43;%26"`, "Page 1 of 2, 26 in all")
+	v.get(t, "/o/applications/?page=2").wants(t, 200, `href="?page=1"`)
+	v.get(t, "/o/applications/?page=3").wants(t, 404)
+	v.get(t, "/").wants(t, 200, "26")
+}
+
+func TestSpan(t *testing.T) {
+	for d, expect := range map[time.Duration]string{
+		36000 * time.Second: "36000 seconds (10 hours)", time.Minute: "60 seconds (1 minute)", 24 * time.Hour: "86400 seconds (1 day)",
+		90 * time.Second: "90 seconds", 30 * 24 * time.Hour: "2592000 seconds (30 days)", time.Second: "1 seconds", 0: "0 seconds", 36 * time.Hour: "129600 seconds (36 hours)",
+	} {
+		if got := span(d); got != expect {
+			t.Errorf("%v is %q", d, got)
+		}
+	}
+}
+
+func TestDevice(t *testing.T) {
+	for agent, expect := range map[string]string{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                              "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140":             "Edge on Windows",
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                     "Chrome on Android",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18 Mobile/15E1 Safari/604.1": "Safari on iPhone",
+		"curl/8.5.0": "curl", "robot": "robot", "": "Unknown browser",
+	} {
+		if got := device(agent); got != expect {
+			t.Errorf("%q is %q, expected %q", agent, got, expect)
+		}
+	}
+}
+
+func TestAuthorizationPages(t *testing.T) {
+	s := newSite(t, "/auth")
+	v := s.as(t, "alice")
+	path, _ := registered(t, v)
+	client, err := s.provider.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := url.Values{"response_type": {"code"}, "client_id": {client.ClientID}, "redirect_uri": {"https://app.example.com/cb"}, "state": {`a b\ü`},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}}
+	address := "/o/authorize/?" + query.Encode()
+	got := s.visitor(t).get(t, address)
+	got.wants(t, 303)
+	login, err := got.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := login.Query().Get("next"); next != "/auth"+address {
+		t.Errorf("comes back to %s, not %s", next, address)
+	}
+	page := v.get(t, address)
+	page.wants(t, 200, "Ledger", "app.example.com")
+	if csp := page.Header.Get("Content-Security-Policy"); csp == "" || strings.Contains(csp, "form-action") {
+		t.Errorf("policy %q", csp)
+	}
+	ticket := regexp.MustCompile(`name="ticket" value="([^"]+)"`).FindStringSubmatch(page.body)
+	got = v.post(t, "/o/consent/", "ticket", ticket[1], "decision", "approve")
+	got.wants(t, 303)
+	to, err := got.Location()
+	if err != nil || to.Host != "app.example.com" || to.Query().Get("code") == "" || to.Query().Get("state") != `a b\ü` {
+		t.Errorf("%v, %v", to, err)
+	}
+	account := v.get(t, "/account/")
+	account.wants(t, 200, "Ledger", "This browser")
+	revoke := regexp.MustCompile(`action="/auth(/account/applications/[^"]+)"`).FindStringSubmatch(account.body)
+	v.get(t, revoke[1]).wants(t, http.StatusSeeOther)
+	v.follow(t, v.post(t, revoke[1])).wants(t, 200, "may no longer act")
+	v.post(t, revoke[1]).wants(t, 404)
+}

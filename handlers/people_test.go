@@ -1,0 +1,128 @@
+package handlers
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"mandate/provider"
+)
+
+func TestSetup(t *testing.T) {
+	s := newSite(t, "")
+	for _, name := range []string{"root", "alice"} {
+		u, err := s.provider.UserByName(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = s.provider.DeleteUser(t.Context(), provider.User{}, u.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link, err := s.provider.SetupLink(t.Context())
+	if err != nil || link == "" {
+		t.Fatal(link, err)
+	}
+	v := s.visitor(t)
+	v.get(t, "/setup/"+link+"x/").wants(t, 404)
+	v.get(t, "/setup/"+link+"/").wants(t, 200, "Set up this server")
+	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short")
+	got.wants(t, 422, `value="boss"`, `value="no"`, `href="#email"`, `href="#password"`)
+	if strings.Contains(got.body, `"short"`) {
+		t.Error("the password comes back")
+	}
+	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "The administrator is there.")
+	v.get(t, "/setup/"+link+"/").wants(t, 404)
+	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404)
+	s.as(t, "boss").get(t, "/admin/users/").wants(t, 200, "boss")
+}
+
+func TestAccount(t *testing.T) {
+	s := newSite(t, "")
+	v, other := s.as(t, "alice"), s.as(t, "alice")
+	page := v.get(t, "/account/")
+	end := regexp.MustCompile(`action="(/account/sessions/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
+	if len(end) != 1 {
+		t.Fatalf("%d other sessions\n%s", len(end), page.body)
+	}
+	s.as(t, "root").post(t, end[0][1]).wants(t, 404)
+	v.follow(t, v.post(t, end[0][1])).wants(t, 200, "That browser is signed out.")
+	other.get(t, "/account/").wants(t, 303)
+
+	other = s.as(t, "alice")
+	got := v.post(t, "/account/password/", "current_password", "wrong", "new_password", "short")
+	got.wants(t, 422, "not your current password", `href="#new_password"`)
+	const fresh = "another horse entirely"
+	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password is changed.")
+	other.get(t, "/account/").wants(t, 303)
+	for range 20 {
+		got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh)
+		if got.StatusCode == 429 {
+			break
+		}
+	}
+	got.wants(t, 429, "Wait a little")
+	// Whoever is no longer signed in comes back to a page, not to a form.
+	got = other.post(t, "/account/password/", "current_password", "a", "new_password", "b")
+	got.wants(t, 303)
+	if to := got.Header.Get("Location"); to != "/login/?next=%2Faccount%2Fpassword%2F" {
+		t.Errorf("sent to %s", to)
+	}
+	v.get(t, "/account/password/").wants(t, 303)
+}
+
+func TestAdministration(t *testing.T) {
+	s := newSite(t, "")
+	for _, path := range []string{"/admin/users/", "/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/groups/x/delete/"} {
+		s.visitor(t).get(t, path).wants(t, 303)
+		s.as(t, "alice").get(t, path).wants(t, 403, "for administrators")
+	}
+	for _, path := range []string{"/admin/users/new/", "/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/", "/admin/groups/x/delete/"} {
+		s.visitor(t).post(t, path).wants(t, 303)
+		s.as(t, "alice").post(t, path).wants(t, 403)
+	}
+	root := s.as(t, "root")
+	for _, path := range []string{"/admin/users/x/", "/admin/users/x/delete/", "/admin/groups/x/delete/"} {
+		root.get(t, path).wants(t, 404)
+		root.post(t, path).wants(t, 404)
+	}
+
+	root.follow(t, root.post(t, "/admin/groups/", "name", " night / shift ")).wants(t, 200, "night / shift", "The group is added.", "/admin/groups/night%20%2F%20shift/delete/")
+	root.post(t, "/admin/groups/", "name", "night / shift").wants(t, 422, "already exists")
+	root.post(t, "/admin/groups/", "name", "..").wants(t, 422)
+
+	got := root.post(t, "/admin/users/new/", "username", "bo b", "email", "x", "first_name", "Bob", "password", "short", "group", "night / shift", "administrator", "on")
+	got.wants(t, 422, `value="bo b"`, `value="Bob"`, `href="#username"`, `href="#email"`, `href="#password"`, `value="night / shift" checked`)
+	root.post(t, "/admin/users/new/", "username", "alice", "password", goodPassword).wants(t, 422, "already exists")
+	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password", goodPassword, "group", "night / shift", "active", "on")).
+		wants(t, 200, "bob@example.com", "night / shift", "The user is added.")
+	bob := s.as(t, "bob")
+	u, err := s.provider.UserByName(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/admin/users/" + u.ID + "/"
+	root.get(t, path).wants(t, 200, `value="bob"`, `value="night / shift" checked`)
+	root.follow(t, root.post(t, path, "username", "bob", "first_name", "Bobby")).wants(t, 200, "Bobby", "Deactivated")
+	bob.get(t, "/account/").wants(t, 303)
+	root.post(t, path, "username", "", "group", "none").wants(t, 422)
+	root.get(t, path+"delete/").wants(t, 200, "Delete bob?")
+	root.follow(t, root.post(t, path+"delete/")).wants(t, 200, "The user is deleted.")
+
+	// Nobody locks themselves out.
+	self, err := s.provider.UserByName(t.Context(), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = "/admin/users/" + self.ID + "/"
+	root.post(t, path, "username", "root").wants(t, 422, "yourself")
+	root.post(t, path+"delete/").wants(t, 422, "yourself")
+	root.get(t, "/admin/users/?q=ROOT").wants(t, 200, "root")
+
+	group := "/admin/groups/night%20%2F%20shift/delete/"
+	root.get(t, group).wants(t, 200, "night / shift")
+	root.follow(t, root.post(t, group)).wants(t, 200, "The group is deleted.")
+	// Who is added without being active cannot sign in.
+	root.post(t, "/admin/users/new/", "username", "eve", "password", goodPassword).wants(t, 303)
+	s.visitor(t).post(t, "/login/", "username", "eve", "password", goodPassword).wants(t, 422)
+}

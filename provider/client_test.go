@@ -1,0 +1,216 @@
+package provider
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func TestBasic(t *testing.T) {
+	for _, test := range []struct{ rule, header, id, secret string }{
+		{"RFC7617/2 id and secret", basic("client:secret"), "client", "secret"},
+		{"RFC9110/11.1 the scheme has no case", "bAsIc " + base64.StdEncoding.EncodeToString([]byte("client:secret")), "client", "secret"},
+		{"RFC9110/11.4 more than one space", "Basic   " + base64.StdEncoding.EncodeToString([]byte("client:secret")), "client", "secret"},
+		{"RFC6749/2.3.1 both are form-encoded", basic("my%20client%3A1:p%C3%A4ss+w%2Brd%25"), "my client:1", "päss w+rd%"},
+		{"RFC7617/2 a colon belongs to the secret", basic("client:a:b:"), "client", "a:b:"},
+		{"an empty secret", basic("client:"), "client", ""},
+		{"an empty id", basic(":secret"), "", "secret"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got, err := parseBasic(test.header)
+			if err != nil || got != (credentials{test.id, test.secret}) {
+				t.Error(got, err)
+			}
+		})
+	}
+	for rule, header := range map[string]string{
+		"nothing": "", "no credentials": "Basic", "no credentials after a space": "Basic ", "another scheme": "Bearer x", "a scheme that begins alike": "Basically " + basic("a:b")[6:],
+		"not Base64": "Basic ???", "Base64 of the URL alphabet": "Basic _-_-", "no padding": "Basic YTpiYw", "no colon": basic("client"), "only a NUL": basic("a\x00:b"),
+		"an encoded NUL": basic("a%00:b"), "not UTF-8": basic("a:\xff"), "encoded and not UTF-8": basic("a:%ff"), "percent-encoding that breaks off": basic("client:100%"), "percent-encoding that is none": basic("cl%zzient:secret"),
+	} {
+		t.Run("RFC6749/5.2 "+rule, func(t *testing.T) {
+			_, err := parseBasic(header)
+			wantError(t, err, "401 invalid_client")
+			if e, ok := err.(*Error); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
+				t.Error("without a challenge:", err)
+			}
+		})
+	}
+}
+
+// with changes a request that stands otherwise.
+func with(r *http.Request, headers ...string) *http.Request {
+	r.Header.Del("Authorization")
+	for _, h := range headers {
+		r.Header.Add("Authorization", h)
+	}
+	return r
+}
+
+func TestClientAuthentication(t *testing.T) {
+	f := begin(t)
+	app, other, open := f.app(introspects), f.app(), f.app(public)
+	id, secret := app.Application.ClientID, app.Secret
+	good := basic(id + ":" + secret)
+	for _, test := range []struct {
+		rule    string
+		body    []string
+		headers []string
+		want    string
+	}{
+		{"RFC6749/2.3.1 HTTP Basic", nil, []string{good}, "no error"},
+		{"RFC6749/2.3.1 the same client_id in the body", []string{"client_id", id}, []string{good}, "no error"},
+		{"RFC6749/2.3.1 id and secret in the body", []string{"client_id", id, "client_secret", secret}, nil, "no error"},
+		{"RFC6749/5.2 no credentials", nil, nil, "401 invalid_client"},
+		{"RFC6749/5.2 only the id of a confidential client", []string{"client_id", id}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 an empty secret", []string{"client_id", id, "client_secret", ""}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 an empty secret by Basic", nil, []string{basic(id + ":")}, "401 invalid_client"},
+		{"RFC6749/5.2 a wrong secret", []string{"client_id", id, "client_secret", secret + "x"}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 a wrong secret by Basic", nil, []string{basic(id + ":" + secret[1:])}, "401 invalid_client"},
+		{"RFC6749/5.2 the stored form is no secret", []string{"client_id", id, "client_secret", app.Application.Secret}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 the digest is no secret", []string{"client_id", id, "client_secret", digest(secret)}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 the secret of another client", []string{"client_id", id, "client_secret", other.Secret}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 an unknown client", []string{"client_id", "unknown", "client_secret", secret}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 the client id has its case", []string{"client_id", swapCase(id), "client_secret", secret}, nil, "401 invalid_client"},
+		{"RFC6749/2.3 Basic and a secret in the body", []string{"client_secret", secret}, []string{good}, "400 invalid_request"},
+		{"RFC6749/2.3 Basic twice", nil, []string{good, good}, "400 invalid_request"},
+		{"RFC6749/2.3 Basic and Bearer", nil, []string{good, "Bearer x"}, "400 invalid_request"},
+		{"CVE-2022-36087 authenticated as one client, acting as another", []string{"client_id", other.Application.ClientID}, []string{good}, "400 invalid_request"},
+		{"RFC6749/5.2 a scheme that is not known", nil, []string{"Digest x"}, "401 invalid_client"},
+		{"RFC6749/5.2 a bearer token", nil, []string{"Bearer " + secret}, "401 invalid_client"},
+		{"RFC7521/4.2 an assertion", []string{"client_id", id, "client_assertion", "x"}, nil, "401 invalid_client"},
+		{"RFC7521/4.2 an assertion beside the secret", []string{"client_assertion_type", "x"}, []string{good}, "401 invalid_client"},
+		{"RFC6749/2.1 a public client with its id alone", []string{"client_id", open.Application.ClientID}, nil, "400 unauthorized_client"},
+		{"RFC6749/2.1 a public client with a secret", []string{"client_id", open.Application.ClientID, "client_secret", "x"}, nil, "401 invalid_client"},
+		{"RFC6749/2.1 a public client by Basic, with an empty secret", nil, []string{basic(open.Application.ClientID + ":")}, "401 invalid_client"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := with(post(values(append(test.body, "grant_type", GrantClient)...)), test.headers...)
+			_, _, err := f.Token(t.Context(), r, test.rule)
+			wantError(t, err, test.want)
+			if e, ok := err.(*Error); ok && (e.Status == 401) != (e.Challenge != "") {
+				t.Errorf("status %d has the challenge %q", e.Status, e.Challenge)
+			}
+		})
+	}
+	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
+		_, _, unknown := f.Token(t.Context(), by(&Registered{Application{ClientID: "unknown", ClientType: Confidential}, "x"}, "grant_type", GrantClient), "a")
+		_, _, wrong := f.Token(t.Context(), by(&Registered{app.Application, "x"}, "grant_type", GrantClient), "b")
+		if d := cmp.Diff(unknown.Error(), wrong.Error()); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("who asked is told as soon as it is proven", func(t *testing.T) {
+		_, got, err := f.Token(t.Context(), by(app, "grant_type", GrantCode), "")
+		if err == nil || got == nil || got.ID != app.Application.ID {
+			t.Error(got, err)
+		}
+		_, got, err = f.Token(t.Context(), by(&Registered{app.Application, "wrong"}, "grant_type", GrantCode), "")
+		if err == nil || got != nil {
+			t.Error("not proven:", got, err)
+		}
+	})
+	guess := func(r *Registered, address string) string {
+		_, _, err := f.Token(t.Context(), by(r, "grant_type", GrantClient), address)
+		return kind(err)
+	}
+	t.Run("guessing is slowed for its client and its address, and for nobody else", func(t *testing.T) {
+		chosen := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+		for _, app := range []*Registered{app, chosen} {
+			wrong := &Registered{app.Application, "wrong"}
+			for n := 1; guess(wrong, "198.51.100.1") == "401 invalid_client"; n++ {
+				if n > int(perPair.tries) {
+					t.Fatal("still not slowed")
+				}
+			}
+			if got := guess(wrong, "198.51.100.2"); got != "401 invalid_client" {
+				t.Error("from elsewhere:", got)
+			}
+			if got := guess(app, "198.51.100.2"); got != "no error" {
+				t.Error("the right one from elsewhere:", got)
+			}
+			if got := guess(other, "198.51.100.1"); got != "no error" {
+				t.Error("another client:", got)
+			}
+		}
+		// What cannot be guessed waits for nobody; what can, waits.
+		if got := guess(app, "198.51.100.1"); got != "no error" {
+			t.Error("a generated secret:", got)
+		}
+		if got := guess(chosen, "198.51.100.1"); got != "429 temporarily_unavailable" {
+			t.Error("a chosen secret:", got)
+		}
+	})
+	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
+		unknown := &Registered{Application{ClientID: "nobody", ClientType: Confidential}, "x"}
+		for range int(perPair.tries) {
+			if got := guess(unknown, "198.51.100.3"); got != "401 invalid_client" {
+				t.Fatal(got)
+			}
+		}
+		if got := guess(unknown, "198.51.100.3"); got != "429 temporarily_unavailable" {
+			t.Error(got)
+		}
+	})
+}
+
+// A gateway asks from one address, many times at once, and always rightly.
+func TestManyRightCredentialsAtOnce(t *testing.T) {
+	f := begin(t)
+	app := f.app()
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 150 {
+		wg.Go(func() {
+			<-start
+			_, err := f.token(app, "grant_type", GrantClient)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+func swapCase(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 32
+		case 'A' <= r && r <= 'Z':
+			return r + 32
+		}
+		return r
+	}, text)
+}
+
+func FuzzBasic(f *testing.F) {
+	for _, header := range []string{"", "Basic", "Basic ", "Basic YTpi", "basic  YTpi", basic("a:b:c"), basic("%:"), basic("a%00:b"), basic("\xff:b"), "Bearer x", "Basic YTpi\nYTpi"} {
+		f.Add(header, "client", "secret")
+	}
+	f.Fuzz(func(t *testing.T, header, id, secret string) {
+		got, err := parseBasic(header)
+		if err != nil && kind(err) != "401 invalid_client" {
+			t.Fatal(err)
+		}
+		if err == nil && (!plainText(got.id) || !plainText(got.secret)) {
+			t.Fatalf("%q gives %q", header, got)
+		}
+		if !plainText(id) || !plainText(secret) {
+			return
+		}
+		// RFC 6749 §2.3.1: whatever is encoded as it says comes out again.
+		got, err = parseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
+		if err != nil || got != (credentials{id, secret}) {
+			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestStoredSecret(t *testing.T) {
+	f := begin(t)
+	ctx := t.Context()
+	const id, secret = "application", "a secret of some length"
+	forms := map[string]string{}
+	for name, how := range map[string][2]bool{"made and hashed": {true, true}, "made and readable": {true, false}, "chosen and hashed": {false, true}, "chosen and readable": {false, false}} {
+		stored, err := f.storeSecret(ctx, id, secret, how[0], how[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms[name] = stored
+	}
+	for name, prefix := range map[string]string{"made and hashed": "sha256:", "made and readable": "sealed:made:", "chosen and hashed": "$argon2id$", "chosen and readable": "sealed:chosen:"} {
+		stored := forms[name]
+		t.Run("a secret "+name+" says itself what it is", func(t *testing.T) {
+			if !strings.HasPrefix(stored, prefix) || strings.Contains(stored, secret) {
+				t.Error(stored)
+			}
+			if want := strings.HasPrefix(prefix, "sealed"); readable(stored) != want || SecretIsReadable(Application{Secret: stored}) != want {
+				t.Error("readable:", readable(stored))
+			}
+		})
+		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, digest(secret): false, "\x00": false} {
+			got, err := f.secretMatches(ctx, id, stored, sent)
+			if err != nil || got != want {
+				t.Errorf("%s: %q matches: %t, %v", name, sent, got, err)
+			}
+		}
+	}
+	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
+		empty := []string{"", storedDigest, storedDigest + digest(""), storedMade, storedMade + f.secrets.seal(nil, id), storedChosen + f.secrets.seal(nil, id), "$argon2id$", "{plain}", "sha256"}
+		hash, err := f.passwords.hash(ctx, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stored := range append(empty, hash) {
+			got, _ := f.secretMatches(ctx, id, stored, "")
+			if got {
+				t.Errorf("%q matches the empty secret", stored)
+			}
+		}
+		got, _ := f.secretMatches(ctx, id, "", secret)
+		if got {
+			t.Error("a secret matches where none is stored")
+		}
+	})
+	t.Run("a form that is not known matches nothing", func(t *testing.T) {
+		for _, stored := range []string{secret, "plain:" + secret, "SHA256:" + digest(secret), "$2a$10$IxMdI6d.LIRZPpSfEwNoeu4rY3FhDREsxFJXikcgdRRAStxUlsuEO"} {
+			got, err := f.secretMatches(ctx, id, stored, secret)
+			if got || err != nil {
+				t.Errorf("%q: %t, %v", stored, got, err)
+			}
+		}
+	})
+	t.Run("a sealed secret opens for its own application only", func(t *testing.T) {
+		for _, name := range []string{"made and readable", "chosen and readable"} {
+			got, err := f.secretMatches(ctx, "another", forms[name], secret)
+			if got {
+				t.Error("it matches")
+			}
+			// The row was tampered with, or the key is another: nothing is known.
+			wantError(t, err, "503 temporarily_unavailable")
+		}
+	})
+	t.Run("hashing a readable secret keeps it right, and cannot be undone", func(t *testing.T) {
+		for name, prefix := range map[string]string{"made and readable": storedDigest, "chosen and readable": "$argon2id$", "made and hashed": storedDigest, "chosen and hashed": "$argon2id$"} {
+			hashed, err := f.hashStored(ctx, id, forms[name])
+			if err != nil || !strings.HasPrefix(hashed, prefix) {
+				t.Error(hashed, err)
+			}
+			ok, err := f.secretMatches(ctx, id, hashed, secret)
+			if !ok || err != nil {
+				t.Error(name, ok, err)
+			}
+		}
+	})
+}
+
+func TestSecretRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		for name, change := range map[string]func(*Registration){"hashed": func(*Registration) {}, "readable": func(r *Registration) { r.HashClientSecret = false }, "chosen": func(r *Registration) { r.ClientSecret = "chosen by a person" }} {
+			app := f.app(change)
+			works := func(secret string) bool {
+				_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
+				if err != nil && kind(err) != "401 invalid_client" {
+					t.Fatal(err)
+				}
+				return err == nil
+			}
+			second, err := f.RotateSecret(t.Context(), nil, app.Application.ID, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !works(app.Secret) || !works(second.Secret) || works("neither") {
+				t.Error(name, "both must work within the overlap")
+			}
+			time.Sleep(time.Hour - time.Second)
+			if !works(app.Secret) {
+				t.Error(name, "the old secret ends too early")
+			}
+			time.Sleep(time.Second)
+			if works(app.Secret) || !works(second.Secret) {
+				t.Error(name, "after the overlap only the new one may work")
+			}
+			third, err := f.RotateSecret(t.Context(), nil, app.Application.ID, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if works(second.Secret) || works(app.Secret) || !works(third.Secret) {
+				t.Error(name, "without an overlap only the new one may work")
+			}
+			_, err = f.RotateSecret(t.Context(), nil, app.Application.ID, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if works(second.Secret) || !works(third.Secret) {
+				t.Error(name, "only the secret just before may overlap")
+			}
+		}
+		_, err := f.RotateSecret(t.Context(), nil, f.app(public).Application.ID, 0)
+		wantInvalid(t, err, "overlap")
+	})
+}
