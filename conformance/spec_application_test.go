@@ -167,7 +167,7 @@ func TestSpecApplication(t *testing.T) {
 		t.Run("the application is deleted with its tokens", func(t *testing.T) {
 			token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
 			b.open(t, "/o/applications/"+app.ID+"/delete/")
-			b.submit(t, "", nil)
+			b.submit(t, "Delete the application", nil)
 			if b.Status != http.StatusOK || b.URL.Path != "/o/applications/" {
 				t.Errorf("after deleting: %d %s", b.Status, b.URL)
 			}

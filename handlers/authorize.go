@@ -68,16 +68,17 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	return s.render(w, r, e.Status, page)
 }
 
-// difference shows which part differs. What is registered is shown to the
-// application's owner and to administrators: it may name hosts that are
-// nobody else's business.
+// difference names the part that differs. The application's owner and
+// administrators are shown the characters, and what is registered: to anybody
+// else it may be the name of a host that is not their business.
 func difference(m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
-	d := &templates.URIDiff{Part: m.Part, Sent: segments(m.Sent, m.From, m.SentTo)}
+	d := &templates.URIDiff{Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
 	if m.Nearest == "" {
 		d.Part = "nothing is registered"
 		return d
 	}
 	if who != nil && (who.User.Administrator || m.OwnerID != "" && who.User.ID == m.OwnerID) {
+		d.Sent = segments(m.Sent, m.From, m.SentTo)
 		d.Nearest = segments(m.Nearest, m.From, m.NearestTo)
 	}
 	return d

@@ -90,7 +90,7 @@ func protocolError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
 	writeError(w, r, e, struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description,omitempty"`
-	}{e.Code, plainASCII(e.Description)})
+	}{e.Code, e.Description})
 }
 
 func apiError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
@@ -120,22 +120,6 @@ func statusOf(e *provider.Error) int {
 		return http.StatusBadRequest
 	}
 	return e.Status
-}
-
-// plainASCII keeps to what error_description may have: %x20-21, %x23-5B and
-// %x5D-7E (RFC 6749 §5.2).
-func plainASCII(text string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '"':
-			return '\''
-		case c == '\\':
-			return '/'
-		case c < ' ' || c > '~':
-			return '?'
-		}
-		return c
-	}, text)
 }
 
 // writeJSON writes a whole answer, or none and an error.

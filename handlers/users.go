@@ -62,18 +62,12 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	said := personIn(r.PostForm)
-	u, err := s.provider.AddUser(r.Context(), said)
+	_, err = s.provider.AddUser(r.Context(), said)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, "", invalid)
 	}
 	if err != nil {
 		return err
-	}
-	if !said.Active {
-		err = s.provider.DisableUser(r.Context(), u.Username)
-		if err != nil {
-			return err
-		}
 	}
 	s.say(w, "user-added")
 	redirect(w, r, s.path("/admin/users/"))
@@ -168,7 +162,7 @@ func (s *server) userPath(id string) string { return s.path("/admin/users/" + id
 func personIn(form url.Values) provider.Person {
 	return provider.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
-		Password: form.Get("password"), Groups: unique(form["group"]), Active: form.Has("active"), Administrator: form.Has("administrator")}
+		Password: form.Get("password"), Groups: unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator")}
 }
 
 func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string, invalid *provider.Invalid) error {

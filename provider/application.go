@@ -270,6 +270,10 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 		return nil, err
 	}
 	err = p.store.UpdateApplication(ctx, a, stored)
+	if errors.Is(err, storage.ErrNotFound) {
+		found.add("name", "Somebody rotated the secret, or deleted the application, at the same moment. Look at it before you save again.")
+		return nil, found
+	}
 	if err != nil {
 		return nil, userError(err)
 	}

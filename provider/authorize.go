@@ -179,7 +179,7 @@ func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) 
 
 // Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
 func (p *Provider) Refusal(a *Authorization, e *Error) string {
-	return p.respond(a, "error", e.Code, "error_description", asciiText(e.Description))
+	return p.respond(a, "error", e.Code, "error_description", e.Description)
 }
 
 // Deny is the refusal of the person who was asked.
@@ -209,20 +209,4 @@ func (p *Provider) respond(a *Authorization, pairs ...string) string {
 		separator = '&'
 	}
 	return b.String()
-}
-
-// asciiText keeps to the characters of an error_description (RFC 6749
-// §4.1.2.1, §5.2).
-func asciiText(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r == '\\':
-			return '/'
-		case r < ' ' || r > '~':
-			return '?'
-		}
-		return r
-	}, text)
 }

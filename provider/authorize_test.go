@@ -101,7 +101,7 @@ func TestAuthorizeRefused(t *testing.T) {
 			location := f.Refusal(a, a.Refused)
 			got := queryOf(t, location)
 			// RFC 6749 §4.1.2.1, RFC 9207 §2: the error, the state, the issuer, and nothing more.
-			want := url.Values{"error": {a.Refused.Code}, "error_description": {asciiText(a.Refused.Description)}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
+			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
 			if form.Get("state") != "s & %" {
 				want.Del("state") // it is what is wrong
 			}

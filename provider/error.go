@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/ory/fosite"
 
@@ -35,7 +36,23 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(code, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: code, Description: fmt.Sprintf(format, args...)}
+	return &Error{Status: http.StatusBadRequest, Code: code, Description: asciiText(fmt.Sprintf(format, args...))}
+}
+
+// asciiText keeps to what error_description may have (RFC 6749 §4.1.2.1,
+// §5.2): parts of a request stand in it.
+func asciiText(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r == '\\':
+			return '/'
+		case r < ' ' || r > '~':
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // unavailable is what a client sees of a database that failed: a 5xx, never an
@@ -59,7 +76,7 @@ func failed(err error) *Error {
 	if description == "" {
 		description = rfc.DescriptionField
 	}
-	return &Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: description, cause: err}
+	return &Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: asciiText(description), cause: err}
 }
 
 // ErrNotFound: there is no such thing, or not for this person.

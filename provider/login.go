@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"mandate/storage"
@@ -185,7 +186,7 @@ func (p *Provider) CheckSetup(ctx context.Context, link string) error {
 
 func clip(text string, n int) string {
 	if len(text) > n {
-		return text[:n]
+		return strings.ToValidUTF8(text[:n], "")
 	}
 	return text
 }

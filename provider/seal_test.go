@@ -51,6 +51,7 @@ func TestSeal(t *testing.T) {
 		refused(t, s, sealed+"A", "context")
 		refused(t, s, sealed+"=", "context")
 		refused(t, s, sealed+sealed, "context")
+		refused(t, s, sealed[:5]+"\n"+sealed[5:], "context")
 	})
 	t.Run("it opens in its context only", func(t *testing.T) {
 		for _, context := range []string{"", "Context", "context ", "other"} {

@@ -37,6 +37,8 @@ var (
 
 const throttleSize = 100_000
 
+// A try is named in full for the reader and kept as a digest: a name may be
+// as long as a request.
 type try struct {
 	key string
 	limit
@@ -77,20 +79,21 @@ func (t *throttle) giveBack(tries []try) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, want := range tries {
-		if b := t.buckets[want.key]; b != nil {
+		if b := t.buckets[digest(want.key)]; b != nil {
 			b.left = min(b.left+1, b.tries)
 		}
 	}
 }
 
 func (t *throttle) bucket(want try, at time.Time) *bucket {
-	b := t.buckets[want.key]
+	key := digest(want.key)
+	b := t.buckets[key]
 	if b == nil {
 		if len(t.buckets) >= throttleSize {
 			t.forget(at)
 		}
 		b = &bucket{left: want.tries, at: at, limit: want.limit}
-		t.buckets[want.key] = b
+		t.buckets[key] = b
 	}
 	b.left = min(b.tries, b.left+float64(at.Sub(b.at))/float64(b.refill))
 	b.at = at

@@ -19,7 +19,7 @@ type Person struct {
 
 	Password      string // "" leaves it as it is
 	Groups        []string
-	Active        bool
+	Inactive      bool
 	Administrator bool
 }
 
@@ -79,7 +79,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	}
 	at := now()
 	return User{ID: random(16), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
-		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: true,
+		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }
 
@@ -133,7 +133,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	if person.Password != "" {
 		p.config.checkNewPassword(found, "password", person.Password, person.Username)
 	}
-	if actor.ID == id && (!person.Active || !person.Administrator) {
+	if actor.ID == id && (person.Inactive || !person.Administrator) {
 		found.add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
 	}
 	if err := found.err(); err != nil {
@@ -141,7 +141,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	}
 	u.Username, u.UsernameKey, u.Email = person.Username, foldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
-	u.Active, u.Administrator = person.Active, person.Administrator
+	u.Active, u.Administrator = !person.Inactive, person.Administrator
 	err = p.store.UpdateUser(ctx, u, person.Groups)
 	if err != nil || person.Password == "" {
 		return memberError(err)

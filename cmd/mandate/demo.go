@@ -146,7 +146,7 @@ func (o *opened) fill(ctx context.Context) (*demoCast, error) {
 		return nil, err
 	}
 	for _, person := range []*provider.Person{&cast.alice, &cast.admin} {
-		person.Password, person.Active = demoPassword(), true
+		person.Password = demoPassword()
 		_, err = o.provider.AddUser(ctx, *person)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -8,8 +9,11 @@ import (
 )
 
 // print writes who is there and what to try. Each command is one line that
-// works by itself, in any shell of the Unix kind.
-func (d *demoCast) print(w io.Writer, file string) {
+// works by itself, in any shell of the Unix kind. All is written at once: a
+// reader that goes away in between would kill the demo before it can clean up.
+func (d *demoCast) print(out io.Writer, file string) {
+	w := &bytes.Buffer{}
+	defer w.WriteTo(out)
 	fmt.Fprintf(w, `Mandate demo at %s
 Its database is thrown away when it ends (Ctrl-C).
 

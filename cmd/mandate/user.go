@@ -40,7 +40,7 @@ func (p *program) userAddCommand() *cobra.Command {
 			if !fromStdin {
 				return noPassword()
 			}
-			person.Username, person.Active = args[0], true
+			person.Username = args[0]
 			return p.addUser(c.Context(), person, asJSON)
 		}}
 	f := c.Flags()

@@ -1,0 +1,243 @@
+package provider
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ory/fosite"
+)
+
+func TestErrorText(t *testing.T) {
+	t.Run("RFC6749/5.2 error_description has no other characters", func(t *testing.T) {
+		var every strings.Builder
+		for r := range rune(0x180) {
+			every.WriteRune(r)
+		}
+		for _, text := range []string{every.String(), "a\xffb", "\U0001F511", `"\`} {
+			for _, r := range asciiText(text) {
+				if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
+					t.Errorf("%q stays in", r)
+				}
+			}
+		}
+		const fine = " !#$%&'()*+,-./0123456789:;<=>?@AZ[]^_`az{|}~"
+		if d := cmp.Diff(fine, asciiText(fine)); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("RFC6749/4.1.2.1 what a client sent does not leave that set", func(t *testing.T) {
+		f := begin(t)
+		app := f.app()
+		for _, scope := range []string{`re"ad`, "\\", "ü", "<script>", "a\nb"} {
+			a, err := f.Authorize(t.Context(), f.query(app, "scope", scope, "na\"me\\ü", "x"))
+			if err != nil || a.Refused == nil {
+				t.Fatal(scope, err)
+			}
+			text := queryOf(t, f.Refusal(a, a.Refused)).Get("error_description")
+			if text == "" || text != asciiText(text) {
+				t.Errorf("%q", text)
+			}
+		}
+	})
+	t.Run("the log gets the cause, and the client does not", func(t *testing.T) {
+		cause := errors.New("password of the database: hunter2")
+		e := unavailable(cause)
+		if !errors.Is(e, cause) || strings.Contains(e.Description, "hunter2") || !strings.Contains(e.Error(), "hunter2") || e.RetryAfter == 0 {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("what fosite says is passed on where it is meant for clients", func(t *testing.T) {
+		ours := refuse("invalid_grant", "ours")
+		for _, test := range []struct {
+			err  error
+			want string
+		}{
+			{ours, "400 invalid_grant"},
+			{fosite.ErrServerError.WithWrap(ours), "400 invalid_grant"},
+			{fosite.ErrInvalidScope.WithHint("hint"), "400 invalid_scope"},
+			{fosite.ErrServerError.WithWrap(errors.New("database")), "503 temporarily_unavailable"},
+			{fosite.ErrTemporarilyUnavailable, "503 temporarily_unavailable"},
+			{errUnused, "503 temporarily_unavailable"},
+			{errors.New("anything else"), "503 temporarily_unavailable"},
+		} {
+			wantError(t, failed(test.err), test.want)
+		}
+		if got := failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug")).Description; got != "hint" {
+			t.Error(got)
+		}
+	})
+}
+
+// CVE-2020-15223 and its kind: a database that fails is a 5xx, never an answer
+// about the record.
+func TestDatabaseFails(t *testing.T) {
+	type world struct {
+		*fixture
+		app, open *Registered
+		s         *SignedIn
+		a         *Authorization
+		asked     *Asked
+		code      string
+		answer    *TokenResponse
+		machine   *TokenResponse
+	}
+	prepare := func(t *testing.T) *world {
+		w := &world{fixture: begin(t, func(c *Config) { c.RefreshGrace = 0 })}
+		w.app, w.open, w.s = w.fixture.app(introspects), w.fixture.app(public), w.login("alice")
+		w.a = w.authorize(w.app)
+		var err error
+		w.asked, err = w.Next(t.Context(), w.a, w.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.code, w.answer = w.fixture.code(w.app, w.s), w.tokens(w.app, w.s)
+		w.machine = w.must(w.token(w.app, "grant_type", GrantClient, "scope", "introspection read"))
+		return w
+	}
+	bearer := func(w *world, pairs ...string) *http.Request {
+		return with(post(values(pairs...)), "Bearer "+w.machine.AccessToken)
+	}
+	// Each call, and the tables without which it cannot be answered.
+	calls := []struct {
+		name, tables string
+		call         func(*testing.T, *world) error
+	}{
+		{"token: client credentials", "applications tokens", func(_ *testing.T, w *world) error {
+			_, err := w.token(w.app, "grant_type", GrantClient)
+			return err
+		}},
+		{"token: code", "applications grants users tokens", func(_ *testing.T, w *world) error {
+			_, err := w.exchange(w.app, w.code)
+			return err
+		}},
+		{"token: refresh", "applications grants users tokens", func(_ *testing.T, w *world) error {
+			_, err := w.fixture.refresh(w.app, w.answer.RefreshToken)
+			return err
+		}},
+		{"token: password", "applications users grants tokens", func(_ *testing.T, w *world) error {
+			_, err := w.token(w.app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			return err
+		}},
+		{"token: password of nobody", "users", func(_ *testing.T, w *world) error {
+			_, err := w.token(w.app, "grant_type", GrantPassword, "username", "nobody", "password", goodPassword)
+			return err
+		}},
+		{"token: a public client", "applications", func(_ *testing.T, w *world) error {
+			_, err := w.exchange(w.open, w.code)
+			return err
+		}},
+		{"introspect: by a client", "applications tokens grants users", func(t *testing.T, w *world) error {
+			got, _, err := w.Introspect(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
+			if got != nil {
+				t.Errorf("an answer comes: %+v", got)
+			}
+			return err
+		}},
+		{"introspect: by a bearer token", "applications tokens grants users", func(t *testing.T, w *world) error {
+			got, _, err := w.Introspect(t.Context(), bearer(w, "token", w.answer.AccessToken), "")
+			if got != nil {
+				t.Errorf("an answer comes: %+v", got)
+			}
+			return err
+		}},
+		{"introspect: a token that nobody knows", "tokens", func(t *testing.T, w *world) error {
+			got, _, err := w.Introspect(t.Context(), by(w.app, "token", "unknown"), "")
+			if got != nil {
+				t.Errorf("an answer comes: %+v", got)
+			}
+			return err
+		}},
+		{"revoke: an access token", "applications tokens grants users", func(t *testing.T, w *world) error {
+			_, err := w.Revoke(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
+			return err
+		}},
+		{"revoke: a token that nobody knows", "tokens", func(t *testing.T, w *world) error {
+			_, err := w.Revoke(t.Context(), by(w.app, "token", "unknown"), "")
+			return err
+		}},
+		{"authorize", "applications", func(t *testing.T, w *world) error {
+			_, err := w.Authorize(t.Context(), w.query(w.app))
+			return err
+		}},
+		{"consent: next", "consents", func(t *testing.T, w *world) error {
+			_, err := w.Next(t.Context(), w.a, w.s)
+			return err
+		}},
+		{"consent: resume", "applications", func(t *testing.T, w *world) error {
+			_, err := w.Resume(t.Context(), w.asked.Ticket, w.s)
+			return err
+		}},
+		{"consent: approve", "consents grants", func(t *testing.T, w *world) error {
+			_, err := w.Approve(t.Context(), w.a, w.s)
+			return err
+		}},
+		{"authorize: complete", "grants", func(t *testing.T, w *world) error {
+			_, err := w.Complete(t.Context(), w.a, w.s)
+			return err
+		}},
+		{"login", "users sessions", func(t *testing.T, w *world) error {
+			_, err := w.Login(t.Context(), "alice", goodPassword, Browser{})
+			return err
+		}},
+		{"login of nobody", "users", func(t *testing.T, w *world) error {
+			_, err := w.Login(t.Context(), "nobody", goodPassword, Browser{})
+			return err
+		}},
+		{"a session's cookie", "sessions users", func(t *testing.T, w *world) error {
+			_, err := w.SignedIn(t.Context(), "any")
+			return err
+		}},
+		{"logout", "sessions", func(t *testing.T, w *world) error { return w.Logout(t.Context(), w.s) }},
+		{"the sessions", "sessions", func(t *testing.T, w *world) error {
+			_, err := w.Sessions(t.Context(), w.s.User.ID)
+			return err
+		}},
+		{"end a session", "sessions", func(t *testing.T, w *world) error {
+			return w.EndSession(t.Context(), w.s.User.ID, w.s.Session.ID)
+		}},
+		{"the approvals", "consents grants applications", func(t *testing.T, w *world) error {
+			_, err := w.Authorized(t.Context(), w.s.User.ID)
+			return err
+		}},
+		{"revoke an approval", "consents grants", func(t *testing.T, w *world) error {
+			return w.RevokeApplication(t.Context(), w.s.User.ID, w.app.Application.ID)
+		}},
+		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
+			return w.ChangePassword(t.Context(), w.s, goodPassword, "another few words")
+		}},
+		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), "x") }},
+		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), "x", Person{}) }},
+		{"register", "applications", func(t *testing.T, w *world) error {
+			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: Confidential, GrantTypes: []string{GrantClient}})
+			return err
+		}},
+		{"rotate a secret", "applications", func(t *testing.T, w *world) error {
+			_, err := w.RotateSecret(t.Context(), nil, w.app.Application.ID, 0)
+			return err
+		}},
+		{"end a token", "tokens grants", func(t *testing.T, w *world) error { return w.EndToken(t.Context(), w.answer.AccessToken) }},
+	}
+	closed := prepare(t)
+	broken := prepare(t)
+	closed.store.Close()
+	for _, test := range calls {
+		t.Run(test.name+", the database is gone", func(t *testing.T) {
+			wantError(t, test.call(t, closed), "503 temporarily_unavailable")
+		})
+		for table := range strings.FieldsSeq(test.tables) {
+			t.Run(test.name+", "+table+" cannot be read", func(t *testing.T) {
+				broken.sql("ALTER TABLE " + table + " RENAME TO away")
+				wantError(t, test.call(t, broken), "503 temporarily_unavailable")
+				broken.sql("ALTER TABLE away RENAME TO " + table)
+			})
+		}
+	}
+	t.Run("what failed has spent nothing", func(t *testing.T) {
+		broken.wantActive(true, broken.answer.AccessToken, broken.answer.RefreshToken, broken.machine.AccessToken)
+		broken.must(broken.fixture.refresh(broken.app, broken.answer.RefreshToken))
+		broken.must(broken.exchange(broken.app, broken.code))
+	})
+}
