@@ -98,6 +98,18 @@ func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []s
 	return b
 }
 
+// in is the same window in the hands of a subtest, which then answers for what happens in it.
+func (b *tab) in(t testing.TB) *tab {
+	t.Helper()
+	b.TB = t
+	t.Cleanup(func() {
+		for _, problem := range b.complaints() {
+			t.Error(problem)
+		}
+	})
+	return b
+}
+
 // notice hears of everything that happens in the tab.
 func (b *tab) notice(event any) {
 	b.mu.Lock()

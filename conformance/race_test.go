@@ -65,10 +65,10 @@ func TestRaceFirstAdministrator(t *testing.T) {
 		}
 		root := one.signedIn(t, person{fmt.Sprint("first", winner), password})
 		root.open(t, "/admin/users/")
-		if n := strings.Count(root.Body, "first"); root.Status != http.StatusOK || n == 0 {
+		if root.Status != http.StatusOK {
 			t.Errorf("the winner is no administrator: %d", root.Status)
 		}
-		if people := strings.Fields(one.mustCLI(t, "", "user", "list", "--json")); strings.Count(strings.Join(people, ""), `"username"`) != 1 {
+		if people := one.mustCLI(t, "", "user", "list", "--json"); strings.Count(people, `"username"`) != 1 {
 			t.Errorf("more than one person was made: %s", people)
 		}
 	})

@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		status int
 		text   string
 	}{
-		{&provider.Error{Status: 401, Code: "invalid_client", Description: `say "ü\`, Challenge: "Basic", RetryAfter: 3}, 401, `{"error":"invalid_client","error_description":"say '?/"}`},
+		{&provider.Error{Status: 401, Code: "invalid_client", Description: "Say who you are.", Challenge: "Basic", RetryAfter: 3}, 401, `{"error":"invalid_client","error_description":"Say who you are."}`},
 		{&provider.Error{Code: "odd"}, 400, `{"error":"odd"}`},
 		{provider.ErrNotFound, 404, `"error":"not_found"`},
 		{&provider.Invalid{Fields: []provider.FieldError{{Field: "name", Message: "Not so."}}}, 422, "name: Not so."},

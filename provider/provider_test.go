@@ -33,6 +33,7 @@ type fixture struct {
 	*Provider
 	t    testing.TB
 	file string
+	back *sql.DB
 }
 
 func testConfig() Config {
@@ -66,7 +67,7 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{p, t, file}
+	return &fixture{p, t, file, nil}
 }
 
 // app registers a confidential application for everything.
@@ -240,17 +241,35 @@ func (f *fixture) wantActive(want bool, tokens ...string) {
 // sql changes the database behind the provider's back.
 func (f *fixture) sql(statements ...string) {
 	f.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+f.file+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer db.Close()
 	for _, statement := range statements {
-		_, err = db.ExecContext(context.Background(), statement)
+		_, err := f.backDoor().ExecContext(context.Background(), statement)
 		if err != nil {
 			f.t.Fatal(statement, err)
 		}
 	}
+}
+
+func (f *fixture) backDoor() *sql.DB {
+	f.t.Helper()
+	if f.back == nil {
+		db, err := sql.Open("sqlite", "file:"+f.file+"?_pragma=busy_timeout(10000)")
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.t.Cleanup(func() { db.Close() })
+		f.back = db
+	}
+	return f.back
+}
+
+func (f *fixture) count(table string) int {
+	f.t.Helper()
+	var n int
+	err := f.backDoor().QueryRowContext(context.Background(), "SELECT COUNT(*) FROM "+table).Scan(&n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n
 }
 
 // kind is what a client sees first of an error: "400 invalid_grant".
@@ -324,21 +343,6 @@ func TestProvider(t *testing.T) {
 			<-done
 		})
 	})
-}
-
-func (f *fixture) count(table string) int {
-	f.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+f.file)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer db.Close()
-	var n int
-	err = db.QueryRowContext(context.Background(), "SELECT COUNT(*) FROM "+table).Scan(&n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return n
 }
 
 // contains says whether a text is anywhere in the database's files.

@@ -12,14 +12,16 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Who asks a second time does not want to wait: the signal kills again.
-	context.AfterFunc(ctx, stop)
+	// Who asks a second time does not want to wait: the signal kills again. Not
+	// in the first second, since some senders, as timeout(1), send it twice.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	p := &program{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	code := p.run(ctx, os.Args[1:])
 	stop()

@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	devtools "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+)
+
+// The life of an application, by the hands of the person who registers it.
+func TestBrowserApplications(t *testing.T) {
+	s := startServer(t, options{})
+	alice := s.person(t, "alice")
+	b := s.window(t, chromium(t))
+	var app application
+	works := func(secret string) bool {
+		_, a := s.token(t, basic(app.ClientID, secret), params("grant_type", "client_credentials"))
+		return a.Status == http.StatusOK
+	}
+
+	t.Run("mistakes are named at their fields and nothing typed is lost", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/o/applications/")
+		b.logIn(alice)
+		b.says("You have not registered an application yet.")
+		b.follow("Register the first one")
+		typed := "https://planner.example/back#here\nplanner.example\njavascript:alert(1)"
+		b.fill("Redirect URIs", typed)
+		b.tick("checkbox", "Authorization code")
+		b.fill("Access token, in seconds (optional)", "ten hours")
+		b.tick("checkbox", "write")
+		b.press("Register application")
+		b.expect(422, "Register an application")
+
+		wrong := evaluate[[]string](b, `[...document.querySelectorAll(".wrong > label, .wrong > legend")].map(e => e.innerText)`)
+		if want := []string{"Name", "Grants", "Redirect URIs", "Access token, in seconds (optional)"}; !slices.Equal(wrong, want) {
+			t.Errorf("errors stand beside %q, want %q", wrong, want)
+		}
+		if b.value("Redirect URIs") != typed || b.value("Access token, in seconds (optional)") != "ten hours" ||
+			evaluate[bool](b, `document.querySelector("[name=scope][value=write]").checked`) ||
+			!evaluate[bool](b, `document.querySelector("[name=scope][value=read]").checked`) {
+			t.Errorf("what was typed is lost: %q", b.value("Redirect URIs"))
+		}
+		b.says("javascript", "#here")
+		// The summary comes first, and each line of it leads to its field.
+		b.press("Register application")
+		if b.focused() != "problem" || len(b.all("alert", "")) != 1 {
+			t.Errorf("the focus is at %s, not at the summary", b.focused())
+		}
+		for _, id := range evaluate[[]string](b, `[...document.querySelectorAll("#problem a")].map(a => a.hash.slice(1))`) {
+			if !evaluate[bool](b, `document.getElementById("`+id+`") !== null`) {
+				t.Errorf("the summary leads to %s, which is nowhere", id)
+			}
+		}
+		b.do(b.click(b.find("link", evaluate[string](b, `document.querySelector("#problem a").innerText`))))
+		if b.focused() != "name" {
+			t.Errorf("the first line of the summary leads to %s", b.focused())
+		}
+	})
+
+	t.Run("the secret is shown once and can be copied", func(t *testing.T) {
+		b := b.in(t)
+		b.fill("Name", "Holiday Planner")
+		b.fill("Redirect URIs", "https://planner.example/back\nhttp://127.0.0.1/back")
+		b.fill("Access token, in seconds (optional)", "600")
+		b.tick("checkbox", "Authorization code")
+		b.tick("checkbox", "Client credentials")
+		if !evaluate[bool](b, `document.querySelector("[value=authorization_code]").checked`) {
+			b.tick("checkbox", "Authorization code")
+		}
+		b.press("Register application")
+		b.expect(200, "Holiday Planner")
+		b.says("The application is registered.", "Copy it now. You will not see it again.", "600 seconds (10 minutes)")
+		app = application{ClientSecret: s.secret(b.value("Client secret")), ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
+
+		_, err := chromedp.CallBrowser(b.ctx, devtools.GrantPermissions, devtools.GrantPermissionsParams{Origin: s.URL,
+			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
+			Permissions:      []devtools.PermissionType{devtools.PermissionTypeClipboardReadWrite, devtools.PermissionTypeClipboardSanitizedWrite}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for button, want := range map[string]string{"Copy the client secret": app.ClientSecret, "Copy the client ID": app.ClientID} {
+			b.do(b.click(b.find("button", button)))
+			waitFor(t, button+" says that it is done", func() bool {
+				return evaluate[string](b, `document.getElementById("copied").innerText`) == "Copied to the clipboard."
+			})
+			if got := evaluate[string](b, `navigator.clipboard.readText()`); got != want {
+				t.Errorf("%s: the clipboard holds %q, want %q", button, got, want)
+			}
+		}
+		if !works(app.ClientSecret) {
+			t.Error("the secret that was shown does not work")
+		}
+		b.reload()
+		b.expect(200, "Holiday Planner")
+		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || strings.Contains(html, "is registered") {
+			t.Error("the secret or the notice is shown again")
+		}
+		b.do(chromedp.NavigateBack())
+		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) {
+			t.Error("the way back leads to the secret")
+		}
+	})
+
+	t.Run("a change is kept", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/o/applications/")
+		b.follow("Holiday Planner")
+		b.follow("Change")
+		b.expect(200, "Change an application")
+		b.fill("Name", "Trip Planner")
+		b.fill("Redirect URIs", b.value("Redirect URIs")+"\nhttps://trips.example/back")
+		b.press("Save changes")
+		b.expect(200, "Trip Planner")
+		b.says("Your changes are saved.", "https://planner.example/back", "https://trips.example/back")
+		if !works(app.ClientSecret) {
+			t.Error("the secret works no more")
+		}
+	})
+
+	t.Run("a replaced secret goes on for the time that was chosen", func(t *testing.T) {
+		b := b.in(t)
+		old := app.ClientSecret
+		b.follow("Replace the secret")
+		b.tick("radio", "In an hour")
+		b.press("Make a new secret")
+		b.expect(200, "Trip Planner")
+		b.says("There is a new secret.", "The secret before this one still works until")
+		app.ClientSecret = s.secret(b.value("Client secret"))
+		if app.ClientSecret == old || !works(old) || !works(app.ClientSecret) {
+			t.Error("the old or the new secret does not work")
+		}
+		b.follow("Replace the secret")
+		b.tick("radio", "At once")
+		b.press("Make a new secret")
+		last := s.secret(b.value("Client secret"))
+		if works(old) || works(app.ClientSecret) || !works(last) {
+			t.Error("a secret that was ended works, or the new one does not")
+		}
+		app.ClientSecret = last
+	})
+
+	t.Run("deleting asks first and ends the tokens", func(t *testing.T) {
+		b := b.in(t)
+		watcher := s.application(t, "--name", "watcher", "--grant", "client_credentials", "--may-introspect")
+		token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
+		b.follow("Delete this application")
+		b.expect(200, "Delete Trip Planner?")
+		if !s.active(t, watcher.auth(), token) {
+			t.Error("the token died before anybody said yes")
+		}
+		b.press("Delete the application")
+		b.expect(200, "Applications")
+		b.says("The application is deleted.", "You have not registered an application yet.")
+		if s.active(t, watcher.auth(), token) || works(app.ClientSecret) {
+			t.Error("the token or the secret still works")
+		}
+	})
+
+	t.Run("others' applications are not there", func(t *testing.T) {
+		b := b.in(t)
+		other := s.application(t, "--name", "other", "--owner", s.person(t, "mallory").Name, "--grant", "client_credentials")
+		for _, page := range []string{"", "update/", "rotate/", "delete/"} {
+			b.open("/o/applications/" + other.ID + "/" + page)
+			b.expect(404, "There is nothing here")
+		}
+	})
+}
