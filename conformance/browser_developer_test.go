@@ -76,9 +76,10 @@ func TestBrowserApplications(t *testing.T) {
 		b.says("The application is registered.", "Copy it now. You will not see it again.", "600 seconds (10 minutes)")
 		app = application{ClientSecret: s.secret(b.value("Client secret")), ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
 
-		_, err := chromedp.CallBrowser(b.ctx, devtools.GrantPermissions, devtools.GrantPermissionsParams{Origin: s.URL,
+		// The tests may read the clipboard; the page needs no leave to write to it.
+		_, err := chromedp.CallBrowser(b.ctx, devtools.SetPermission, devtools.SetPermissionParams{Origin: s.URL,
 			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
-			Permissions:      []devtools.PermissionType{devtools.PermissionTypeClipboardReadWrite, devtools.PermissionTypeClipboardSanitizedWrite}})
+			Permission:       &devtools.PermissionDescriptor{Name: "clipboard-read"}, Setting: devtools.PermissionSettingGranted})
 		if err != nil {
 			t.Fatal(err)
 		}

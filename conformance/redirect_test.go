@@ -167,19 +167,208 @@ func (v *town) refusesPollution(t *testing.T, app application) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range at.Query() {
-		for _, second := range []string{at.Query().Get(name), "https://evil.example/", ""} {
-			doubled := address + "&" + url.Values{name: {second}}.Encode()
-			b.open(t, doubled)
+	for name, values := range at.Query() {
+		one, base := url.Values{name: values}.Encode(), v.URL+"/o/authorize/?"+with(at.Query(), name, "").Encode()
+		evil, empty := url.Values{name: {"https://evil.example/"}}.Encode(), name+"="
+		for _, pair := range []string{one + "&" + one, one + "&" + evil, evil + "&" + one, one + "&" + empty, empty + "&" + one} {
+			b.open(t, base+"&"+pair)
 			if name == "client_id" || name == "redirect_uri" {
 				if b.Status != http.StatusBadRequest || b.Away != nil {
-					t.Errorf("two of %s: %d, away %v", name, b.Status, b.Away)
+					t.Errorf("%s: %d, away %v", pair, b.Status, b.Away)
 				}
 				continue
 			}
 			if b.Away == nil || b.Away.Query().Get("error") != "invalid_request" || b.Away.Query().Has("code") || b.Away.Host != "app.example.com" {
-				t.Errorf("two of %s: %d, away %v", name, b.Status, b.Away)
+				t.Errorf("%s: %d, away %v", pair, b.Status, b.Away)
 			}
+		}
+	}
+}
+
+// RFC 9700 §4.11.2: a person signs in before anything goes to a client, an error too. Else the server would forward
+// the browser of anybody who follows a link.
+func (v *town) logsInFirst(t *testing.T) {
+	for _, c := range []struct{ name, parameter, value, code string }{
+		{"no response type", "response_type", "", "invalid_request"},
+		{"another response type", "response_type", "token", "unsupported_response_type"},
+		{"another response mode", "response_mode", "fragment", "invalid_request"},
+		{"an unknown scope", "scope", "nonsense", "invalid_scope"},
+		{"a malformed scope", "scope", "read  write", "invalid_scope"},
+		{"a scope that it may not have", "scope", "introspection", "invalid_scope"},
+		{"no challenge", "code_challenge", "", "invalid_request"},
+		{"a request object", "request", "e30.e30.", "request_not_supported"},
+		{"a request URI", "request_uri", "https://evil.example/", "request_uri_not_supported"},
+		{"a state that is too long", "state", strings.Repeat("x", 4097), "invalid_request"},
+		{"text that is not UTF-8", "ui_locales", "\xff", "invalid_request"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := v.browser(t)
+			address, _ := v.authorizeURL(v.web, c.parameter, c.value)
+			b.open(t, address)
+			if b.Away != nil || b.URL.Path != "/login/" || len(b.Hops) != 1 {
+				t.Fatalf("without a session: %d %s, %v", b.Status, b.URL, b.Hops)
+			}
+			b.logIn(t, v.alice)
+			if b.Away == nil || !strings.HasPrefix(b.Away.String(), webURI+"?") {
+				t.Fatalf("after the login: %d %s, %v", b.Status, b.URL, b.Hops)
+			}
+			got := b.Away.Query()
+			// RFC 9207 §2: iss is in errors too.
+			if got.Get("error") != c.code || got.Get("iss") != v.Issuer || got.Has("code") || strings.ContainsFunc(got.Get("error_description"), notNQSCHAR) {
+				t.Errorf("the client gets %s", b.Away)
+			}
+		})
+	}
+}
+
+// RFC 6749 §4.1.2: state comes back as it was sent, and is left out where it was not sent. RFC 9207 §2: iss is in
+// every response.
+func (v *town) returnsState(t *testing.T, app application) {
+	printable := ""
+	for c := ' '; c <= '~'; c++ {
+		printable += string(c)
+	}
+	b := v.signedIn(t, v.alice)
+	for _, uri := range []string{httpsURI, privateURI, "http://127.0.0.1:9/cb"} {
+		for _, state := range []string{"", "x", printable, "a b+c%20d%2Bé漢字\U0001f511", "%", "%zz", "&code=stolen&iss=https://evil.example", "#fragment",
+			"a\r\nX-Injected: 1", "\t", strings.Repeat("%", 4096), strings.Repeat("漢", 1365), strings.Repeat(printable, 44)[:4096]} {
+			address, _ := v.authorizeURL(app, "redirect_uri", uri, "state", state)
+			for _, more := range []string{"", "&scope=nonsense"} {
+				b.open(t, address+more)
+				v.wantState(t, b, uri, state)
+			}
+		}
+	}
+	t.Run("through_the_login_and_the_consent", func(t *testing.T) {
+		for _, state := range []string{strings.Repeat("%", 4096), strings.Repeat("漢", 1365), printable} {
+			for _, decision := range []string{"approve", "deny"} {
+				address, _ := v.authorizeURL(v.phone, "state", state)
+				other := v.browser(t)
+				back := other.authorize(t, address, v.bob, decision)
+				v.wantState(t, other, phoneURI, state)
+				if (decision == "deny") != (back.Query().Get("error") == "access_denied") {
+					t.Errorf("%s: %s", decision, back)
+				}
+			}
+		}
+	})
+}
+
+func (v *town) wantState(t testing.TB, b *browser, uri, state string) {
+	t.Helper()
+	if b.Away == nil || len(b.Hops) == 0 {
+		t.Fatalf("the client is told nothing: %d %s", b.Status, b.URL)
+	}
+	location := b.Hops[len(b.Hops)-1].Location
+	// What the client registered stands as it is, its query too.
+	if !strings.HasPrefix(location, uri+"?") && !strings.HasPrefix(location, uri+"&") {
+		t.Errorf("the answer for %s goes to %.120s", uri, location)
+	}
+	got, err := url.ParseQuery(b.Away.RawQuery)
+	if err != nil {
+		t.Errorf("%.120s: %v", location, err)
+	}
+	want := []string{state}
+	if state == "" {
+		want = nil
+	}
+	if !slices.Equal(got["state"], want) || !slices.Equal(got["iss"], []string{v.Issuer}) || len(got["code"])+len(got["error"]) != 1 {
+		t.Errorf("state %.60q: the client gets %.200s", state, location)
+	}
+}
+
+// staysHome: nobody is led away by the address that they come back to after the login (CVE-2019-3778 and its kin).
+func (v *town) staysHome(t *testing.T) {
+	for _, next := range []string{
+		"https://evil.example/", "//evil.example/", "///evil.example/", "////evil.example", "/\\evil.example/", "\\\\evil.example/", "\\/evil.example/",
+		"/\t/evil.example/", "/\n/evil.example", "/\r\n/evil.example/", "\t//evil.example/", " //evil.example/", "\x00//evil.example/", "/%5cevil.example/", "/%2fevil.example/",
+		"/%09/evil.example/", "/.//evil.example/", "/..//evil.example/", "/x/..//evil.example/", "/./\\evil.example", "/%2e%2e//evil.example/", "/x/%2e%2e//evil.example/",
+		"javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", "https:evil.example", "https:/evil.example", "http:///evil.example/",
+		"evil.example", ".evil.example", "@evil.example", ":80", "?next=//evil.example", "#", "//", "/\u2028/evil.example/", "/\xff/evil.example/",
+		v.BaseURL + "@evil.example/", v.BaseURL + ".evil.example/", v.BaseURL + "//evil.example/", v.BaseURL + "\\@evil.example", "http://user@" + strings.TrimPrefix(v.BaseURL, "http://") + "@evil.example/",
+		"/account/\r\nSet-Cookie: mandate_session=planted", strings.Repeat("/", 9000) + "evil.example",
+	} {
+		page := v.get(t, "/login/?next="+url.QueryEscape(next), nobody)
+		if page.Status >= 500 || page.Header.Get("Location") != "" || strings.Contains(page.Body, "javascript:") {
+			t.Errorf("next %.60q: %d, Location %q", next, page.Status, page.Header.Get("Location"))
+		}
+		a := v.post(t, "/login/", sameSite, params("username", v.bob.Name, "password", v.bob.Password, "next", next))
+		if a.Status != http.StatusSeeOther && a.Status != http.StatusBadRequest {
+			t.Errorf("next %.60q: %d", next, a.Status)
+		}
+		if at := asBrowser(v.URL+"/login/", a.Header.Get("Location")); at.Host != strings.TrimPrefix(v.URL, "http://") || at.Scheme != "http" {
+			t.Errorf("next %.60q leads to %q", next, a.Header.Get("Location"))
+		}
+		for _, cookie := range a.Header.Values("Set-Cookie") {
+			if strings.Contains(cookie, "planted") {
+				t.Errorf("next %.60q sets a cookie: %s", next, cookie)
+			}
+		}
+	}
+	for _, next := range []string{"/account/", "/o/applications/?page=1&q=%2F%2Fevil", "/o/authorize/?state=https%3A%2F%2Fevil.example%2F&x=//y"} {
+		a := v.post(t, "/login/", sameSite, params("username", v.bob.Name, "password", v.bob.Password, "next", next))
+		if a.Header.Get("Location") != next {
+			t.Errorf("next %q leads to %q", next, a.Header.Get("Location"))
+		}
+	}
+}
+
+// asBrowser resolves an address as browsers do: tabs and line breaks are dropped, controls and spaces around it too,
+// and a backslash is a slash (WHATWG URL).
+func asBrowser(base, location string) *url.URL {
+	location = strings.NewReplacer("\t", "", "\r", "", "\n", "", "\\", "/").Replace(location)
+	location = strings.TrimFunc(location, func(r rune) bool { return r <= ' ' })
+	at, err := url.Parse(base)
+	if err != nil {
+		return &url.URL{}
+	}
+	target, err := at.Parse(location)
+	if err != nil {
+		return &url.URL{Host: "an address that no URL is"}
+	}
+	return target
+}
+
+// RFC 9700 §4.12: 303 alone makes every browser forget the form, with the password in it.
+func (v *town) redirectsBy303(t *testing.T) {
+	b := v.signedIn(t, v.alice)
+	step := func(name string, do func()) {
+		t.Helper()
+		do()
+		if len(b.Hops) == 0 {
+			t.Errorf("%s: no redirect but %d %s", name, b.Status, b.URL)
+		}
+		for _, h := range b.Hops {
+			if h.Status != http.StatusSeeOther {
+				t.Errorf("%s: %d to %s", name, h.Status, h.Location)
+			}
+		}
+	}
+	address, _ := v.authorizeURL(v.phone)
+	step("approve", func() { b.authorize(t, address, v.alice, "approve") })
+	step("deny", func() { b.authorize(t, address, v.alice, "deny") })
+	step("authorize by POST", func() { b.send(t, "/o/authorize/", params("client_id", v.web.ClientID, "redirect_uri", webURI)) })
+	step("register", func() {
+		b.send(t, "/o/applications/register/", url.Values{"name": {"Mine"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"}, "scope": {"read"}})
+	})
+	mine := b.URL.Path
+	step("update", func() {
+		b.send(t, mine+"update/", url.Values{"name": {"Still mine"}, "client_type": {"confidential"}, "grant_type": {"client_credentials"}, "scope": {"read"}})
+	})
+	step("rotate", func() { b.send(t, mine+"rotate/", params("overlap", "0")) })
+	step("delete", func() { b.send(t, mine+"delete/", nil) })
+	step("password", func() {
+		v.alice.Password = v.alice.Password + "!"
+		b.send(t, "/account/password/", params("current_password", strings.TrimSuffix(v.alice.Password, "!"), "new_password", v.alice.Password))
+	})
+	step("log out", func() { b.send(t, "/logout/", nil) })
+	step("a page without a session", func() { b.open(t, "/account/") })
+	step("log in", func() { b.logIn(t, v.alice) })
+	// A path with or without its last slash is answered, and never redirected to the other.
+	for _, path := range []string{"/o/token", "/o/token/", "/o/introspect", "/o/revoke", "/o/revoke_token", "/o//token/", "/o/./token/", "/login", "//login/", "/o/TOKEN/"} {
+		a := v.post(t, path, nobody, params("grant_type", "client_credentials"))
+		if a.Status >= 300 && a.Status < 400 || a.Status >= 500 {
+			t.Errorf("POST %s: %d to %q", path, a.Status, a.Header.Get("Location"))
 		}
 	}
 }

@@ -65,9 +65,9 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	a := Application{ID: random(16), ClientID: r.ClientID, OwnerID: owner, CreatedAt: now()}
+	a := Application{ID: identifier(), ClientID: r.ClientID, OwnerID: owner, CreatedAt: now()}
 	if a.ClientID == "" {
-		a.ClientID = random(16)
+		a.ClientID = identifier()
 	}
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {

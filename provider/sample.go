@@ -20,7 +20,7 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := now()
-		err = p.store.AddApplication(ctx, Application{ID: random(16), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
+		err = p.store.AddApplication(ctx, Application{ID: identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
 			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + digest(secret), MayIntrospect: true, CreatedAt: at, UpdatedAt: at})
 		if errors.Is(err, storage.ErrConflict) { // another node was faster
 			err = nil

@@ -65,3 +65,7 @@ func digest(text string) string {
 func hkdfKey(key []byte, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "mandate/"+purpose, 32)
 }
+
+// identifier gives 130 random bits that read well in a path and on a command
+// line: they never begin with a dash.
+func identifier() string { return strings.ToLower(rand.Text()) }

@@ -78,7 +78,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 		return User{}, err
 	}
 	at := now()
-	return User{ID: random(16), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+	return User{ID: identifier(), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }

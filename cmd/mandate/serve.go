@@ -126,7 +126,7 @@ func newGuard(p ProviderConfig, log *slog.Logger) (*resource.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resource.NewGuard(resource.GuardConfig{Verifier: cache, Logger: log})
+	return resource.NewGuard(resource.GuardConfig{Verifier: cache, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
 }
 
 // sayFirstSteps prints the link that makes the first administrator, where
