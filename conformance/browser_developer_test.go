@@ -44,7 +44,7 @@ func TestBrowserApplications(t *testing.T) {
 			!evaluate[bool](b, `document.querySelector("[name=scope][value=read]").checked`) {
 			t.Errorf("what was typed is lost: %q", b.value("Redirect URIs"))
 		}
-		b.says("javascript", "#here")
+		b.says("https://planner.example/back#here must not have a fragment")
 		// The summary comes first, and each line of it leads to its field.
 		b.press("Register application")
 		if b.focused() != "problem" || len(b.all("alert", "")) != 1 {
@@ -100,7 +100,9 @@ func TestBrowserApplications(t *testing.T) {
 		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || strings.Contains(html, "is registered") {
 			t.Error("the secret or the notice is shown again")
 		}
-		b.do(chromedp.NavigateBack())
+		b.follow("Account")
+		b.leave(chromedp.NavigateBack())
+		b.expect(200, "Holiday Planner")
 		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) {
 			t.Error("the way back leads to the secret")
 		}

@@ -19,6 +19,7 @@ type site struct {
 
 	mu       sync.Mutex
 	pages    map[string]string
+	onward   map[string]string
 	visits   []*url.URL
 	referers []string
 }
@@ -26,7 +27,7 @@ type site struct {
 // newSite serves at any name below .example, by https where that is asked for.
 func newSite(t testing.TB, scheme, host string) *site {
 	t.Helper()
-	s := &site{pages: map[string]string{"/back": `<h1>Back at the client</h1>`}}
+	s := &site{pages: map[string]string{"/back": `<h1>Back at the client</h1>`}, onward: map[string]string{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that the browser gives up
 	if scheme == "https" {
@@ -49,9 +50,20 @@ func (s *site) page(path, markup string) string {
 	return s.URL + path
 }
 
+// redirect makes a path lead to another address.
+func (s *site) redirect(path, target string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onward[path] = target
+}
+
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.onward[r.URL.Path] != "" {
+		http.Redirect(w, r, s.onward[r.URL.Path], http.StatusFound)
+		return
+	}
 	markup, found := s.pages[r.URL.Path]
 	if !found {
 		http.NotFound(w, r)

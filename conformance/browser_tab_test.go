@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -96,6 +97,25 @@ func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []s
 		}
 	})
 	return b
+}
+
+// opened is the window that a page has opened, as soon as it shows the address.
+func (b *tab) opened(shows func(address string) bool, hosts ...string) *tab {
+	b.Helper()
+	var id target.ID
+	waitFor(b, "another window", func() bool {
+		targets, err := chromedp.Targets(b.ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		i := slices.IndexFunc(targets, func(i *target.Info) bool { return i.Type == "page" && shows(i.URL) })
+		if i >= 0 {
+			id = targets[i].TargetID
+		}
+		return i >= 0
+	})
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithTargetID(id))
+	return b.server.newTab(b.TB, ctx, end, hosts)
 }
 
 // in is the same window in the hands of a subtest, which then answers for what happens in it.

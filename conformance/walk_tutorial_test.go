@@ -79,29 +79,26 @@ func TestWalkTutorial1(t *testing.T) {
 		// Refresh the token.
 		s.checkGranted(t, s.refresh(t, app.auth(), pair.RefreshToken), "read write", true)
 
-		s.walkFailures(t, app, request.Get("code"))
+		s.walkFailures(t, b, app)
 	})
 }
 
-// walkFailures are the causes of failure that the documentation names.
-func (s *server) walkFailures(t *testing.T, app application, code string) {
+// walkFailures are the causes of failure that the documentation names. Somebody is signed in in the browser.
+func (s *server) walkFailures(t *testing.T, b *browser, app application) {
 	t.Helper()
 	// The secret is not the right one. The documentation warns of the hash, which no page shows here.
-	a := s.post(t, "/o/token/", basic(app.ClientID, "pbkdf2_sha256$600000$abc$def="), params("grant_type", "authorization_code", "code", code))
+	a := s.refresh(t, basic(app.ClientID, "pbkdf2_sha256$600000$abc$def="), "mrt_unknown")
 	checkRefused(t, a, http.StatusUnauthorized, "invalid_client")
 	// The callback is not registered: a page, since nobody may be redirected there.
-	b := s.browser(t)
 	address, _ := s.authorizeURL(app, "redirect_uri", "https://oauth.pstmn.io/v1/callback")
 	b.open(t, address)
-	if b.Status != http.StatusBadRequest || b.Away != nil || !strings.Contains(b.Body, "redirect URI") {
-		t.Errorf("a callback that is not registered gives %d, sent to %v:\n%s", b.Status, b.Away, b.Body)
+	if b.Status != http.StatusBadRequest || len(b.Hops) != 0 || !strings.Contains(b.Body, "redirect URI") {
+		t.Errorf("a callback that is not registered gives %d, redirects %v:\n%s", b.Status, b.Hops, b.Body)
 	}
-	// PKCE is left out.
-	address, _ = s.authorizeURL(app, "code_challenge", "", "code_challenge_method", "")
+	// PKCE is left out: invalid_request.
+	address, _ = s.authorizeURL(app, "code_challenge", "", "code_challenge_method", "", "state", "xyz")
 	b.open(t, address)
-	if !b.shows("password") {
-		t.Fatalf("no login form:\n%s", b.Body)
-	}
+	s.checkReturn(t, b, app, "invalid_request", "xyz")
 }
 
 // hello is the API of tutorials 2 and 3, which knows nothing of OAuth.

@@ -146,8 +146,16 @@ func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
 	proven := a.Application
 	proven.RedirectURIs = a.RedirectURI
 	ctx = withCall(ctx, &call{application: &proven})
+	// RFC 6749 §3.1: parameters that are not known are ignored. fosite knows some
+	// that this server does not.
+	form := url.Values{}
+	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge"} {
+		if a.parameters.Has(name) {
+			form[name] = a.parameters[name]
+		}
+	}
 	var err error
-	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: a.parameters})
+	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: form})
 	// RFC 6749 §4.1.1: state is optional. This is fosite's last check, so that
 	// all others have passed.
 	if errors.Is(err, fosite.ErrInvalidState) {
