@@ -109,7 +109,7 @@ func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
 }
 
 func TestSecretIsRotatedOnce(t *testing.T) {
-	each(t, func(t *testing.T, w world) {
+	eachIsolation(t, func(t *testing.T, w world) {
 		a, other, stores := w.application(t, "App"), w.application(t, "Other"), w.pair(t)
 		winner := oneWins(t, race(64, func(i int) error {
 			return stores[i%2].RotateSecret(t.Context(), a.ID, a.Secret, fmt.Sprint("secret ", i), later, later)

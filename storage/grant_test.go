@@ -61,7 +61,7 @@ func TestCodeIsTakenOnce(t *testing.T) {
 }
 
 func TestCodeIsRedeemedOnce(t *testing.T) {
-	each(t, func(t *testing.T, w world) {
+	eachIsolation(t, func(t *testing.T, w world) {
 		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
 		g := newGrant(alice.ID, a.ID)
 		must(t, w.AddGrant(t.Context(), g))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,16 @@ func each(t *testing.T, rule func(t *testing.T, w world)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { rule(t, migrated(t, sqliteURL(t))) })
 	t.Run("postgres", func(t *testing.T) { rule(t, migrated(t, postgrestest.URL(t))) })
+}
+
+// eachIsolation adds a PostgreSQL whose transactions are serializable, as those
+// of a distributed one are: it ends some of them and wants them run again.
+func eachIsolation(t *testing.T, rule func(t *testing.T, w world)) {
+	t.Helper()
+	each(t, rule)
+	t.Run("serializable", func(t *testing.T) {
+		rule(t, migrated(t, serializableURL(t)))
+	})
 }
 
 // eachEmpty gives the address of a database without a schema.
@@ -231,6 +242,25 @@ func live(t *testing.T, s *Store, tokens map[string]string) map[string]bool {
 }
 
 func postgresURL(t testing.TB) string { return postgrestest.URL(t) }
+
+func serializableURL(t testing.TB) string {
+	t.Helper()
+	return withParameter(t, postgresURL(t), "default_transaction_isolation", "serializable")
+}
+
+// withParameter sets a parameter of a PostgreSQL URL, or removes it where value is empty.
+func withParameter(t testing.TB, address, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	must(t, err)
+	q := u.Query()
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
 
 // waitForLock returns once a statement on this PostgreSQL waits for another's row.
 func waitForLock(t *testing.T, s *Store) {

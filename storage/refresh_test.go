@@ -11,7 +11,7 @@ import (
 )
 
 func TestRefreshTokenIsRotatedOnce(t *testing.T) {
-	each(t, func(t *testing.T, w world) {
+	eachIsolation(t, func(t *testing.T, w world) {
 		_, _, f := w.scene(t, "alice")
 		stores, pairs := w.pair(t), make([][]Token, 64)
 		for i := range pairs {
@@ -127,7 +127,7 @@ func TestFamilyThatWasRevokedDoesNotGrow(t *testing.T) {
 }
 
 func TestRevocationThatRacesWithRefreshLeavesNoLiveToken(t *testing.T) {
-	each(t, func(t *testing.T, w world) {
+	eachIsolation(t, func(t *testing.T, w world) {
 		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
 		for round := range 12 {
 			f := w.family(t, alice.ID, a.ID)

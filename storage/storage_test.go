@@ -170,12 +170,7 @@ func TestErrorOfPostgreSQLsRefusalNeverShowsThePassword(t *testing.T) {
 }
 
 func TestPostgresURLWithoutSSLModeAsksForTLS(t *testing.T) {
-	address, err := url.Parse(postgresURL(t))
-	must(t, err)
-	q := address.Query()
-	q.Del("sslmode")
-	address.RawQuery = q.Encode()
-	s, err := Open(t.Context(), address.String())
+	s, err := Open(t.Context(), withParameter(t, postgresURL(t), "sslmode", ""))
 	if err == nil {
 		s.Close()
 		t.Fatal("it went on without TLS")
@@ -186,15 +181,10 @@ func TestPostgresURLWithoutSSLModeAsksForTLS(t *testing.T) {
 }
 
 func TestPostgresURLKeepsItsParameters(t *testing.T) {
-	address, err := url.Parse(postgresURL(t))
-	must(t, err)
-	q := address.Query()
-	q.Set("connect_timeout", "7")
-	q.Set("application_name", "a & b")
-	address.RawQuery = q.Encode()
+	address := withParameter(t, withParameter(t, postgresURL(t), "connect_timeout", "7"), "application_name", "a & b")
+	_, rest, _ := strings.Cut(address, "://")
 	for _, scheme := range []string{"postgres", "postgresql"} {
-		address.Scheme = scheme
-		s := opened(t, address.String())
+		s := opened(t, scheme+"://"+rest)
 		var name string
 		must(t, s.write.GetContext(t.Context(), &name, `SELECT current_setting('application_name')`))
 		if name != "a & b" || s.Embedded() {

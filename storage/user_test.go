@@ -111,7 +111,7 @@ func TestUserNumberIsNeverGivenAgain(t *testing.T) {
 }
 
 func TestFirstUserIsAddedOnce(t *testing.T) {
-	each(t, func(t *testing.T, w world) {
+	eachIsolation(t, func(t *testing.T, w world) {
 		stores := w.pair(t)
 		people := make([]User, 64)
 		for i := range people {
