@@ -49,22 +49,6 @@ func TestDatabaseIsDroppedWithOpenConnections(t *testing.T) {
 	}
 }
 
-func TestServerSyncsByDefault(t *testing.T) {
-	if os.Getenv("MANDATE_TEST_POSTGRES_FSYNC") != "" {
-		t.Skip("fsync was chosen by MANDATE_TEST_POSTGRES_FSYNC")
-	}
-	db, err := sql.Open("postgres", New(t).URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var fsync string
-	err = db.QueryRow("SHOW fsync").Scan(&fsync)
-	if err != nil || fsync != "on" {
-		t.Errorf("fsync = %q, %v", fsync, err)
-	}
-}
-
 func TestStopStartAndCrash(t *testing.T) {
 	c := New(t)
 	address := c.URL(t)
