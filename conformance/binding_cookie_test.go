@@ -237,7 +237,7 @@ func boundSetup(t *testing.T, kind string) {
 		db = newPostgres(t)
 	}
 	s := startServer(t, options{database: db, env: []string{quickExit}})
-	link := s.setupLink(t)
+	link := s.firstLink(t)
 	for _, text := range printable(altered(link)) {
 		if strings.ContainsAny(text, "/%?#.") {
 			continue // another path altogether
@@ -277,12 +277,13 @@ func boundSetup(t *testing.T, kind string) {
 	}
 }
 
-// setupLink is the secret part of the link that the first start prints.
-func (s *server) setupLink(t testing.TB) string {
+// firstLink is the secret part of the link that the first start prints.
+func (s *server) firstLink(t testing.TB) string {
 	t.Helper()
-	found := regexp.MustCompile(`/setup/([A-Za-z0-9_-]+)/`).FindStringSubmatch(s.log.String())
-	if found == nil {
-		t.Fatalf("the first start prints no link:\n%s", s.log.String())
-	}
+	var found []string
+	waitFor(t, "the first start prints its link", func() bool {
+		found = regexp.MustCompile(`/setup/([A-Za-z0-9_-]+)/`).FindStringSubmatch(s.log.String())
+		return found != nil
+	})
 	return found[1]
 }

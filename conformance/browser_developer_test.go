@@ -14,7 +14,8 @@ import (
 func TestBrowserApplications(t *testing.T) {
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
-	b := s.window(t, chromium(t))
+	browser := chromium(t)
+	b := s.window(t, browser)
 	var app application
 	works := func(secret string) bool {
 		_, a := s.token(t, basic(app.ClientID, secret), params("grant_type", "client_credentials"))
@@ -50,11 +51,7 @@ func TestBrowserApplications(t *testing.T) {
 		if b.focused() != "problem" || len(b.all("alert", "")) != 1 {
 			t.Errorf("the focus is at %s, not at the summary", b.focused())
 		}
-		for _, id := range evaluate[[]string](b, `[...document.querySelectorAll("#problem a")].map(a => a.hash.slice(1))`) {
-			if !evaluate[bool](b, `document.getElementById("`+id+`") !== null`) {
-				t.Errorf("the summary leads to %s, which is nowhere", id)
-			}
-		}
+		b.summarizes("Name", "Grants", "Redirect URIs", "Access token")
 		b.do(b.click(b.find("link", evaluate[string](b, `document.querySelector("#problem a").innerText`))))
 		if b.focused() != "name" {
 			t.Errorf("the first line of the summary leads to %s", b.focused())
@@ -85,26 +82,25 @@ func TestBrowserApplications(t *testing.T) {
 		}
 		for button, want := range map[string]string{"Copy the client secret": app.ClientSecret, "Copy the client ID": app.ClientID} {
 			b.do(b.click(b.find("button", button)))
-			waitFor(t, button+" says that it is done", func() bool {
-				return evaluate[string](b, `document.getElementById("copied").innerText`) == "Copied to the clipboard."
-			})
+			b.until(`[...document.querySelectorAll("button")].some(b => b.textContent == ` + quote("Copied"+strings.TrimPrefix(button, "Copy")) + `)`)
 			if got := evaluate[string](b, `navigator.clipboard.readText()`); got != want {
 				t.Errorf("%s: the clipboard holds %q, want %q", button, got, want)
 			}
 		}
+		b.says("Kept as a hash. Nobody can read it")
 		if !works(app.ClientSecret) {
 			t.Error("the secret that was shown does not work")
+		}
+		// The browser keeps the page itself for the way back, though it is told to store nothing.
+		b.follow("Account")
+		b.back()
+		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || !strings.Contains(html, app.ClientID) {
+			t.Error("the way back leads to the secret, or not to the application")
 		}
 		b.reload()
 		b.expect(200, "Holiday Planner")
 		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || strings.Contains(html, "is registered") {
 			t.Error("the secret or the notice is shown again")
-		}
-		b.follow("Account")
-		b.leave(chromedp.NavigateBack())
-		b.expect(200, "Holiday Planner")
-		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) {
-			t.Error("the way back leads to the secret")
 		}
 	})
 
@@ -151,7 +147,7 @@ func TestBrowserApplications(t *testing.T) {
 		watcher := s.application(t, "--name", "watcher", "--grant", "client_credentials", "--may-introspect")
 		token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
 		b.follow("Delete this application")
-		b.expect(200, "Delete Trip Planner?")
+		b.expect(200, "Delete “Trip Planner”?")
 		if !s.active(t, watcher.auth(), token) {
 			t.Error("the token died before anybody said yes")
 		}
@@ -163,6 +159,23 @@ func TestBrowserApplications(t *testing.T) {
 		}
 	})
 
+	t.Run("a switch for administrators says what is wrong with it", func(t *testing.T) {
+		b := s.window(t, browser)
+		b.open("/o/applications/register/")
+		b.logIn(s.person(t, "root", "--admin"))
+		b.fill("Name", "Pocket")
+		b.fill("Redirect URIs", "com.example.pocket:/back")
+		b.tick("radio", "Public")
+		b.tick("checkbox", "Skip the consent page")
+		b.press("Register application")
+		b.expect(422, "Register an application")
+		b.summarizes("Skip the consent page")
+		if !evaluate[bool](b, `document.getElementById("skip_consent").checked`) || len(b.all("checkbox", "Skip the consent page")) != 1 ||
+			!strings.Contains(said(b.all("checkbox", "Skip the consent page")[0].Description), "Anybody can pretend") {
+			t.Error("the switch is off again, or does not say what is wrong with it")
+		}
+	})
+
 	t.Run("others' applications are not there", func(t *testing.T) {
 		b := b.in(t)
 		other := s.application(t, "--name", "other", "--owner", s.person(t, "mallory").Name, "--grant", "client_credentials")
@@ -171,4 +184,23 @@ func TestBrowserApplications(t *testing.T) {
 			b.expect(404, "There is nothing here")
 		}
 	})
+}
+
+// summarizes fails unless the summary of the form's mistakes has these lines: each begins with the label of a field
+// and leads to it.
+func (b *tab) summarizes(fields ...string) {
+	b.Helper()
+	type line struct{ Text, Label string }
+	lines := evaluate[[]line](b, `[...document.querySelectorAll("#problem a")].map(a => {
+		const field = document.getElementById(a.hash.slice(1));
+		return {Text: a.innerText, Label: (document.querySelector("label[for='" + field.id + "']") || field.querySelector("legend")).innerText};
+	})`)
+	for i, l := range lines {
+		if i >= len(fields) || !strings.HasPrefix(l.Text, fields[i]+": ") || !strings.HasPrefix(l.Label, fields[i]) {
+			b.Errorf("line %d of the summary is %q, for the field %q", i+1, l.Text, l.Label)
+		}
+	}
+	if len(lines) != len(fields) {
+		b.Errorf("the summary has %d lines, want %d", len(lines), len(fields))
+	}
 }

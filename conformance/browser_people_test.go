@@ -14,7 +14,7 @@ func TestBrowserPeople(t *testing.T) {
 	admin := person{"root", s.secret("a long enough first password")}
 
 	t.Run("the first administrator comes by a link that works once", func(t *testing.T) {
-		link := regexp.MustCompile(`http://\S+/setup/\S+/`).FindString(s.log.String())
+		link := s.setupLink(t)
 		b := s.window(t, browser)
 		b.open(link)
 		b.expect(200, "Set up this server")
@@ -126,7 +126,7 @@ func TestBrowserPeople(t *testing.T) {
 
 		b.follow("bob")
 		b.follow("Delete this user")
-		b.expect(200, "Delete bob?")
+		b.expect(200, "Delete “bob”?")
 		b.press("Delete the user")
 		b.says("The user is deleted.")
 		if strings.Contains(b.text(), "night shift") {
@@ -168,6 +168,8 @@ func TestBrowserPeople(t *testing.T) {
 
 		here.press("Log out")
 		here.says("You are signed out.")
+		here.back()
+		here.expect(200, "Sign in")
 		here.open("/account/")
 		here.expect(200, "Sign in")
 		there.open("/logout/")
@@ -175,4 +177,15 @@ func TestBrowserPeople(t *testing.T) {
 		there.press("Log out")
 		there.says("You are signed out.")
 	})
+}
+
+// setupLink is what the first start prints.
+func (s *server) setupLink(t testing.TB) string {
+	t.Helper()
+	var link string
+	waitFor(t, "the link to the first administrator", func() bool {
+		link = regexp.MustCompile(`http://\S+/setup/\S+/`).FindString(s.log.String())
+		return link != ""
+	})
+	return link
 }

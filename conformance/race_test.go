@@ -41,9 +41,10 @@ func TestRaceGrace(t *testing.T) {
 
 func TestRaceFirstAdministrator(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		one := startServer(t, options{database: db, settings: []string{"PASSWORD_HASH_CONCURRENCY: 4"}, env: []string{quickExit}})
+		one := startServer(t, options{database: db, settings: []string{
+			"PASSWORD_HASH_CONCURRENCY: 64", "PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 5"}, env: []string{quickExit}})
 		nodes := []*server{one, one.node(t)}
-		password, link := one.secret("correct horse battery staple"), one.setupLink(t)
+		password, link := one.secret("correct horse battery staple"), one.firstLink(t)
 		answers := parallel(t, crowd, func(i int) (answer, error) {
 			return nodes[i%len(nodes)].tryPost("/setup/"+link+"/", sameSite, params("username", fmt.Sprint("first", i), "password", password))
 		})

@@ -81,6 +81,15 @@ func TestSpecCode(t *testing.T) {
 			checkRefused(t, s.exchange(t, app, code, "http://127.0.0.1:8000/other", verifier), http.StatusBadRequest, "invalid_grant")
 			checkRefused(t, s.exchange(t, app, code, "", verifier), http.StatusBadRequest, "invalid_request")
 		})
+		t.Run("the redirect URI may be left out where there is one", func(t *testing.T) {
+			// RFC 6749 §3.1.2.3, §4.1.3: then it is left out at the token endpoint too.
+			address, verifier := s.authorizeURL(other, "redirect_uri", "")
+			code := b.code(t, address, alice)
+			if !strings.HasPrefix(b.Away.String(), other.RedirectURI+"?") {
+				t.Errorf("sent to %s", b.Away)
+			}
+			s.checkGranted(t, s.exchange(t, other, code, "", verifier), "read write", true)
+		})
 		t.Run("a code works once, and a second use ends what the first gave", func(t *testing.T) {
 			got := s.checkGranted(t, s.exchange(t, app, code, app.RedirectURI, verifier), "read write", true)
 			if !s.active(t, asker.auth(), got.AccessToken) {

@@ -121,13 +121,19 @@ func TestSpecScope(t *testing.T) {
 }
 
 func TestSpecDefaultScopes(t *testing.T) {
-	for _, c := range []struct{ name, scopes, defaults, want string }{
-		{"all, in the order of SCOPES", "{write: Write, openid: Sign in, introspection: Introspect, read: Read}", "[__all__]", "write read"},
-		{"those of DEFAULT_SCOPES", "{read: Read, write: Write, groups: Groups}", "[groups, read]", "groups read"},
+	const mixed = "SCOPES: {write: Write, openid: Sign in, introspection: Introspect, read: Read}"
+	for _, c := range []struct {
+		name     string
+		settings []string
+		want     string
+	}{
+		{"all, in the order of SCOPES", []string{mixed}, "write read"},
+		{"all, as django-oauth-toolkit spells it", []string{mixed, "DEFAULT_SCOPES: [__all__]"}, "write read"},
+		{"those of DEFAULT_SCOPES", []string{"SCOPES: {read: Read, write: Write, groups: Groups}", "DEFAULT_SCOPES: [groups, read]"}, "groups read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			forEachDatabase(t, func(t *testing.T, db database) {
-				s := startServer(t, options{database: db, provider: []string{"SCOPES: " + c.scopes, "DEFAULT_SCOPES: " + c.defaults}})
+				s := startServer(t, options{database: db, provider: c.settings})
 				app := s.application(t, "--name", "robot", "--grant", "client_credentials")
 				s.checkGranted(t, s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")), c.want, false)
 			})

@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/gorilla/mux"
@@ -35,11 +36,15 @@ const apiPage = 1000
 
 // apiUsers lists people: a thousand at a time, with limit and offset for more.
 func (s *server) apiUsers(w http.ResponseWriter, r *http.Request) error {
-	limit, err := number(r, "limit", apiPage)
+	asked, err := query(r)
+	if err != nil {
+		return err
+	}
+	limit, err := number(asked, "limit", apiPage)
 	if err != nil || limit < 1 || limit > apiPage {
 		return writeJSON(w, http.StatusBadRequest, apiDetail{"limit must be a number from 1 to 1000."})
 	}
-	offset, err := number(r, "offset", 0)
+	offset, err := number(asked, "offset", 0)
 	if err != nil || offset < 0 {
 		return writeJSON(w, http.StatusBadRequest, apiDetail{"offset must be a number from 0."})
 	}
@@ -54,8 +59,8 @@ func (s *server) apiUsers(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
-func number(r *http.Request, name string, standard int) (int, error) {
-	text := r.URL.Query().Get(name)
+func number(asked url.Values, name string, standard int) (int, error) {
+	text := asked.Get(name)
 	if text == "" {
 		return standard, nil
 	}

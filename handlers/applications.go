@@ -146,7 +146,7 @@ func (s *server) deleteApplicationPage(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete " + a.Name + "?", Message: "This cannot be taken back.",
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + a.Name + "”?", Message: "This cannot be taken back.",
 		Details: []string{"Its client ID and its secret stop working.", "All tokens that it has end at once.", "What people allowed it is forgotten."},
 		Action:  s.applicationPath(a.ID, "delete/"), Button: "Delete the application", CancelURL: s.applicationPath(a.ID, ""), Danger: true})
 }

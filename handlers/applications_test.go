@@ -198,7 +198,7 @@ func TestDeleteApplication(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
 	path, _ := registered(t, v)
-	v.get(t, path+"delete/").wants(t, 200, "Delete Ledger?")
+	v.get(t, path+"delete/").wants(t, 200, "Delete “Ledger”?")
 	v.follow(t, v.post(t, path+"delete/")).wants(t, 200, "The application is deleted.")
 	v.get(t, path).wants(t, 404)
 	v.post(t, path+"delete/").wants(t, 404)

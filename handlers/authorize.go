@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -9,10 +10,18 @@ import (
 	"mandate/templates"
 )
 
+// maxQuery bounds an authorization request as a query. The longest state fits
+// in, every byte of it encoded. The whole fits into next, encoded once more,
+// and there into what the server reads of a header.
+const maxQuery = 16 << 10
+
 // authorize is the authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2.1).
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodPost {
 		return s.authorizeByPost(w, r)
+	}
+	if len(r.URL.RawQuery) > maxQuery {
+		return tooLong(http.StatusRequestURITooLong)
 	}
 	parameters, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -45,8 +54,17 @@ func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.RawQuery != "" {
 		return badRequest("Send the parameters either in the query or in the body.")
 	}
-	redirect(w, r, s.path("/o/authorize/")+"?"+r.PostForm.Encode())
+	asQuery := r.PostForm.Encode()
+	if len(asQuery) > maxQuery {
+		return tooLong(http.StatusRequestEntityTooLarge)
+	}
+	redirect(w, r, s.path("/o/authorize/")+"?"+asQuery)
 	return nil
+}
+
+func tooLong(status int) error {
+	return &provider.Error{Status: status, Code: "invalid_request",
+		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have 4096.", maxQuery)}
 }
 
 // unproven shows what is wrong with the client or its redirect URI, here and
@@ -62,7 +80,7 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	}
 	note(r.Context(), "error", e.Code)
 	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
-		Heading: "The application's redirect URI is not registered",
+		Heading: "The application’s redirect URI is not registered",
 		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
 		Diff:    difference(e.Mismatch, who), RequestID: requestID(r)}
 	return s.render(w, r, e.Status, page)

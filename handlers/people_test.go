@@ -106,7 +106,7 @@ func TestAdministration(t *testing.T) {
 	root.follow(t, root.post(t, path, "username", "bob", "first_name", "Bobby")).wants(t, 200, "Bobby", "Deactivated")
 	bob.get(t, "/account/").wants(t, 303)
 	root.post(t, path, "username", "", "group", "none").wants(t, 422)
-	root.get(t, path+"delete/").wants(t, 200, "Delete bob?")
+	root.get(t, path+"delete/").wants(t, 200, "Delete “bob”?")
 	root.follow(t, root.post(t, path+"delete/")).wants(t, 200, "The user is deleted.")
 
 	// Nobody locks themselves out.

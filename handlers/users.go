@@ -137,7 +137,7 @@ func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete " + u.Username + "?",
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
 		Message: "This cannot be taken back. To keep them out for a while, deactivate them instead.",
 		Details: []string{"They are signed out everywhere, and their tokens end at once.", "Applications that they registered stay, without an owner."},
 		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true})

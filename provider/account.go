@@ -35,18 +35,18 @@ func (p *Provider) Authorized(ctx context.Context, userID string) ([]Authorized,
 func (p *Provider) Sessions(ctx context.Context, userID string) ([]Session, error) {
 	at := now()
 	sessions, err := p.store.SessionsOf(ctx, userID, at, p.idleSince(at))
-	return sessions, userError(err)
+	return sessions, stored(err)
 }
 
 // EndSession signs a person out in one browser.
 func (p *Provider) EndSession(ctx context.Context, userID, sessionID string) error {
-	return userError(p.store.EndSession(ctx, userID, sessionID))
+	return stored(p.store.EndSession(ctx, userID, sessionID))
 }
 
 // RevokeApplication takes an approval back: the consent is forgotten, and all
 // tokens that came from it are inactive at once.
 func (p *Provider) RevokeApplication(ctx context.Context, userID, applicationID string) error {
-	return userError(p.store.RevokeConsent(ctx, userID, applicationID))
+	return stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 
 // ChangePassword needs the current password, and ends every other session.

@@ -158,7 +158,7 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 		if name == introspectionScope {
 			found.add("scope", "The introspection scope has a switch of its own, for administrators.")
 		} else if !slices.Contains(p.config.scopeNames(), name) {
-			found.add("scope", "There is no scope %q on this server.", name)
+			found.add("scope", "There is no scope %q on this server.", clip(name, 80))
 		}
 	}
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 366*24*time.Hour)
@@ -189,7 +189,7 @@ func checkGrantTypes(found *Invalid, r Registration) {
 	}
 	for _, g := range r.GrantTypes {
 		if g != GrantCode && g != GrantClient && g != GrantPassword {
-			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", g)
+			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", clip(g, 80))
 		}
 	}
 	// RFC 6749 §4.4: client credentials are for confidential clients only.
@@ -234,7 +234,7 @@ func (p *Provider) ApplicationByClientID(ctx context.Context, actor *User, clien
 
 func mayRead(actor *User, a Application, err error) (Application, error) {
 	if err != nil {
-		return Application{}, userError(err)
+		return Application{}, stored(err)
 	}
 	if !mayAdminister(actor) && (a.OwnerID == nil || *a.OwnerID != actor.ID) {
 		return Application{}, ErrNotFound
@@ -249,7 +249,7 @@ func (p *Provider) Applications(ctx context.Context, actor *User, search string,
 		owner = actor.ID
 	}
 	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
-	return found, total, userError(err)
+	return found, total, stored(err)
 }
 
 // UpdateApplication changes an application. A secret comes back where it
@@ -264,18 +264,18 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	stored := a.Secret
+	was := a.Secret
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
 	}
-	err = p.store.UpdateApplication(ctx, a, stored)
+	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
 		found.add("name", "Somebody rotated the secret, or deleted the application, at the same moment. Look at it before you save again.")
 		return nil, found
 	}
 	if err != nil {
-		return nil, userError(err)
+		return nil, stored(err)
 	}
 	return &Registered{a, secret}, nil
 }
@@ -298,21 +298,21 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 		return nil, found
 	}
 	secret := random(32)
-	stored, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
+	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
 	if err != nil {
 		return nil, err
 	}
 	until := now() + seconds(overlap)
-	err = p.store.RotateSecret(ctx, a.ID, a.Secret, stored, until, now())
+	err = p.store.RotateSecret(ctx, a.ID, a.Secret, kept, until, now())
 	if errors.Is(err, storage.ErrSpent) {
 		found := &Invalid{}
 		found.add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
 		return nil, found
 	}
 	if err != nil {
-		return nil, userError(err)
+		return nil, stored(err)
 	}
-	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, stored
+	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, kept
 	return &Registered{a, secret}, nil
 }
 
@@ -322,7 +322,7 @@ func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string
 	if err != nil {
 		return err
 	}
-	return userError(p.store.DeleteApplication(ctx, id))
+	return stored(p.store.DeleteApplication(ctx, id))
 }
 
 // SecretIsReadable says whether the stored secret can be read back by the

@@ -127,9 +127,12 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 		}
 	}
 	ok, err := p.checkSecret(ctx, a, sent.secret)
-	if err != nil || ok {
-		giveBack()
-		return a, err
+	giveBack() // a failure is counted below, like any other
+	if err != nil {
+		return Application{}, err
+	}
+	if ok {
+		return a, nil
 	}
 	return Application{}, p.wrongClient(tries)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,7 +29,11 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if !p.mustAsk(a, remembered) {
 		return nil, nil
 	}
-	ticket, err := json.Marshal(ticket{s.Session.ID, now(), a.parameters.Encode(), a.redirectSent})
+	// The answer is to what the page shows: a default scope that grows
+	// meanwhile must not be approved with it.
+	parameters := maps.Clone(a.parameters)
+	parameters.Set("scope", strings.Join(scopeNames(a.Scopes), " "))
+	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.redirectSent})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,18 @@ func unavailable(err error) *Error {
 		Description: "The server cannot reach its database. Try again in a moment.", RetryAfter: 1, cause: err}
 }
 
+// stored passes on that a record is not there, and turns every other error of
+// the store into what a client may see.
+func stored(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrNotFound):
+		return ErrNotFound
+	}
+	return unavailable(err)
+}
+
 // failed turns any error of a flow into ours. What fosite says is passed on
 // where it is meant for clients.
 func failed(err error) *Error {
@@ -70,7 +82,7 @@ func failed(err error) *Error {
 	}
 	rfc, ok := errors.AsType[*fosite.RFC6749Error](err)
 	if !ok || rfc.CodeField >= http.StatusInternalServerError {
-		return unavailable(err)
+		return &Error{Status: http.StatusInternalServerError, Code: "server_error", Description: "Internal error.", cause: err}
 	}
 	description := rfc.HintField
 	if description == "" {

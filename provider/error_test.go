@@ -57,11 +57,12 @@ func TestErrorText(t *testing.T) {
 		}{
 			{ours, "400 invalid_grant"},
 			{fosite.ErrServerError.WithWrap(ours), "400 invalid_grant"},
+			{fosite.ErrServerError.WithWrap(unavailable(errors.New("database"))), "503 temporarily_unavailable"},
 			{fosite.ErrInvalidScope.WithHint("hint"), "400 invalid_scope"},
-			{fosite.ErrServerError.WithWrap(errors.New("database")), "503 temporarily_unavailable"},
-			{fosite.ErrTemporarilyUnavailable, "503 temporarily_unavailable"},
-			{errUnused, "503 temporarily_unavailable"},
-			{errors.New("anything else"), "503 temporarily_unavailable"},
+			{fosite.ErrServerError.WithWrap(errors.New("database")), "500 server_error"},
+			{fosite.ErrTemporarilyUnavailable, "500 server_error"},
+			{errUnused, "500 server_error"},
+			{errors.New("anything else"), "500 server_error"},
 		} {
 			wantError(t, failed(test.err), test.want)
 		}
@@ -208,8 +209,8 @@ func TestDatabaseFails(t *testing.T) {
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
 			return w.ChangePassword(t.Context(), w.s, goodPassword, "another few words")
 		}},
-		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), "x") }},
-		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), "x", Person{}) }},
+		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
+		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
 			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: Confidential, GrantTypes: []string{GrantClient}})
 			return err

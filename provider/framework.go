@@ -92,7 +92,7 @@ func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error
 		return nil, fosite.ErrNotFound
 	}
 	if err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
 	return &client{a, s.p}, nil
 }
@@ -189,8 +189,8 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 	c, issued := r.GetClient().(*client), r.GetSession().(*session)
 	at := now()
 	issued.answer = &TokenResponse{ExpiresIn: s.p.accessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
-	return s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn})
+	return stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
+		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn}))
 }
 
 // authorizationCodes stores what the authorize half of fosite's code grant
@@ -204,12 +204,12 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
 	at := now()
 	end := at + seconds(s.p.config.CodeLifetime)
-	return s.p.store.AddGrant(ctx, storage.Grant{
+	return stored(s.p.store.AddGrant(ctx, storage.Grant{
 		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-	})
+	}))
 }
 
 // session is fosite's word for what a request carries from its first step to

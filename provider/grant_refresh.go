@@ -97,7 +97,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		made.answer, err = g.lost(ctx, request.GetRequestForm().Get("refresh_token"))
 	}
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	issued.give(made.answer, responder)
 	return nil
@@ -108,13 +108,21 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 func (g *refreshGrant) spend(ctx context.Context, a Application, text string, token *storage.LiveToken, made *pair) error {
 	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
 		made.answer.RefreshToken = text
-		return g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[1].ExpiresAt, made.expiresAt, made.tokens[0])
+		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[1].ExpiresAt, made.expiresAt, made.tokens[0]))
 	}
 	successor, err := g.sealSuccessor(text, made.answer)
 	if err != nil {
 		return err
 	}
-	return g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, successor, now(), made.expiresAt, made.tokens)
+	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, successor, now(), made.expiresAt, made.tokens))
+}
+
+// spent passes on that somebody was faster.
+func spent(err error) error {
+	if errors.Is(err, storage.ErrSpent) {
+		return err
+	}
+	return stored(err)
 }
 
 // lost is for the loser of a race: the token was spent, or its family ended,

@@ -30,5 +30,5 @@ func (p *Provider) Lifetimes() (access, refresh time.Duration) {
 // OwnApplications counts what a person has registered.
 func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	_, n, err := p.store.Applications(ctx, u.ID, "", 1, 0)
-	return n, userError(err)
+	return n, stored(err)
 }

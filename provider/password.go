@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
-	"golang.org/x/sync/semaphore"
 )
 
 // passwords hashes what a person chose, by Argon2id (RFC 9106). Each hash
@@ -22,9 +21,15 @@ import (
 // queues here and slows nothing else.
 type passwords struct {
 	memory, iterations uint32
-	slots              *semaphore.Weighted
-	dummy              string
+	slots              chan struct{}
+	decoy              phc // matches nothing, and costs what a match costs
 }
+
+// The most that one hash may cost, made here or brought along.
+const (
+	MaxPasswordMemoryKiB  = 1 << 20
+	MaxPasswordIterations = 64
+)
 
 const passwordMemoryBound = 256 << 10 // KiB that all hashes together may take
 
@@ -41,8 +46,8 @@ func newPasswords(c Config) *passwords {
 		// One processor stays for everybody else.
 		slots = max(1, min(runtime.GOMAXPROCS(0)-1, int(passwordMemoryBound/p.memory)))
 	}
-	p.slots = semaphore.NewWeighted(int64(slots))
-	p.dummy = p.encode(make([]byte, 16), make([]byte, 32))
+	p.slots = make(chan struct{}, slots)
+	p.decoy = phc{p.memory, p.iterations, 1, make([]byte, 16), make([]byte, 32)}
 	return p
 }
 
@@ -65,12 +70,13 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 func (p *passwords) sum(ctx context.Context, password string, salt []byte, memory, iterations uint32, lanes uint8) ([]byte, error) {
 	wait, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	err := p.slots.Acquire(wait, 1)
-	if err != nil {
+	select {
+	case p.slots <- struct{}{}:
+	case <-wait.Done():
 		return nil, &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-			Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: err}
+			Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: wait.Err()}
 	}
-	defer p.slots.Release(1)
+	defer func() { <-p.slots }()
 	return argon2.IDKey([]byte(password), salt, iterations, memory, lanes, 32), nil
 }
 
@@ -78,22 +84,22 @@ func (p *passwords) sum(ctx context.Context, password string, salt []byte, memor
 // or hash matches nothing. stale asks for a new hash at today's cost.
 func (p *passwords) matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	parsed, err := parsePHC(stored)
-	if err != nil || password == "" {
+	possible := err == nil && password != ""
+	if !possible {
 		// Whoever cannot match costs what everybody costs.
-		_, _, err = p.matches(ctx, p.dummy, "-"+password)
-		return false, false, err
+		parsed = p.decoy
 	}
 	sum, err := p.sum(ctx, password, parsed.salt, parsed.memory, parsed.iterations, parsed.lanes)
 	if err != nil {
 		return false, false, err
 	}
-	ok = subtle.ConstantTimeCompare(sum, parsed.sum) == 1
+	ok = possible && subtle.ConstantTimeCompare(sum, parsed.sum) == 1
 	return ok, ok && (parsed.memory != p.memory || parsed.iterations != p.iterations), nil
 }
 
 // pretend costs as much time as a check, for a person who does not exist.
 func (p *passwords) pretend(ctx context.Context, password string) error {
-	_, _, err := p.matches(ctx, p.dummy, password)
+	_, _, err := p.matches(ctx, "", password)
 	return err
 }
 
@@ -112,7 +118,7 @@ func parsePHC(stored string) (phc, error) {
 		return h, errPHC
 	}
 	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.iterations, &h.lanes)
-	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > 1<<20 || h.iterations > 64 {
+	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > MaxPasswordMemoryKiB || h.iterations > MaxPasswordIterations {
 		return h, errPHC
 	}
 	h.salt, err = base64.RawStdEncoding.DecodeString(parts[4])
@@ -131,7 +137,7 @@ func parsePHC(stored string) (phc, error) {
 func (c Config) checkNewPassword(found *Invalid, field, password, username string) {
 	shortest := c.PasswordMinLength
 	if shortest == 0 {
-		shortest = 10
+		shortest = 15
 	}
 	switch {
 	case !utf8.ValidString(password):

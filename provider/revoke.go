@@ -42,7 +42,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 func (p *Provider) EndToken(ctx context.Context, text string) error {
 	token, err := p.store.TokenByDigest(ctx, digest(text))
 	if err != nil {
-		return userError(err)
+		return stored(err)
 	}
 	return p.end(ctx, token)
 }

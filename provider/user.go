@@ -89,36 +89,25 @@ func (p *Provider) AddUser(ctx context.Context, person Person) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	err = memberError(p.store.AddUser(ctx, u, person.Groups))
+	err = personError(p.store.AddUser(ctx, u, person.Groups))
 	if err != nil {
 		return User{}, err
 	}
-	stored, err := p.store.UserByID(ctx, u.ID)
-	return stored, userError(err)
+	return p.User(ctx, u.ID)
 }
 
-// memberError is userError where only a group can be missing.
-func memberError(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		found := &Invalid{}
-		found.add("group", "There is no group of that name. Add the group first.")
-		return found
-	}
-	return userError(err)
-}
-
-func userError(err error) error {
+// personError says what a person's record stood against.
+func personError(err error) error {
 	found := &Invalid{}
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, storage.ErrConflict):
 		found.add("username", "A user with that username already exists.")
 		return found
 	case errors.Is(err, storage.ErrNotFound):
-		return ErrNotFound
+		found.add("group", "There is no group of that name. Add the group first.")
+		return found
 	}
-	return unavailable(err)
+	return stored(err)
 }
 
 // UpdateUser writes what an administrator changed of a person. Nobody takes
@@ -144,7 +133,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
 	err = p.store.UpdateUser(ctx, u, person.Groups)
 	if err != nil || person.Password == "" {
-		return memberError(err)
+		return personError(err)
 	}
 	return p.setPassword(ctx, u.ID, person.Password, "")
 }
@@ -154,7 +143,7 @@ func (p *Provider) setPassword(ctx context.Context, userID, password, keepSessio
 	if err != nil {
 		return err
 	}
-	return userError(p.store.SetPassword(ctx, userID, hash, now(), keepSession))
+	return stored(p.store.SetPassword(ctx, userID, hash, now(), keepSession))
 }
 
 // ResetPassword gives a person a new password and signs them out everywhere.
@@ -174,31 +163,31 @@ func (p *Provider) ResetPassword(ctx context.Context, username, password string)
 // User reads a person by subject, or gives ErrNotFound.
 func (p *Provider) User(ctx context.Context, id string) (User, error) {
 	u, err := p.store.UserByID(ctx, id)
-	return u, userError(err)
+	return u, stored(err)
 }
 
 // UserByName reads a person by user name, or gives ErrNotFound.
 func (p *Provider) UserByName(ctx context.Context, username string) (User, error) {
 	u, err := p.store.UserByKey(ctx, foldName(username))
-	return u, userError(err)
+	return u, stored(err)
 }
 
 // UserByNumber reads a person by the number that the sample API uses.
 func (p *Provider) UserByNumber(ctx context.Context, number int64) (User, error) {
 	u, err := p.store.UserByNumber(ctx, number)
-	return u, userError(err)
+	return u, stored(err)
 }
 
 // Users lists people and how many match the search in all.
 func (p *Provider) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
 	users, total, err := p.store.Users(ctx, search, limit, offset)
-	return users, total, userError(err)
+	return users, total, stored(err)
 }
 
 // GroupsOf lists the names of a person's groups.
 func (p *Provider) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	names, err := p.store.GroupsOf(ctx, id)
-	return names, userError(err)
+	return names, stored(err)
 }
 
 // DisableUser deactivates a person: their sessions and tokens end at once.
@@ -207,7 +196,7 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return userError(p.store.DisableUser(ctx, u.ID))
+	return stored(p.store.DisableUser(ctx, u.ID))
 }
 
 // DeleteUser removes a person, but not whoever asks for it.
@@ -217,13 +206,13 @@ func (p *Provider) DeleteUser(ctx context.Context, actor User, id string) error 
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	return userError(p.store.DeleteUser(ctx, id))
+	return stored(p.store.DeleteUser(ctx, id))
 }
 
 // Groups lists all groups.
 func (p *Provider) Groups(ctx context.Context) ([]Group, error) {
 	groups, err := p.store.Groups(ctx)
-	return groups, userError(err)
+	return groups, stored(err)
 }
 
 // AddGroup stores a new group.
@@ -245,10 +234,10 @@ func (p *Provider) AddGroup(ctx context.Context, name string) error {
 		found.add("name", "A group with that name already exists.")
 		return found
 	}
-	return userError(err)
+	return stored(err)
 }
 
 // DeleteGroup removes a group; its people stay.
 func (p *Provider) DeleteGroup(ctx context.Context, name string) error {
-	return userError(p.store.DeleteGroup(ctx, name))
+	return stored(p.store.DeleteGroup(ctx, name))
 }

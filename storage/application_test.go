@@ -145,9 +145,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		if diff := cmp.Diff(want, live(t, w.Store, tokens)); diff != "" {
 			t.Error(diff)
 		}
-		_, err := w.GrantByCode(t.Context(), *gone.CodeDigest)
-		is(t, "its grant", err, ErrNotFound)
-		_, err = w.Consent(t.Context(), alice.ID, a.ID)
+		_, err := w.Consent(t.Context(), alice.ID, a.ID)
 		is(t, "its consent", err, ErrNotFound)
 		_, err = w.Consent(t.Context(), alice.ID, b.ID)
 		is(t, "another application's consent", err, nil)

@@ -33,7 +33,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		},
 		"AuthorizedBy":      func(ctx context.Context) error { return drop(s.AuthorizedBy(ctx, "x", at)) },
 		"Consent":           func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
-		"CountUsers":        func(ctx context.Context) error { return drop(s.CountUsers(ctx)) },
+		"HasUsers":          func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication": func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
 		"DeleteGroup":       func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
 		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x") },

@@ -68,12 +68,19 @@ func after(current int) ([]Migration, error) {
 
 // schemaVersion is 0 for a database that has no table of ours.
 func (s *Store) schemaVersion(ctx context.Context) (int, error) {
-	err := s.lockTable(ctx)
+	const query = `SELECT version FROM schema_version WHERE id = 1`
+	var version int
+	err := s.write.GetContext(ctx, &version, query)
+	if err == nil {
+		return version, nil
+	}
+	// The table is made only where it is missing: a server that may only read and
+	// write rows is enough for every other start.
+	err = s.lockTable(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var version int
-	err = s.write.GetContext(ctx, &version, `SELECT version FROM schema_version WHERE id = 1`)
+	err = s.write.GetContext(ctx, &version, query)
 	return version, translate(err)
 }
 

@@ -108,12 +108,8 @@ func TestFamilyThatWasRevokedDoesNotGrow(t *testing.T) {
 			"DisableUser": func(family) error {
 				return errors.Join(w.DisableUser(t.Context(), alice.ID), w.UpdateUser(t.Context(), alice, nil))
 			},
-			"DeleteApplication": func(f family) error { return w.DeleteApplication(t.Context(), f.ApplicationID) },
 		} {
 			f = w.family(t, alice.ID, a.ID)
-			if name == "DeleteApplication" {
-				f = w.family(t, alice.ID, w.application(t, "Gone").ID)
-			}
 			must(t, revoke(f))
 			before := counts(t, w.Store)
 			is(t, "RotateRefresh after "+name, w.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, newPair(f.ID)), ErrSpent)

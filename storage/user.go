@@ -39,9 +39,9 @@ func (s *Store) AddFirstUser(ctx context.Context, u User) error {
 		if err != nil {
 			return err
 		}
-		var people int
-		err = t.get(&people, `SELECT COUNT(*) FROM users`)
-		if err == nil && people > 1 {
+		var others bool
+		err = t.get(&others, `SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1)`, u.ID)
+		if err == nil && others {
 			return ErrSpent
 		}
 		return err
@@ -87,11 +87,11 @@ func (s *Store) UserByNumber(ctx context.Context, number int64) (User, error) {
 	return u, err
 }
 
-// CountUsers says how many people there are.
-func (s *Store) CountUsers(ctx context.Context) (int, error) {
-	var n int
-	err := s.get(ctx, &n, `SELECT COUNT(*) FROM users`)
-	return n, err
+// HasUsers says whether there is anybody.
+func (s *Store) HasUsers(ctx context.Context) (bool, error) {
+	var somebody bool
+	err := s.get(ctx, &somebody, `SELECT EXISTS (SELECT 1 FROM users)`)
+	return somebody, err
 }
 
 // Users lists people by number, and how many match in all. An empty search

@@ -19,6 +19,7 @@ type control struct {
 	Options         []Option
 	Exact           bool // no capitals, no spell checker: a name or an address, not prose
 	Optional, Focus bool
+	On              bool // of a checkbox that stands alone
 }
 
 // DescribedBy lists the ids of the texts that a screen reader reads after the label.
@@ -58,6 +59,9 @@ func controls() template.FuncMap {
 		"choices": func(kind, id, label string, options []Option, problem string) control {
 			return control{ID: id, Label: label, Kind: kind, Options: options, Field: Field{Error: problem}}
 		},
+		"toggle": func(id, label string, on bool, errors []FieldError) control {
+			return control{ID: id, Label: label, On: on, Field: Field{Error: about(errors, id)}}
+		},
 		"kind":     func(kind string, c control) control { c.Kind = kind; return c },
 		"complete": func(token string, c control) control { c.Complete = token; return c },
 		"hint":     func(text string, c control) control { c.Hint = text; return c },
@@ -72,12 +76,36 @@ func controls() template.FuncMap {
 		"problems": summarize,
 		"listed":   func(errors []FieldError) problems { return summarize("", errors...) },
 		"quiet":    func(p problems) problems { p.Focus = false; return p },
+		"named":    named,
 		"copyable": func(label, value string) copyable { return copyable{label, value} },
 		"search":   func(label, query string) found { return found{label, query} },
 
 		// An id must not hold white space, and the name of a group may.
 		"ident": url.PathEscape,
 	}
+}
+
+// about is what is wrong with one field.
+func about(errors []FieldError, id string) string {
+	for _, f := range errors {
+		if f.ID == id {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+// named is how the line of a summary calls a field, so that "This field is required" says which. It is what the label of
+// the field begins with.
+func named(id string) string {
+	return map[string]string{
+		"username": "Username", "email": "Email address", "first_name": "First name", "last_name": "Last name",
+		"password": "Password", "current_password": "Current password", "new_password": "New password", "group": "Groups", "name": "Name",
+		"client_type": "Client type", "grant_type": "Grants", "redirect_uris": "Redirect URIs", "scope": "Scopes",
+		"access_token_lifetime": "Access token", "refresh_token_lifetime": "Refresh token",
+		"may_introspect": "May introspect tokens", "skip_consent": "Skip the consent page", "pkce_exempt": "Exempt from PKCE",
+		"hash_client_secret": "Client secret", "overlap": "The old secret stops working", "administrator": "Administrator",
+	}[id]
 }
 
 // summarize leaves out the fields that nothing is wrong with.

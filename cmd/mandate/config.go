@@ -40,9 +40,9 @@ type Config struct {
 	// PasswordMinLength is the least number of characters in a new password. 15 is what NIST SP 800-63B-4 §3.1.1.2 asks of a password that is the only factor; existing passwords stay valid.
 	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64"`
 	// PasswordHashMemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
-	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"4194304"`
+	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576"`
 	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes is at least 35840, the weakest setting of the OWASP password storage sheet.
-	PasswordHashIterations int `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"100"`
+	PasswordHashIterations int `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"64"`
 	// PasswordHashConcurrency is how many passwords are hashed at once, which bounds the memory a flood of logins can take; 0 derives it from the cores and memory of the machine.
 	PasswordHashConcurrency int `key:"PASSWORD_HASH_CONCURRENCY" default:"0" min:"0" max:"1024"`
 	// MaxBodyBytes is the largest request body that is read, in bytes.

@@ -87,8 +87,8 @@ CREATE INDEX consents_application ON consents (application_id);
 -- of all tokens that came from it. Deleting the row revokes them all: a token
 -- whose grant is gone is no token. It begins as an authorization code.
 -- No foreign keys here either: each would lock the application's one row at
--- every login. Whoever deletes a person or an application deletes its grants,
--- and a grant that slipped in behind names nobody and is worth nothing.
+-- every login. A grant whose person or application is gone is worth nothing, and
+-- leaves by its age.
 CREATE TABLE grants (
     id              TEXT PRIMARY KEY,
     grant_type      TEXT NOT NULL,
@@ -107,7 +107,6 @@ CREATE TABLE grants (
     redirect_sent   BOOLEAN NOT NULL
 );
 CREATE INDEX grants_user ON grants (user_id, application_id);
-CREATE INDEX grants_application ON grants (application_id);
 CREATE INDEX grants_expires ON grants (expires_at);
 
 -- Access and refresh tokens. grant_id where a person stands behind it, else

@@ -42,3 +42,6 @@ for (const source of document.querySelectorAll("[data-copy]")) {
     }, 3000);
   });
 }
+
+// A browser may keep this page for the way back, though it is told to store nothing. Without what is shown once.
+addEventListener("pagehide", () => document.querySelector(".secret")?.remove());

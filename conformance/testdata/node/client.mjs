@@ -1,6 +1,5 @@
-// One step of a client written with openid-client. The step is a JSON object on standard input, the answer
-// a JSON object on standard output; an error is {"error": ..., "error_description": ..., "message": ...}
-// with exit code 1.
+// A client written with openid-client. Each line of standard input is one step, a JSON object, and is answered
+// by one line, a JSON object too; an error is {"error": ..., "error_description": ..., "message": ...}.
 //
 //   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none", "oidc"?: true, "step",
 //    "scope"?, "parameters"?: {more parameters of the request}}
@@ -12,7 +11,7 @@
 //   introspect, revoke  {"token"}
 
 import { webcrypto } from "node:crypto";
-import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 
 globalThis.crypto ??= webcrypto; // Node 18 has it, but not as a global
 const oauth = await import("openid-client");
@@ -57,17 +56,22 @@ function authentication(input) {
   }
 }
 
-try {
-  const input = JSON.parse(await text(process.stdin));
+async function answer(line) {
+  const input = JSON.parse(line);
   const step = steps[input.step];
   if (!step) throw new Error(`unknown step ${input.step}`);
   const config = await oauth.discovery(new URL(input.issuer), input.client_id, undefined, authentication(input), {
     algorithm: input.oidc ? "oidc" : "oauth2",
     execute: [oauth.allowInsecureRequests], // the server under test is on the loopback address
   });
-  console.log(JSON.stringify(await step(config, input)));
-} catch (error) {
-  const { error: code, error_description, message, status } = error;
-  console.log(JSON.stringify({ error: code ?? error.code ?? error.name, error_description, status, message }));
-  process.exitCode = 1;
+  return step(config, input);
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    console.log(JSON.stringify(await answer(line)));
+  } catch (error) {
+    const { error: code, error_description, message, status } = error;
+    console.log(JSON.stringify({ error: code ?? error.code ?? error.name, error_description, status, message }));
+  }
 }

@@ -1,7 +1,7 @@
-"""One step of a client written with requests-oauthlib.
+"""A client written with requests-oauthlib.
 
-The step is a JSON object on standard input, the answer a JSON object on standard output; an error is
-{"error": ..., "error_description": ..., "message": ...} with exit code 1.
+Each line of standard input is one step, a JSON object, and is answered by one line, a JSON object too; an error
+is {"error": ..., "error_description": ..., "message": ...}.
 
   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none", "step", "scope"?}
 
@@ -101,23 +101,21 @@ def token_endpoint(step):
 STEPS = {step.__name__: step for step in (authorize, callback, client_credentials, password, refresh, get)}
 
 
-def main():
-    step = json.load(sys.stdin)
+def answer(step):
     try:
-        answer = STEPS[step["step"]](step)
+        return STEPS[step["step"]](step)
     except (OAuth2Error, Warning) as error:  # oauthlib raises a Warning when the scope was changed
-        json.dump(
-            {
-                "error": getattr(error, "error", None) or type(error).__name__,
-                "error_description": getattr(error, "description", None),
-                "message": str(error),
-            },
-            sys.stdout,
-        )
-        return 1
-    json.dump(answer, sys.stdout)
-    return 0
+        return {
+            "error": getattr(error, "error", None) or type(error).__name__,
+            "error_description": getattr(error, "description", None),
+            "message": str(error),
+        }
+
+
+def main():
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

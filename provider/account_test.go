@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAuthorizedApplications(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t)
+		alice, bob := f.login("alice"), f.login("bob")
+		named := func(name string) func(*Registration) { return func(r *Registration) { r.Name = name } }
+		app, other, unused := f.app(named("one")), f.app(named("Two")), f.app(named("three"))
+		f.tokens(app, bob)
+		since := now()
+		f.approve(t, app, alice, "scope", "read")
+		time.Sleep(time.Minute)
+		answer, second := f.tokens(app, alice, "scope", "write"), f.tokens(app, alice, "scope", "read")
+		f.tokens(other, alice, "scope", "groups")
+		f.code(unused, alice) // not exchanged: nobody was let in
+		list := func(s *SignedIn) []Authorized {
+			apps, err := f.Authorized(t.Context(), s.User.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return apps
+		}
+		want := []Authorized{
+			{ApplicationID: app.Application.ID, Name: "one", Scopes: []string{"read", "write"}, Since: since},
+			{ApplicationID: other.Application.ID, Name: "Two", Scopes: []string{"groups"}, Since: since + 60},
+		}
+		if d := cmp.Diff(want, list(alice)); d != "" {
+			t.Error(d)
+		}
+		err := f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, answer.AccessToken, answer.RefreshToken, second.AccessToken, second.RefreshToken)
+		if d := cmp.Diff(want[1:], list(alice)); d != "" {
+			t.Error("revoked:", d)
+		}
+		if n := len(list(bob)); n != 1 {
+			t.Error("somebody else's approval is gone")
+		}
+		err = f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		if !errors.Is(err, ErrNotFound) {
+			t.Error("twice:", err)
+		}
+	})
+}
+
+func TestSessions(t *testing.T) {
+	f := begin(t)
+	alice, again, bob := f.login("alice"), f.login("alice"), f.login("bob")
+	sessions, err := f.Sessions(t.Context(), alice.User.ID)
+	if err != nil || len(sessions) != 2 {
+		t.Fatal(sessions, err)
+	}
+	err = f.EndSession(t.Context(), alice.User.ID, bob.Session.ID)
+	if !errors.Is(err, ErrNotFound) {
+		t.Error("somebody else's session:", err)
+	}
+	err = f.EndSession(t.Context(), alice.User.ID, again.Session.ID)
+	if err != nil {
+		t.Error(err)
+	}
+	sessions, err = f.Sessions(t.Context(), alice.User.ID)
+	if err != nil || len(sessions) != 1 || sessions[0].ID != alice.Session.ID {
+		t.Error(sessions, err)
+	}
+}
+
+func TestChangePassword(t *testing.T) {
+	const next = "another few words"
+	f := begin(t)
+	here, there := f.login("alice"), f.login("alice")
+	app := f.app()
+	byCode := f.tokens(app, here)
+	byPassword := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+	for field, passwords := range map[string][][2]string{
+		"current_password": {{"wrong", next}, {"", next}, {here.User.Password, next}},
+		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},
+	} {
+		for _, p := range passwords {
+			wantInvalid(t, f.ChangePassword(t.Context(), here, p[0], p[1]), field)
+		}
+	}
+	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken)
+	err := f.ChangePassword(t.Context(), here, goodPassword, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := f.Sessions(t.Context(), here.User.ID)
+	if err != nil || len(sessions) != 1 || sessions[0].ID != here.Session.ID {
+		t.Error("every other session ends, this one stays:", sessions, err)
+	}
+	_, err = f.Login(t.Context(), "alice", goodPassword, Browser{})
+	wantError(t, err, "400 invalid_grant")
+	_, err = f.Login(t.Context(), "alice", next, Browser{})
+	wantError(t, err, "no error")
+	f.wantActive(true, byCode.AccessToken, byCode.RefreshToken)
+	f.wantActive(false, byPassword.AccessToken, byPassword.RefreshToken)
+	_ = there
+	t.Run("guessing at the current password is slowed", func(t *testing.T) {
+		s := f.login("bob")
+		for range int(perPair.tries) {
+			wantInvalid(t, f.ChangePassword(t.Context(), s, "wrong", next), "current_password")
+		}
+		wantError(t, f.ChangePassword(t.Context(), s, goodPassword, next), "429 temporarily_unavailable")
+	})
+}

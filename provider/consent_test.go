@@ -1,0 +1,279 @@
+package provider
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ask gives the ticket of a consent page that must be shown.
+func (f *fixture) ask(t *testing.T, app *Registered, s *SignedIn, pairs ...string) *Asked {
+	t.Helper()
+	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
+	if err != nil || asked == nil {
+		t.Fatal("nobody is asked:", err)
+	}
+	return asked
+}
+
+// approve answers a consent page with yes.
+func (f *fixture) approve(t *testing.T, app *Registered, s *SignedIn, pairs ...string) string {
+	t.Helper()
+	a, err := f.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
+	if err != nil || a.Refused != nil {
+		t.Fatal(err, a.Refused)
+	}
+	location, err := f.Approve(t.Context(), a, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
+}
+
+func TestConsentIsRemembered(t *testing.T) {
+	f := begin(t)
+	alice, bob := f.login("alice"), f.login("bob")
+	app, other, open, skips := f.app(), f.app(), f.app(public), f.app(func(r *Registration) { r.SkipConsent = true })
+	f.approve(t, app, alice, "scope", "read write")
+	f.approve(t, open, alice, "scope", "read write")
+	asks := func(f *fixture, app *Registered, s *SignedIn, scope string) (bool, string) {
+		asked, err := f.Next(t.Context(), f.authorize(app, "scope", scope), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked == nil {
+			return false, ""
+		}
+		return true, strings.Join(asked.Remembered, " ")
+	}
+	for _, test := range []struct {
+		rule  string
+		app   *Registered
+		s     *SignedIn
+		scope string
+		want  bool
+		knows string
+	}{
+		{"what was agreed to is not asked again", app, alice, "read write", false, ""},
+		{"nor a part of it", app, alice, "write", false, ""},
+		{"more than that is", app, alice, "read groups", true, "read write"},
+		{"another person is asked", app, bob, "read", true, ""},
+		{"for another application the person is asked", other, alice, "read", true, ""},
+		{"RFC8252/8.6 for a public application every time", open, alice, "read", true, "read write"},
+		{"an administrator can switch the question off", skips, alice, "read", false, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got, knows := asks(f, test.app, test.s, test.scope)
+			if got != test.want || knows != test.knows {
+				t.Errorf("asks: %t, remembers %q", got, knows)
+			}
+		})
+	}
+	t.Run("answers add up", func(t *testing.T) {
+		f.approve(t, app, alice, "scope", "groups")
+		if got, _ := asks(f, app, alice, "groups read write"); got {
+			t.Error("asked again")
+		}
+	})
+	t.Run("what is revoked is asked again", func(t *testing.T) {
+		err := f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, knows := asks(f, app, alice, "read"); !got || knows != "" {
+			t.Error(got, knows)
+		}
+	})
+	t.Run("an application that became public is asked for again", func(t *testing.T) {
+		f.approve(t, app, alice, "scope", "read")
+		err := f.change(app, public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := asks(f, app, alice, "read"); !got {
+			t.Error("not asked")
+		}
+	})
+	t.Run("denying is not remembered", func(t *testing.T) {
+		a, err := f.Resume(t.Context(), f.ask(t, other, bob, "scope", "read").Ticket, bob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Deny(a)
+		if got, _ := asks(f, other, bob, "read"); !got {
+			t.Error("not asked")
+		}
+	})
+	t.Run("the operator can have everybody asked always", func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.AlwaysAsk = true })
+		s, app := f.login("alice"), f.app()
+		f.approve(t, app, s, "scope", "read")
+		if got, knows := asks(f, app, s, "read"); !got || knows != "read" {
+			t.Error(got, knows)
+		}
+	})
+}
+
+func TestConsentTicket(t *testing.T) {
+	f := begin(t)
+	alice, elsewhere, bob := f.login("alice"), f.login("alice"), f.login("bob")
+	app := f.app()
+	ticket := f.ask(t, app, alice, "scope", "read", "state", "s & %").Ticket
+	t.Run("it brings the request back as it was", func(t *testing.T) {
+		a, err := f.Resume(t.Context(), ticket, alice)
+		if err != nil || a.Refused != nil {
+			t.Fatal(err)
+		}
+		location, err := f.Approve(t.Context(), a, alice)
+		got := queryOf(t, location)
+		if err != nil || got.Get("state") != "s & %" {
+			t.Error(location, err)
+		}
+		answer := f.must(f.exchange(app, got.Get("code")))
+		if d := cmp.Diff("read", answer.Scope); d != "" {
+			t.Error(d)
+		}
+	})
+	refused := func(t *testing.T, ticket string, s *SignedIn) {
+		t.Helper()
+		a, err := f.Resume(t.Context(), ticket, s)
+		wantError(t, err, "400 invalid_request")
+		if a != nil {
+			t.Error("it resumes")
+		}
+	}
+	t.Run("CVE-2022-39222 it is for the session that saw the page", func(t *testing.T) {
+		refused(t, ticket, elsewhere)
+		refused(t, ticket, bob)
+	})
+	t.Run("it cannot be altered", func(t *testing.T) {
+		for i := range ticket {
+			changed := []byte(ticket)
+			changed[i] = map[bool]byte{true: 'B', false: 'A'}[changed[i] == 'A']
+			if i == len(ticket)-1 {
+				break // its last bits may be padding, which the decoder refuses
+			}
+			refused(t, string(changed), alice)
+		}
+		for _, text := range []string{"", "x", ticket[1:], ticket + "A", ticket + ticket} {
+			refused(t, text, alice)
+		}
+	})
+	t.Run("what is sealed for another purpose is no ticket", func(t *testing.T) {
+		text, err := json.Marshal(map[string]any{"Session": alice.Session.ID, "At": now(), "Parameters": f.query(app).Encode()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []sealer{f.secrets, f.devices, f.flashes} {
+			refused(t, s.seal(text, "consent"), alice)
+		}
+		refused(t, f.tickets.seal(text, "other"), alice)
+		refused(t, f.tickets.seal([]byte("{"), "consent"), alice)
+		refused(t, f.tickets.seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
+	})
+	t.Run("it ends after an hour", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			s, app := f.login("alice"), f.app()
+			ticket := f.ask(t, app, s).Ticket
+			time.Sleep(ticketLife * time.Second)
+			_, err := f.Resume(t.Context(), ticket, s)
+			wantError(t, err, "no error")
+			time.Sleep(time.Second)
+			_, err = f.Resume(t.Context(), ticket, s)
+			wantError(t, err, "400 invalid_request")
+		})
+	})
+}
+
+// CVE-2025-4143: what was checked before the page is checked again after it.
+func TestConsentMeanwhile(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		sent    []string
+		change  func(*testing.T, *fixture, *Registered) error
+		err     string // for a page
+		refused string // for the client
+		scope   string
+	}{
+		{"nothing changes", nil, func(*testing.T, *fixture, *Registered) error { return nil }, "no error", "no error", "read write groups"},
+		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *Registered) error {
+			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
+		}, "400 invalid_client", "", ""},
+		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		}, "400 invalid_request", "", ""},
+		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app, twoURIs)
+		}, "400 invalid_request", "", ""},
+		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app, grants(GrantClient))
+		}, "no error", "400 unauthorized_client", ""},
+		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app, func(r *Registration) { r.Scopes = []string{"read", "groups"} })
+		}, "no error", "400 invalid_scope", ""},
+		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app)
+		}, "no error", "400 invalid_request", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.app(exempt), f.login("alice")
+			ticket := f.ask(t, app, s, test.sent...).Ticket
+			err := test.change(t, f, app)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := f.Resume(t.Context(), ticket, s)
+			wantError(t, err, test.err)
+			if a == nil {
+				return
+			}
+			var refused error
+			if a.Refused != nil {
+				refused = a.Refused
+			}
+			wantError(t, refused, test.refused)
+			if d := cmp.Diff(test.scope, strings.Join(scopeNames(a.Scopes), " ")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	t.Run("RFC6749/3.3 a default that grew is not granted: the person saw the smaller one", func(t *testing.T) {
+		f := begin(t)
+		app, s := f.app(func(r *Registration) { r.Scopes = []string{"read"} }), f.login("alice")
+		ticket := f.ask(t, app, s).Ticket
+		err := f.change(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.Resume(t.Context(), ticket, s)
+		if err != nil || a.Refused != nil {
+			t.Fatal(err)
+		}
+		location, err := f.Approve(t.Context(), a, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := f.must(f.exchange(app, queryOf(t, location).Get("code")))
+		if d := cmp.Diff("read", answer.Scope); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("RFC6749/4.1.3 whether the redirect URI was sent is remembered", func(t *testing.T) {
+		f := begin(t)
+		app, s := f.app(), f.login("alice")
+		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, "redirect_uri", "-")).Get("code"), "redirect_uri", "-")
+		wantError(t, err, "no error")
+		err = f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.exchange(app, queryOf(t, f.approve(t, app, s)).Get("code"), "redirect_uri", "-")
+		wantError(t, err, "400 invalid_request")
+	})
+}

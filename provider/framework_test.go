@@ -1,0 +1,284 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+)
+
+// What we rely on in fosite, which is frozen: a change there fails here.
+
+func configOf(p *Provider) *fosite.Config { return p.fosite.Config.(*fosite.Config) }
+
+func TestStateIsFositesLastCheck(t *testing.T) {
+	f := begin(t)
+	app := f.app()
+	try := func(pairs ...string) (fosite.AuthorizeRequester, error) {
+		return f.fosite.NewAuthorizeRequest(t.Context(), &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: f.query(app, pairs...)})
+	}
+	t.Run("whatever else is wrong is said before the state", func(t *testing.T) {
+		for name, form := range map[string][]string{
+			"client": {"client_id", "unknown"}, "redirect URI": {"redirect_uri", "https://evil.example/"}, "scope": {"scope", "unknown"}, "registration": {"registration", "x"},
+			"response type": {"response_type", "token"}, "no response type": {"response_type", "-"}, "response mode": {"response_mode", "form_post"}, "unknown response mode": {"response_mode", "x"},
+			"request object": {"scope", "openid", "request", "x"},
+		} {
+			_, err := try(form...)
+			if err == nil || errors.Is(err, fosite.ErrInvalidState) {
+				t.Errorf("%s: %v", name, err)
+			}
+			_, err = try(append(form, "state", "a long enough state")...)
+			if err == nil || errors.Is(err, fosite.ErrInvalidState) {
+				t.Errorf("%s, with state: %v", name, err)
+			}
+		}
+	})
+	t.Run("a request without state is complete", func(t *testing.T) {
+		without, err := try("scope", "read write")
+		if !errors.Is(err, fosite.ErrInvalidState) {
+			t.Fatal(err)
+		}
+		one, err := try("scope", "read write", "state", "x")
+		if err != nil {
+			t.Fatal("one character is enough:", err)
+		}
+		for _, r := range []fosite.AuthorizeRequester{without, one} {
+			got := []any{r.GetClient().GetID(), r.GetRedirectURI().String(), []string(r.GetRequestedScopes()), []string(r.GetResponseTypes()), r.IsRedirectURIValid(), r.GetResponseMode()}
+			want := []any{app.Application.ClientID, callback, []string{"read", "write"}, []string{"code"}, true, fosite.ResponseModeQuery}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		}
+	})
+}
+
+func TestSanitationKeepsTheRedirectURI(t *testing.T) {
+	f := begin(t)
+	list := configOf(f.Provider).SanitationWhiteList
+	if !slices.Contains(list, "redirect_uri") || !slices.Contains(list, "code_challenge") {
+		t.Fatal(list)
+	}
+	app, s := f.app(), f.login("alice")
+	stored := func() (string, string) {
+		grant, err := f.store.GrantByCode(t.Context(), digest(f.code(app, s)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return grant.RedirectURI, grant.CodeChallenge
+	}
+	uri, sum := stored()
+	if uri != callback || sum != challenge {
+		t.Errorf("a code is stored with %q and %q", uri, sum)
+	}
+	// What is not in the list does not reach the storage: hence the list.
+	configOf(f.Provider).SanitationWhiteList = []string{"code"}
+	uri, sum = stored()
+	if uri != "" || sum != "" {
+		t.Errorf("the list does nothing: %q and %q", uri, sum)
+	}
+}
+
+// recorder notes what fosite asks of the storage that it was given.
+type recorder struct {
+	oauth2.CoreStorage
+	clients fosite.ClientManager
+	calls   []string
+}
+
+func (r *recorder) note(name string) { r.calls = append(r.calls, name) }
+
+func (r *recorder) GetClient(ctx context.Context, id string) (fosite.Client, error) {
+	r.note("GetClient")
+	return r.clients.GetClient(ctx, id)
+}
+
+func (r *recorder) ClientAssertionJWTValid(context.Context, string) error {
+	r.note("ClientAssertionJWTValid")
+	return errUnused
+}
+
+func (r *recorder) SetClientAssertionJWT(context.Context, string, time.Time) error {
+	r.note("SetClientAssertionJWT")
+	return errUnused
+}
+
+func (r *recorder) CreateAuthorizeCodeSession(ctx context.Context, code string, request fosite.Requester) error {
+	r.note("CreateAuthorizeCodeSession")
+	return r.CoreStorage.CreateAuthorizeCodeSession(ctx, code, request)
+}
+
+func (r *recorder) GetAuthorizeCodeSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
+	r.note("GetAuthorizeCodeSession")
+	return nil, errUnused
+}
+
+func (r *recorder) InvalidateAuthorizeCodeSession(context.Context, string) error {
+	r.note("InvalidateAuthorizeCodeSession")
+	return errUnused
+}
+
+// accessRecorder does the same for access tokens.
+type accessRecorder struct {
+	oauth2.AccessTokenStorage
+	*recorder
+}
+
+func (r accessRecorder) CreateAccessTokenSession(ctx context.Context, signature string, request fosite.Requester) error {
+	r.note("CreateAccessTokenSession")
+	return r.AccessTokenStorage.CreateAccessTokenSession(ctx, signature, request)
+}
+
+func (r accessRecorder) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
+	r.note("GetAccessTokenSession")
+	return nil, errUnused
+}
+
+func (r accessRecorder) DeleteAccessTokenSession(context.Context, string) error {
+	r.note("DeleteAccessTokenSession")
+	return errUnused
+}
+
+func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
+	f := begin(t)
+	app, s := f.app(introspects), f.login("alice")
+	config := configOf(f.Provider)
+	authorize := config.AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
+	client := config.TokenEndpointHandlers[2].(*clientGrant)
+	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: f.fosite.Store}
+	authorize.CoreStorage, f.fosite.Store = seen, seen
+	client.AccessTokenStorage = accessRecorder{client.AccessTokenStorage, seen}
+	var code string
+	var answer *TokenResponse
+	for _, test := range []struct {
+		name string
+		run  func() error
+		want []string
+	}{
+		{"authorize", func() error { code = f.code(app, s); return nil }, []string{"GetClient", "CreateAuthorizeCodeSession"}},
+		{"code", func() (err error) { answer, err = f.exchange(app, code); return err }, nil},
+		{"code again", func() error { _, err := f.exchange(app, code); return reversed(err) }, nil},
+		{"code flow", func() error { answer = f.tokens(app, s); return nil }, []string{"GetClient", "CreateAuthorizeCodeSession"}},
+		{"refresh", func() error { _, err := f.refresh(app, answer.RefreshToken); return err }, nil},
+		{"refresh again", func() error { _, err := f.refresh(app, answer.RefreshToken); return reversed(err) }, nil},
+		{"client credentials", func() (err error) { answer, err = f.token(app, "grant_type", GrantClient); return err }, []string{"CreateAccessTokenSession"}},
+		{"password", func() error {
+			_, err := f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			return err
+		}, nil},
+		{"introspection", func() error {
+			_, _, err := f.Introspect(t.Context(), by(app, "token", answer.AccessToken), "")
+			return err
+		}, nil},
+		{"revocation", func() error { _, err := f.Revoke(t.Context(), by(app, "token", answer.AccessToken), ""); return err }, nil},
+		{"an assertion", func() error {
+			_, err := f.token(app, "grant_type", GrantClient, "client_assertion", "x")
+			return reversed(err)
+		}, nil},
+	} {
+		seen.calls = nil
+		err := test.run()
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if d := cmp.Diff(test.want, seen.calls); d != "" {
+			t.Errorf("%s: %s", test.name, d)
+		}
+	}
+}
+
+func reversed(err error) error {
+	if err == nil {
+		return errors.New("it worked")
+	}
+	return nil
+}
+
+func TestHandlersAreListedByHand(t *testing.T) {
+	f := begin(t)
+	config := configOf(f.Provider)
+	var got []string
+	for _, h := range config.AuthorizeEndpointHandlers {
+		got = append(got, fmt.Sprintf("authorize %T", h))
+	}
+	for _, h := range config.TokenEndpointHandlers {
+		got = append(got, fmt.Sprintf("token %T", h))
+	}
+	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *provider.codeGrant", "token *provider.refreshGrant", "token *provider.clientGrant", "token *provider.passwordGrant"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+len(config.PushedAuthorizeEndpointHandlers) > 0 {
+		t.Error("fosite answers where we do")
+	}
+	// Append drops the second handler of a type, which is why it is not used.
+	var list fosite.TokenEndpointHandlers
+	list.Append(&codeGrant{f.Provider})
+	list.Append(&codeGrant{f.Provider})
+	if len(list) != 1 {
+		t.Error("Append keeps", len(list), "handlers of one type")
+	}
+	for _, h := range config.TokenEndpointHandlers {
+		if h.CanSkipClientAuth(t.Context(), fosite.NewAccessRequest(&session{})) {
+			t.Errorf("%T does without client authentication", h)
+		}
+	}
+}
+
+// fosite fills some fields of its configuration at the first request, without
+// a lock. With -race this test finds one that we left to it.
+func TestNothingIsWrittenLazily(t *testing.T) {
+	f := begin(t)
+	app, s := f.app(), f.login("alice")
+	empty := func() map[string]bool {
+		fields := map[string]bool{}
+		v := reflect.ValueOf(configOf(f.Provider)).Elem()
+		for i := range v.NumField() {
+			fields[v.Type().Field(i).Name] = v.Field(i).IsZero()
+		}
+		return fields
+	}
+	before := empty()
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			<-start
+			var err error
+			switch i % 4 {
+			case 0:
+				_, err = f.token(app, "grant_type", GrantClient, "scope", "read")
+			case 1:
+				_, err = f.exchange(app, f.code(app, s, "scope", "read"))
+			case 2:
+				_, err = f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			case 3:
+				_, err = f.Revoke(t.Context(), by(app, "token", "unknown"), "")
+			}
+			if err != nil {
+				t.Error(i, err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if d := cmp.Diff(before, empty()); d != "" {
+		t.Error(d)
+	}
+}
+
+// A bubble waits until every goroutine in it has ended: one that New started
+// would never end.
+func TestNewStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { begin(t) })
+}

@@ -1,0 +1,244 @@
+package provider
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const elsewhere = "https://client.example/cb2"
+
+func twoURIs(r *Registration) { r.RedirectURIs = []string{callback, elsewhere} }
+
+// Each binding of a code, broken in turn. What is refused spends nothing: the
+// right request afterwards still works.
+func TestCodeBinding(t *testing.T) {
+	f := begin(t)
+	app, other, open, open2 := f.app(twoURIs), f.app(), f.app(public), f.app(public)
+	s := f.login("alice")
+	for _, test := range []struct {
+		rule string
+		to   *Registered
+		by   *Registered
+		form []string
+		want string
+	}{
+		{"RFC6749/4.1.3 a code is bound to its client", app, other, nil, "400 invalid_grant"},
+		{"RFC6749/4.1.3 a confidential client's code is not for a public one", app, open, nil, "400 invalid_grant"},
+		{"RFC6749/4.1.3 a public client's code is bound to it", open, open2, nil, "400 invalid_grant"},
+		{"RFC6749/4.1.3 a public client's code is not for a confidential one", open, app, nil, "400 invalid_grant"},
+		{"RFC6749/4.1.3 the redirect URI is another registered one", app, app, []string{"redirect_uri", elsewhere}, "400 invalid_grant"},
+		{"RFC6749/4.1.3 the redirect URI is a foreign one", app, app, []string{"redirect_uri", "https://evil.example/"}, "400 invalid_grant"},
+		{"RFC6749/4.1.3 the redirect URI is nearly right", app, app, []string{"redirect_uri", callback + "/"}, "400 invalid_grant"},
+		{"RFC6749/4.1.3 the redirect URI is missing", app, app, []string{"redirect_uri", "-"}, "400 invalid_request"},
+		{"RFC6749/4.1.3 the redirect URI is empty", app, app, []string{"redirect_uri", ""}, "400 invalid_request"},
+		{"RFC7636/4.6 the verifier is another", app, app, []string{"code_verifier", strings.Repeat("x", 43)}, "400 invalid_grant"},
+		{"RFC7636/4.6 the verifier is missing", app, app, []string{"code_verifier", "-"}, "400 invalid_request"},
+		{"RFC7636/4.6 the verifier of a public client is missing", open, open, []string{"code_verifier", "-"}, "400 invalid_request"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			code := f.code(test.to, s)
+			_, err := f.exchange(test.by, code, test.form...)
+			wantError(t, err, test.want)
+			_, err = f.exchange(test.to, code)
+			wantError(t, err, "no error")
+		})
+	}
+	t.Run("RFC6749/4.1.3 without a redirect URI at first it may be left out, or be the one it was", func(t *testing.T) {
+		single := f.app()
+		for uri, want := range map[string]string{"-": "no error", callback: "no error", elsewhere: "400 invalid_grant"} {
+			_, err := f.exchange(single, f.code(single, s, "redirect_uri", "-"), "redirect_uri", uri)
+			wantError(t, err, want)
+		}
+	})
+	t.Run("RFC8252/7.3 the port of the request is the port of the exchange", func(t *testing.T) {
+		native := f.app(public, func(r *Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
+		code := f.code(native, s, "redirect_uri", "http://127.0.0.1:1/cb")
+		for _, uri := range []string{"http://127.0.0.1:2/cb", "http://127.0.0.1/cb"} {
+			_, err := f.exchange(native, code, "redirect_uri", uri)
+			wantError(t, err, "400 invalid_grant")
+		}
+		_, err := f.exchange(native, code, "redirect_uri", "http://127.0.0.1:1/cb")
+		wantError(t, err, "no error")
+	})
+	t.Run("RFC6749/4.1.3 a token is no code", func(t *testing.T) {
+		answer := f.tokens(app, s)
+		for _, token := range []string{answer.AccessToken, answer.RefreshToken} {
+			_, err := f.exchange(app, token)
+			wantError(t, err, "400 invalid_grant")
+		}
+		_, err := f.refresh(app, f.code(app, s))
+		wantError(t, err, "400 invalid_grant")
+	})
+}
+
+// What happens between the approval and the exchange.
+func TestCodeMeanwhile(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(*testing.T, *fixture, *Registered, *SignedIn) error
+		want   string
+	}{
+		{"the person is deactivated", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+			return f.DisableUser(t.Context(), s.User.Username)
+		}, "400 invalid_grant"},
+		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *Registered, _ *SignedIn) error {
+			f.sql("UPDATE users SET active = FALSE")
+			return nil
+		}, "400 invalid_grant"},
+		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+			_ = f.DisableUser(t.Context(), s.User.Username)
+			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username})
+		}, "400 invalid_grant"},
+		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+			return f.DeleteUser(t.Context(), User{}, s.User.ID)
+		}, "400 invalid_grant"},
+		{"the application is deleted", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
+		}, "401 invalid_client"},
+		{"the approval is revoked", func(t *testing.T, f *fixture, app *Registered, s *SignedIn) error {
+			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
+		}, "400 invalid_grant"},
+		{"the grant type is taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+			return f.change(app, grants(GrantClient))
+		}, "400 unauthorized_client"},
+		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })
+		}, "400 invalid_grant"},
+		{"the person signs out", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+			return f.Logout(t.Context(), s)
+		}, "no error"},
+		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		}, "no error"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.app(), f.login("alice")
+			code := f.code(app, s, "scope", "read write")
+			err := test.change(t, f, app, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.exchange(app, code)
+			wantError(t, err, test.want)
+		})
+	}
+	t.Run("a scope that is taken away is not in the token", func(t *testing.T) {
+		f := begin(t)
+		app := f.app()
+		code := f.code(app, f.login("alice"), "scope", "read write")
+		err := f.change(app, func(r *Registration) { r.Scopes = []string{"write", "groups"} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := f.must(f.exchange(app, code))
+		if d := cmp.Diff("write", answer.Scope); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("RFC6749/4.1.2 a code ends", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			app, s := f.app(), f.login("alice")
+			first, second := f.code(app, s), f.code(app, s)
+			time.Sleep(time.Minute - time.Second)
+			_, err := f.exchange(app, first)
+			wantError(t, err, "no error")
+			time.Sleep(time.Second)
+			_, err = f.exchange(app, second)
+			wantError(t, err, "400 invalid_grant")
+		})
+	})
+}
+
+// change registers the application anew, from the fixture's defaults.
+func (f *fixture) change(app *Registered, changes ...func(*Registration)) error {
+	r := Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
+		RedirectURIs: splitLines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
+	for _, change := range changes {
+		change(&r)
+	}
+	_, err := f.UpdateApplication(f.t.Context(), nil, app.Application.ID, r)
+	return err
+}
+
+func TestCodeReplay(t *testing.T) {
+	f := begin(t)
+	app, other, s := f.app(), f.app(), f.login("alice")
+	t.Run("RFC6749/4.1.2 a second use ends what the first gave", func(t *testing.T) {
+		bystander := f.tokens(app, s)
+		code := f.code(app, s)
+		first := f.must(f.exchange(app, code))
+		second := f.must(f.refresh(app, first.RefreshToken))
+		f.wantActive(true, first.AccessToken, second.AccessToken, second.RefreshToken)
+		_, err := f.exchange(app, code)
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(false, first.AccessToken, first.RefreshToken, second.AccessToken, second.RefreshToken)
+		f.wantActive(true, bystander.AccessToken, bystander.RefreshToken)
+		_, err = f.exchange(app, code)
+		wantError(t, err, "400 invalid_grant")
+	})
+	t.Run("RFC6749/4.1.2 a second use long after the code ended does so too", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			app := f.app()
+			code := f.code(app, f.login("alice"))
+			first := f.must(f.exchange(app, code))
+			time.Sleep(time.Hour)
+			_, err := f.store.Sweep(t.Context(), now(), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.exchange(app, code)
+			wantError(t, err, "400 invalid_grant")
+			f.wantActive(false, first.AccessToken, first.RefreshToken)
+		})
+	})
+	t.Run("who cannot use a code cannot end its tokens either", func(t *testing.T) {
+		code := f.code(app, s)
+		first := f.must(f.exchange(app, code))
+		for _, form := range [][]string{{"code_verifier", strings.Repeat("x", 43)}, {"code_verifier", "-"}, {"redirect_uri", elsewhere}} {
+			_, err := f.exchange(app, code, form...)
+			if err == nil {
+				t.Fatal(form)
+			}
+		}
+		_, err := f.exchange(other, code)
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(true, first.AccessToken, first.RefreshToken)
+	})
+	t.Run("RFC6749/4.1.2 of many at once at most one wins", func(t *testing.T) {
+		for range 5 {
+			code := f.code(app, s)
+			start := make(chan struct{})
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			var won []*TokenResponse
+			for range 8 {
+				wg.Go(func() {
+					<-start
+					answer, err := f.exchange(app, code)
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						won = append(won, answer)
+					} else if kind(err) != "400 invalid_grant" {
+						t.Error(err)
+					}
+				})
+			}
+			close(start)
+			wg.Wait()
+			if len(won) != 1 {
+				t.Fatal(len(won), "exchanges of one code")
+			}
+			// The others proved that two hold the code.
+			f.wantActive(false, won[0].AccessToken, won[0].RefreshToken)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package provider
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPasswordGrant(t *testing.T) {
+	f := begin(t)
+	alice := f.person("alice")
+	app, open, without := f.app(grants(GrantPassword), func(r *Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(GrantCode))
+	ask := func(app *Registered, pairs ...string) (*TokenResponse, error) {
+		return f.token(app, append([]string{"grant_type", GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
+	}
+	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
+		for _, app := range []*Registered{app, open} {
+			answer := f.must(ask(app, "scope", "write read"))
+			access, _ := f.liveToken(t.Context(), answer.AccessToken)
+			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, deref(access.UserID)}); d != "" {
+				t.Error(d)
+			}
+			next := f.must(f.refresh(app, answer.RefreshToken, "scope", "read"))
+			f.wantActive(true, answer.AccessToken, next.AccessToken, next.RefreshToken)
+		}
+	})
+	t.Run("RFC6749/3.3 the default scopes", func(t *testing.T) {
+		if d := cmp.Diff("read write groups", f.must(ask(app)).Scope); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("the name is read as at the login", func(t *testing.T) {
+		for _, name := range []string{"ALICE", " alice ", "ａｌｉｃｅ"} {
+			f.must(ask(app, "username", name))
+		}
+	})
+	for _, test := range []struct {
+		rule string
+		form []string
+		want string
+	}{
+		{"RFC6749/5.2 a wrong password", []string{"password", goodPassword + "x"}, "400 invalid_grant"},
+		{"RFC6749/5.2 nobody of that name", []string{"username", "nobody"}, "400 invalid_grant"},
+		{"RFC6749/4.3.2 no password", []string{"password", "-"}, "400 invalid_request"},
+		{"RFC6749/4.3.2 no username", []string{"username", "-"}, "400 invalid_request"},
+		{"RFC6749/5.2 an unknown scope", []string{"scope", "unknown"}, "400 invalid_scope"},
+		{"introspection without the switch", []string{"scope", "introspection"}, "400 invalid_scope"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := ask(app, test.form...)
+			wantError(t, err, test.want)
+		})
+	}
+	t.Run("CVE-2026-23511 nobody learns which names exist", func(t *testing.T) {
+		_, wrong := ask(app, "password", "wrong")
+		_, nobody := ask(app, "username", "nobody")
+		if d := cmp.Diff(wrong.Error(), nobody.Error()); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("an application that may not do this learns nothing", func(t *testing.T) {
+		_, right := ask(without)
+		_, wrong := ask(without, "password", "wrong")
+		_, nobody := ask(without, "username", "nobody")
+		_, empty := ask(without, "password", "-")
+		for _, err := range []error{right, wrong, nobody, empty} {
+			wantError(t, err, "400 unauthorized_client")
+			if d := cmp.Diff(right.Error(), err.Error()); d != "" {
+				t.Error(d)
+			}
+		}
+	})
+	t.Run("a scope that is refused says nothing about the password", func(t *testing.T) {
+		_, right := ask(app, "scope", "unknown")
+		_, wrong := ask(app, "scope", "unknown", "password", "wrong")
+		if d := cmp.Diff(right.Error(), wrong.Error()); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("who is deactivated gets none, and looks like a wrong password", func(t *testing.T) {
+		f.person("gone")
+		answer := f.must(ask(app, "username", "gone"))
+		err := f.DisableUser(t.Context(), "gone")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ask(app, "username", "gone")
+		_, wrong := ask(app, "password", "wrong")
+		wantError(t, err, "400 invalid_grant")
+		if d := cmp.Diff(wrong.Error(), err.Error()); d != "" {
+			t.Error(d)
+		}
+		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+	})
+	t.Run("a new password ends what the old one gave", func(t *testing.T) {
+		f.person("changes")
+		answer := f.must(ask(app, "username", "changes"))
+		err := f.ResetPassword(t.Context(), "changes", "another few words")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+	})
+}
+
+func TestPasswordGrantIsSlowed(t *testing.T) {
+	f := begin(t)
+	f.person("alice")
+	f.person("bob")
+	app, other, open := f.app(), f.app(), f.app(public)
+	guess := func(app *Registered, name, password, address string) string {
+		_, _, err := f.Token(t.Context(), by(app, "grant_type", GrantPassword, "username", name, "password", password), address)
+		return kind(err)
+	}
+	runOut := func(t *testing.T, app *Registered, address string) {
+		t.Helper()
+		for n := 0; guess(app, "alice", "wrong", address) == "400 invalid_grant"; n++ {
+			if n > int(perPair.tries) {
+				t.Fatal("still not slowed")
+			}
+		}
+		if got := guess(app, "alice", goodPassword, address); got != "429 temporarily_unavailable" {
+			t.Error("the right password:", got)
+		}
+	}
+	t.Run("at a confidential application per person, from wherever", func(t *testing.T) {
+		runOut(t, app, "192.0.2.1")
+		for _, test := range []struct {
+			app                 *Registered
+			name, address, want string
+		}{{app, "alice", "192.0.2.2", "429 temporarily_unavailable"}, {app, "bob", "192.0.2.1", "no error"}, {other, "alice", "192.0.2.1", "no error"}, {open, "alice", "192.0.2.1", "no error"}} {
+			if got := guess(test.app, test.name, goodPassword, test.address); got != test.want {
+				t.Errorf("%s from %s: %s, want %s", test.name, test.address, got, test.want)
+			}
+		}
+	})
+	t.Run("at a public application per person and address", func(t *testing.T) {
+		runOut(t, open, "198.51.100.1")
+		for _, test := range []struct{ name, address, want string }{{"alice", "198.51.100.2", "no error"}, {"bob", "198.51.100.1", "no error"}} {
+			if got := guess(open, test.name, goodPassword, test.address); got != test.want {
+				t.Errorf("%s from %s: %s, want %s", test.name, test.address, got, test.want)
+			}
+		}
+	})
+}
+
+func TestPasswordGrantIsWarnedOf(t *testing.T) {
+	f := begin(t)
+	f.person("alice")
+	var log bytes.Buffer
+	f.log = slog.New(slog.NewTextHandler(&log, nil))
+	app := f.app()
+	for range 3 {
+		_, _ = f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+	}
+	if n := strings.Count(log.String(), "RFC 9700"); n != 1 {
+		t.Errorf("RFC9700/2.4 warned %d times:\n%s", n, &log)
+	}
+	if strings.Contains(log.String(), goodPassword) || strings.Contains(log.String(), app.Secret) {
+		t.Error("a secret is in the log")
+	}
+}

@@ -1,0 +1,316 @@
+package provider
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLogin(t *testing.T) {
+	f := begin(t)
+	alice := f.person("Alice")
+	f.person("gone")
+	err := f.DisableUser(t.Context(), "gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ rule, name, password, want string }{
+		{"the right password", "Alice", goodPassword, "no error"},
+		{"a name has no case", "aLICE", goodPassword, "no error"},
+		{"a name has no spaces around it", " alice\t", goodPassword, "no error"},
+		{"a wrong password", "Alice", goodPassword + ".", "400 invalid_grant"},
+		{"no password", "Alice", "", "400 invalid_grant"},
+		{"a password has its case", "Alice", "A few words in a row", "400 invalid_grant"},
+		{"nobody of that name", "nobody", goodPassword, "400 invalid_grant"},
+		{"no name", "", goodPassword, "400 invalid_grant"},
+		{"somebody who is deactivated", "gone", goodPassword, "400 invalid_grant"},
+		{"the stored hash is no password", "Alice", alice.Password, "400 invalid_grant"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			in, err := f.Login(t.Context(), test.name, test.password, Browser{Address: test.rule, UserAgent: "agent"})
+			wantError(t, err, test.want)
+			if err != nil && err.Error() != wrongPassword().Error() {
+				t.Error("it says more than that it was wrong:", err)
+			}
+			if err == nil && in.User.ID != alice.ID {
+				t.Error(in.User)
+			}
+		})
+	}
+	t.Run("a password of another cost is hashed anew at the login", func(t *testing.T) {
+		p, err := New(t.Context(), func() Config { c := testConfig(); c.PasswordIterations = 2; return c }(), f.store, f.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err = p.Login(t.Context(), "alice", goodPassword, Browser{})
+			wantError(t, err, "no error")
+		}
+		u, err := f.UserByName(t.Context(), "alice")
+		if err != nil || u.Password == alice.Password {
+			t.Error("it is not", err)
+		}
+		h, err := parsePHC(u.Password)
+		if err != nil || h.iterations != 2 {
+			t.Error(h, err)
+		}
+	})
+	t.Run("CVE-2026-7507 a session that was planted ends, and no id is used twice", func(t *testing.T) {
+		planted, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{Session: planted.Session})
+		if err != nil || in.Session == planted.Session {
+			t.Fatal(err)
+		}
+		_, err = f.SignedIn(t.Context(), planted.Session)
+		if !errors.Is(err, ErrNotFound) {
+			t.Error("the planted session is alive:", err)
+		}
+		unknown, err := f.Login(t.Context(), "alice", goodPassword, Browser{Session: "chosen by somebody"})
+		if err != nil || unknown.Session == "chosen by somebody" {
+			t.Error(unknown, err)
+		}
+		_, err = f.SignedIn(t.Context(), "chosen by somebody")
+		if !errors.Is(err, ErrNotFound) {
+			t.Error("the chosen session is alive:", err)
+		}
+	})
+}
+
+func TestLoginIsSlowed(t *testing.T) {
+	f := begin(t)
+	f.person("alice")
+	f.person("bob")
+	try := func(name, password string, b Browser) string {
+		_, err := f.Login(t.Context(), name, password, b)
+		return kind(err)
+	}
+	here, there := Browser{Address: "192.0.2.1"}, Browser{Address: "198.51.100.1"}
+	known, err := f.Login(t.Context(), "alice", goodPassword, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range int(perPair.tries) {
+		if got := try("alice", "wrong", here); got != "400 invalid_grant" {
+			t.Fatal(got)
+		}
+	}
+	for _, test := range []struct {
+		rule, name string
+		b          Browser
+		want       string
+	}{
+		{"the pair of name and address waits, also with the right password", "alice", here, "429 temporarily_unavailable"},
+		{"the name in another case is the same name", "ALICE", here, "429 temporarily_unavailable"},
+		{"another name at the address does not", "bob", here, "no error"},
+		{"the name from another address does not", "alice", there, "no error"},
+		{"a browser that is known does not", "alice", Browser{Address: here.Address, Device: known.Device}, "no error"},
+		{"a browser that is known for somebody else waits", "alice", Browser{Address: here.Address, Device: f.devices.seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
+		{"a device that is forged waits", "alice", Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
+		{"a device sealed for another purpose waits", "alice", Browser{Address: here.Address, Device: f.tickets.seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := try(test.name, goodPassword, test.b); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+	t.Run("a stolen device cookie has few tries too", func(t *testing.T) {
+		b := Browser{Device: known.Device}
+		for range int(perPair.tries) {
+			if got := try("alice", "wrong", b); got != "400 invalid_grant" {
+				t.Fatal(got)
+			}
+		}
+		if got := try("alice", goodPassword, b); got != "429 temporarily_unavailable" {
+			t.Error(got)
+		}
+	})
+	t.Run("guesses at one account from many addresses are counted together, and spare a known browser", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.person("carol")
+			in, err := f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(i int) Browser { return Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))} }
+			for i := range int(perAccount.tries) {
+				_, err = f.Login(t.Context(), "carol", "wrong", at(i))
+				wantError(t, err, "400 invalid_grant")
+			}
+			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
+			wantError(t, err, "429 temporarily_unavailable")
+			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home", Device: in.Device})
+			wantError(t, err, "no error")
+			time.Sleep(perAccount.refill)
+			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
+			wantError(t, err, "no error")
+		})
+	})
+	t.Run("guesses at many accounts from one address are counted together", func(t *testing.T) {
+		f := begin(t)
+		n := 0
+		for ; n <= int(perAddress.tries)+5; n++ {
+			_, err := f.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
+			if kind(err) == "429 temporarily_unavailable" {
+				break
+			}
+		}
+		if n < int(perAddress.tries) || n > int(perAddress.tries)+5 {
+			t.Error(n, "guesses")
+		}
+	})
+}
+
+func TestSession(t *testing.T) {
+	alive := func(t *testing.T, f *fixture, cookie string) bool {
+		t.Helper()
+		s, err := f.SignedIn(t.Context(), cookie)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			t.Fatal(err)
+		}
+		return err == nil && s != nil
+	}
+	sign := func(t *testing.T, f *fixture) string {
+		t.Helper()
+		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "192.0.2.1", UserAgent: "agent"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Session
+	}
+	bubble := func(rule string, test func(t *testing.T, f *fixture), changes ...func(*Config)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t, changes...)
+				f.person("alice")
+				test(t, f)
+			})
+		})
+	}
+	bubble("it ends after disuse", func(t *testing.T, f *fixture) {
+		used, idle := sign(t, f), sign(t, f)
+		time.Sleep(day - time.Second)
+		if !alive(t, f, used) {
+			t.Error("it ends a second early")
+		}
+		time.Sleep(time.Second)
+		if alive(t, f, idle) || !alive(t, f, used) {
+			t.Error("idle:", alive(t, f, idle), "used:", alive(t, f, used))
+		}
+	})
+	bubble("it ends at last, however busy", func(t *testing.T, f *fixture) {
+		cookie := sign(t, f)
+		for range 14*2 - 1 {
+			time.Sleep(day / 2)
+			if !alive(t, f, cookie) {
+				t.Fatal("it ended")
+			}
+		}
+		time.Sleep(day / 2)
+		if alive(t, f, cookie) {
+			t.Error("it is alive")
+		}
+	})
+	bubble("without an idle limit only its end counts", func(t *testing.T, f *fixture) {
+		cookie := sign(t, f)
+		time.Sleep(14*day - time.Second)
+		if !alive(t, f, cookie) {
+			t.Error("it ended")
+		}
+	}, func(c *Config) { c.SessionIdle = 0 })
+	bubble("it ends with the sign-out, the person and the password", func(t *testing.T, f *fixture) {
+		for name, end := range map[string]func(*SignedIn) error{
+			"sign-out":    func(s *SignedIn) error { return f.Logout(t.Context(), s) },
+			"ended":       func(s *SignedIn) error { return f.EndSession(t.Context(), s.User.ID, s.Session.ID) },
+			"password":    func(*SignedIn) error { return f.ResetPassword(t.Context(), "alice", goodPassword) },
+			"deactivated": func(*SignedIn) error { f.sql("UPDATE users SET active = FALSE"); return nil },
+		} {
+			f.sql("UPDATE users SET active = TRUE")
+			cookie := sign(t, f)
+			s, err := f.SignedIn(t.Context(), cookie)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = end(s)
+			if err != nil || alive(t, f, cookie) {
+				t.Error(name, err)
+			}
+		}
+		f.sql("UPDATE users SET active = TRUE")
+		s := f.login("alice")
+		for range 2 { // signing out twice is signing out
+			err := f.Logout(t.Context(), s)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	bubble("no cookie, and none that is near a right one", func(t *testing.T, f *fixture) {
+		cookie := sign(t, f)
+		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), digest(cookie), " " + cookie} {
+			if alive(t, f, near) {
+				t.Errorf("%q is a session", near)
+			}
+		}
+	})
+}
+
+func TestSetup(t *testing.T) {
+	f := begin(t)
+	person := Person{Username: "root", Password: goodPassword}
+	link, err := f.SetupLink(t.Context())
+	if err != nil || len(link) < 43 {
+		t.Fatal(link, err)
+	}
+	for _, wrong := range []string{"", "x", link[1:], link + "A", digest(link)} {
+		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+		if err := f.Setup(t.Context(), wrong, person); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	wantInvalid(t, f.Setup(t.Context(), link, Person{Username: "root", Password: "short"}), "password")
+	wantError(t, f.CheckSetup(t.Context(), link), "no error")
+	// Of many at once one wins.
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	results := make(chan error, 8)
+	for i := range 8 {
+		wg.Go(func() {
+			<-start
+			results <- f.Setup(t.Context(), link, Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
+		})
+	}
+	close(start)
+	wg.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		if err == nil {
+			won++
+		} else if !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+	}
+	people, total, err := f.Users(t.Context(), "", 10, 0)
+	if err != nil || won != 1 || total != 1 || !people[0].Administrator {
+		t.Error(won, total, err)
+	}
+	// The link is used up.
+	link2, err := f.SetupLink(t.Context())
+	if d := cmp.Diff("", link2); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if err := f.Setup(t.Context(), link, person); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}

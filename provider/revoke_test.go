@@ -1,0 +1,93 @@
+package provider
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestRevocation(t *testing.T) {
+	f := begin(t)
+	s := f.login("alice")
+	app, other, open, open2 := f.app(), f.app(), f.app(public), f.app(public)
+	revoke := func(app *Registered, pairs ...string) error {
+		who, err := f.Revoke(t.Context(), by(app, pairs...), "")
+		if who != app.Application.ClientID {
+			t.Errorf("the caller is %q", who)
+		}
+		return err
+	}
+	bystander := f.tokens(app, s)
+	for _, client := range []*Registered{app, open} {
+		for _, hint := range []string{"-", "access_token", "refresh_token", "unknown"} {
+			t.Run("RFC7009/2.1 a refresh token takes its family with it, by the hint "+hint, func(t *testing.T) {
+				first := f.tokens(client, s)
+				second := f.must(f.refresh(client, first.RefreshToken))
+				wantError(t, revoke(client, "token", second.RefreshToken, "token_type_hint", hint), "no error")
+				f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
+				_, err := f.refresh(client, second.RefreshToken)
+				wantError(t, err, "400 invalid_grant")
+			})
+			t.Run("RFC7009/2.1 an access token takes its family with it, by the hint "+hint, func(t *testing.T) {
+				answer := f.tokens(client, s)
+				wantError(t, revoke(client, "token", answer.AccessToken, "token_type_hint", hint), "no error")
+				f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+			})
+		}
+		t.Run("RFC7009/2.1 a refresh token that was rotated still names its family", func(t *testing.T) {
+			first := f.tokens(client, s)
+			second := f.must(f.refresh(client, first.RefreshToken))
+			wantError(t, revoke(client, "token", first.RefreshToken), "no error")
+			f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
+		})
+	}
+	t.Run("RFC7009/2.1 an application's own token goes alone", func(t *testing.T) {
+		first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+		wantError(t, revoke(app, "token", first.AccessToken), "no error")
+		f.wantActive(false, first.AccessToken)
+		f.wantActive(true, second.AccessToken)
+	})
+	t.Run("RFC7009/2.2 a token that is not there is as good as revoked", func(t *testing.T) {
+		answer := f.tokens(app, s)
+		for _, token := range []string{"unknown", answer.AccessToken, answer.AccessToken, answer.RefreshToken, "\x01", "ü"} {
+			wantError(t, revoke(app, "token", token), "no error")
+		}
+	})
+	t.Run("RFC7009/2.1 a token of another client stays", func(t *testing.T) {
+		answer, native, machine := f.tokens(app, s), f.tokens(open, s), f.must(f.token(app, "grant_type", GrantClient))
+		for _, test := range []struct {
+			by    *Registered
+			token string
+		}{{other, answer.AccessToken}, {other, answer.RefreshToken}, {open, answer.RefreshToken}, {other, native.AccessToken}, {open2, native.RefreshToken}, {other, machine.AccessToken}} {
+			wantError(t, revoke(test.by, "token", test.token), "400 invalid_grant")
+		}
+		f.wantActive(true, answer.AccessToken, answer.RefreshToken, native.AccessToken, native.RefreshToken, machine.AccessToken)
+	})
+	t.Run("RFC7009/2.1 who does not prove who it is revokes nothing", func(t *testing.T) {
+		answer := f.tokens(app, s)
+		for _, r := range []*Registered{{app.Application, "wrong"}, {app.Application, ""}} {
+			_, err := f.Revoke(t.Context(), by(r, "token", answer.AccessToken), "")
+			wantError(t, err, "401 invalid_client")
+		}
+		_, err := f.Revoke(t.Context(), post(values("token", answer.AccessToken)), "")
+		wantError(t, err, "401 invalid_client")
+		_, err = f.Revoke(t.Context(), with(post(values("token", answer.AccessToken)), "Bearer "+answer.AccessToken), "")
+		wantError(t, err, "401 invalid_client")
+		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
+	})
+	t.Run("RFC7009/2.1 no token", func(t *testing.T) {
+		wantError(t, revoke(app), "400 invalid_request")
+		wantError(t, revoke(app, "token", ""), "400 invalid_request")
+	})
+	t.Run("the operator ends a token of anybody", func(t *testing.T) {
+		answer := f.tokens(open, s)
+		err := f.EndToken(t.Context(), answer.AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
+		if err := f.EndToken(t.Context(), answer.AccessToken); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+	})
+	f.wantActive(true, bystander.AccessToken, bystander.RefreshToken)
+}
