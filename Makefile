@@ -7,6 +7,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 60s
 TIMEOUT ?= 40m
 
+# Databases that live for one test wait for no disk where there is room in memory.
+MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
+
 .PHONY: build test tools lint fuzz demo clean
 
 build:
@@ -16,13 +19,14 @@ build:
 # Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
 test: tools
 	@.ci/tools missing
-	@go test -race -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test -race -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
 
 tools:
 	@.ci/tools install
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
 	go vet ./...
 	go run $(STATICCHECK) ./...
 

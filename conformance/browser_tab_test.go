@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -33,15 +34,20 @@ func chromium(t testing.TB) context.Context {
 	if i < 0 {
 		absent(t, "Chromium is not installed: apt-get install chromium")
 	}
+	// It is killed in the end, and what it leaves goes with the folder of all tests.
+	dir, err := os.MkdirTemp(binaryDir, "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
-		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors,
+		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
 	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(end)
 	ctx, end = chromedp.NewContext(ctx)
 	t.Cleanup(end)
-	err := chromedp.Do(ctx)
+	err = chromedp.Do(ctx)
 	if err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}

@@ -192,10 +192,7 @@ func TestSpecInactiveToken(t *testing.T) {
 				s.mustCLI(t, "", "user", "disable", p.Name)
 			}},
 			{"deleted application", func(t *testing.T, app application, p person, pair tokens) {
-				r := run(t, s.dir, nil, "", "application", "delete", "--config", s.config, "--", app.ClientID)
-				if r.code != 0 {
-					t.Fatalf("application delete: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-				}
+				s.mustCLI(t, "", "application", "delete", app.ClientID)
 			}},
 			{"revoked consent", s.takeBack},
 		} {

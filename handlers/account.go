@@ -148,7 +148,7 @@ func device(agent string) string {
 		if agent == "" {
 			return "Unknown browser"
 		}
-		return clip(agent, 60)
+		return provider.Clip(agent, 60)
 	case browser == "":
 		return "Browser on " + system
 	case system == "":

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"mandate/provider"
 )
 
 // address is the client's: whom the nearest hop that we do not trust speaks
@@ -13,7 +15,7 @@ import (
 func (s *server) address(r *http.Request) string {
 	at := peer(r)
 	if !at.IsValid() {
-		return clip(r.RemoteAddr, 64)
+		return provider.Clip(r.RemoteAddr, 64)
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {

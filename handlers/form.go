@@ -45,29 +45,23 @@ func query(r *http.Request) (url.Values, error) {
 
 func checkValues(values url.Values, lists []string) error {
 	for name, list := range values {
-		if !plain(name) {
+		if !provider.PlainText(name) {
 			return badRequest("The name of a field is not UTF-8 text.")
 		}
 		if len(list) > 1 && !slices.Contains(lists, name) {
-			return badRequest("The field " + clip(name, 40) + " is sent more than once. Send it once.")
+			return badRequest("The field " + provider.Clip(name, 40) + " is sent more than once. Send it once.")
 		}
-		if !slices.ContainsFunc(list, func(v string) bool { return !plain(v) }) {
-			continue
+		if slices.ContainsFunc(list, func(v string) bool { return !provider.PlainText(v) }) {
+			return badRequest("The field " + provider.Clip(name, 40) + " is not UTF-8 text.")
 		}
-		return badRequest("The field " + clip(name, 40) + " is not UTF-8 text.")
 	}
 	return nil
-}
-
-// plain: NUL is text to Go and to SQLite, and an error to PostgreSQL.
-func plain(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
 // variable is a part of the path. What is no text names nothing.
 func variable(r *http.Request, name string) (string, error) {
 	value, err := url.PathUnescape(mux.Vars(r)[name])
-	if err != nil || !plain(value) {
+	if err != nil || !provider.PlainText(value) {
 		return "", provider.ErrNotFound
 	}
 	return value, nil

@@ -5,6 +5,7 @@ import "net/http"
 // metadata is the authorization server's description (RFC 8414 §3). It says
 // the same to everybody, so it may be kept for a while.
 func (s *server) metadata(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Del("Pragma")
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	return writeJSON(w, http.StatusOK, s.provider.Metadata())
 }

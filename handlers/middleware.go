@@ -114,7 +114,7 @@ func (s *server) report(w *response, r *http.Request, rec *record) {
 	if status >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
 		level = slog.LevelError
 	}
-	attrs := append([]slog.Attr{slog.String("request", rec.id), slog.String("method", clip(r.Method, 16)), slog.Int("status", status),
+	attrs := append([]slog.Attr{slog.String("request", rec.id), slog.String("method", provider.Clip(r.Method, 16)), slog.Int("status", status),
 		slog.Duration("duration", time.Since(rec.began)), slog.String("address", s.address(r))}, rec.noted...)
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"mandate/provider"
 	"mandate/templates"
@@ -50,7 +51,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 		// window of its own, and its page in there tells the opener how it went.
 		h.Set("Content-Security-Policy", policy)
 	default:
-		h.Set("Content-Security-Policy", policy+"; form-action 'self'")
+		h.Set("Content-Security-Policy", policy+s.formAction())
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -59,6 +60,15 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has gone
 	return nil
+}
+
+// formAction keeps forms on this server. Where people sign in elsewhere, a form
+// that was sent after the session had ended goes there, by a redirect.
+func (s *server) formAction() string {
+	if s.config.LoginURL != "" && !strings.HasPrefix(s.config.LoginURL, "/") {
+		return ""
+	}
+	return "; form-action 'self'"
 }
 
 // frame is what all pages share. An empty title is the page's own.

@@ -4,21 +4,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"mandate/provider"
 )
 
 func TestSetup(t *testing.T) {
-	s := newSite(t, "")
-	for _, name := range []string{"root", "alice"} {
-		u, err := s.provider.UserByName(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err = s.provider.DeleteUser(t.Context(), provider.User{}, u.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := emptySite(t, "")
 	link, err := s.provider.SetupLink(t.Context())
 	if err != nil || link == "" {
 		t.Fatal(link, err)

@@ -162,10 +162,3 @@ func asciiURL(target string) string {
 	}
 	return b.String()
 }
-
-func clip(text string, n int) string {
-	if len(text) > n {
-		return strings.ToValidUTF8(text[:n], "")
-	}
-	return text
-}

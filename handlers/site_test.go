@@ -49,9 +49,8 @@ func (l *logged) String() string {
 
 const goodPassword = "correct horse battery"
 
-// newSite starts a server below a path: "" or "/auth". It has an administrator,
-// root, and somebody else, alice.
-func newSite(t *testing.T, path string, change ...func(*Config)) *site {
+// emptySite starts a server below a path, "" or "/auth", where nobody is yet.
+func emptySite(t *testing.T, path string, change ...func(*Config)) *site {
 	t.Helper()
 	ctx := t.Context()
 	store, err := storage.Open(ctx, "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
@@ -93,8 +92,15 @@ func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 	}
 	s.Start()
 	t.Cleanup(s.Close)
+	return s
+}
+
+// newSite is a site with an administrator, root, and somebody else, alice.
+func newSite(t *testing.T, path string, change ...func(*Config)) *site {
+	t.Helper()
+	s := emptySite(t, path, change...)
 	for _, person := range []provider.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
-		_, err = s.provider.AddUser(context.Background(), person)
+		_, err := s.provider.AddUser(context.Background(), person)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,12 +158,13 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 		if name == introspectionScope {
 			found.add("scope", "The introspection scope has a switch of its own, for administrators.")
 		} else if !slices.Contains(p.config.scopeNames(), name) {
-			found.add("scope", "There is no scope %q on this server.", clip(name, 80))
+			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 	}
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 366*24*time.Hour)
 	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3660*24*time.Hour)
 	if !mayAdminister(actor) {
+		checkVouched(found, r, was)
 		for field, changed := range map[string]bool{"may_introspect": r.MayIntrospect != was.MayIntrospect,
 			"skip_consent": r.SkipConsent != was.SkipConsent, "pkce_exempt": r.PKCEExempt != was.PKCEExempt} {
 			if changed {
@@ -183,13 +184,33 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 	}
 }
 
+// checkVouched keeps what an administrator vouched for as it was: people are not
+// asked about such an application, so its owner may not point it elsewhere.
+func checkVouched(found *Invalid, r Registration, was Application) {
+	if !was.SkipConsent && !was.PKCEExempt {
+		return
+	}
+	for field, changed := range map[string]bool{
+		"client_type":   r.ClientType != was.ClientType,
+		"grant_type":    !sameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
+		"redirect_uris": !sameSet(r.RedirectURIs, splitLines(was.RedirectURIs)),
+		"scope":         !sameSet(r.Scopes, strings.Fields(was.Scopes)),
+	} {
+		if changed {
+			found.add(field, "An administrator vouches for this application, so only an administrator may change this.")
+		}
+	}
+}
+
+func sameSet(a, b []string) bool { return covers(a, b) && covers(b, a) }
+
 func checkGrantTypes(found *Invalid, r Registration) {
 	if len(r.GrantTypes) == 0 {
 		found.add("grant_type", "Choose at least one.")
 	}
 	for _, g := range r.GrantTypes {
 		if g != GrantCode && g != GrantClient && g != GrantPassword {
-			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", clip(g, 80))
+			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", Clip(g, 80))
 		}
 	}
 	// RFC 6749 §4.4: client credentials are for confidential clients only.
@@ -206,10 +227,14 @@ func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
 	if len(r.RedirectURIs) > maxRedirectURIs {
 		found.add("redirect_uris", "Register at most %d redirect URIs.", maxRedirectURIs)
 	}
+	var mistakes []string
 	for _, uri := range r.RedirectURIs {
 		if wrong := p.config.checkRedirectURI(uri); wrong != "" {
-			found.add("redirect_uris", "%s %s.", clip(uri, 120), wrong)
+			mistakes = append(mistakes, Clip(uri, 120)+" "+wrong+".")
 		}
+	}
+	if len(mistakes) > 0 {
+		found.add("redirect_uris", "%s", strings.Join(mistakes, " "))
 	}
 }
 
@@ -264,7 +289,7 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	was := a.Secret
+	was := a
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err

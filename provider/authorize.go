@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -34,7 +35,7 @@ type Authorization struct {
 func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
 	a := &Authorization{parameters: url.Values{}}
 	for name, values := range parameters {
-		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !plainText(values[0])) {
+		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !PlainText(values[0])) {
 			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
 		// RFC 6749 §3.1: without a value it counts as left out, if it comes once.
@@ -106,7 +107,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return refuse("invalid_request", "state is longer than %d bytes.", maxState)
 	}
 	// RFC 6749 §4.1.2.1: whatever else is wrong, the error comes with the state.
-	if len(state) == 1 && plainText(state[0]) {
+	if len(state) == 1 && PlainText(state[0]) {
 		a.state = state[0]
 	}
 	err := checkParameters(a.parameters)
@@ -165,12 +166,7 @@ func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
 }
 
 func hasGrant(a Application, grant string) bool {
-	for _, g := range grantTypes(a) {
-		if g == grant {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(grantTypes(a), grant)
 }
 
 // Complete issues the code, and says where to send the browser with it.

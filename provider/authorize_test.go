@@ -250,7 +250,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)
 		}
-		if state := form["state"]; len(state) == 1 && state[0] != "" && plainText(state[0]) && len(state[0]) <= maxState && queryOf(t, location).Get("state") != state[0] {
+		if state := form["state"]; len(state) == 1 && state[0] != "" && PlainText(state[0]) && len(state[0]) <= maxState && queryOf(t, location).Get("state") != state[0] {
 			t.Fatalf("state %q comes back in %s", state[0], location)
 		}
 	})

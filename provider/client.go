@@ -77,7 +77,7 @@ func parseBasic(header string) (credentials, error) {
 	if err == nil {
 		secret, err = url.QueryUnescape(secret)
 	}
-	if err != nil || !plainText(id) || !plainText(secret) {
+	if err != nil || !PlainText(id) || !PlainText(secret) {
 		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
 	}
 	return credentials{id, secret}, nil
@@ -101,9 +101,9 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 // identify finds the application and proves that it is the one. Who fails is
 // slowed, per client and network. Who is right is not: a generated secret
 // cannot be guessed, so a worker that still has an old one must not keep its
-// fellows out. Only where each try costs a slow hash does it wait its turn.
+// fellows out. Only a secret that somebody chose waits its turn.
 func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
-	tries := try{"client " + clip(sent.id, 255) + " " + network(callOf(ctx).address), perPair}
+	tries := try{"client " + Clip(sent.id, 255) + " " + network(callOf(ctx).address), perPair}
 	a, err := p.store.ApplicationByClientID(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Application{}, p.wrongClient(tries)
@@ -119,15 +119,13 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	giveBack := func() {}
-	if slow(a.Secret) || slow(a.OldSecret) {
-		giveBack, err = p.throttle.take(tries)
+	if chosen(a.Secret) || a.OldSecretExpiresAt > now() && chosen(a.OldSecret) {
+		err = p.throttle.refused(tries)
 		if err != nil {
 			return Application{}, err
 		}
 	}
 	ok, err := p.checkSecret(ctx, a, sent.secret)
-	giveBack() // a failure is counted below, like any other
 	if err != nil {
 		return Application{}, err
 	}

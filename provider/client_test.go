@@ -201,10 +201,10 @@ func FuzzBasic(f *testing.F) {
 		if err != nil && kind(err) != "401 invalid_client" {
 			t.Fatal(err)
 		}
-		if err == nil && (!plainText(got.id) || !plainText(got.secret)) {
+		if err == nil && (!PlainText(got.id) || !PlainText(got.secret)) {
 			t.Fatalf("%q gives %q", header, got)
 		}
-		if !plainText(id) || !plainText(secret) {
+		if !PlainText(id) || !PlainText(secret) {
 			return
 		}
 		// RFC 6749 §2.3.1: whatever is encoded as it says comes out again.

@@ -33,7 +33,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	// meanwhile must not be approved with it.
 	parameters := maps.Clone(a.parameters)
 	parameters.Set("scope", strings.Join(scopeNames(a.Scopes), " "))
-	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.redirectSent})
+	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.RedirectURI, a.redirectSent})
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,7 @@ type ticket struct {
 	Session      string
 	At           int64
 	Parameters   string
+	RedirectURI  string
 	RedirectSent bool
 }
 
@@ -97,7 +98,11 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 	if !t.RedirectSent {
 		parameters.Del("redirect_uri")
 	}
-	return p.Authorize(ctx, parameters)
+	a, err := p.Authorize(ctx, parameters)
+	if err == nil && a.RedirectURI != t.RedirectURI {
+		return nil, stale
+	}
+	return a, err
 }
 
 // Approve remembers the answer and completes the request.

@@ -23,20 +23,27 @@ type Error struct {
 	Mismatch *Mismatch
 
 	cause error
+	text  string // the description before a client's words were put into it
 }
 
+// Error is for the log: what a client sent may be a secret in the wrong place,
+// so the description stands there without it.
 func (e *Error) Error() string {
-	if e.cause != nil {
-		return fmt.Sprintf("%s: %s: %v", e.Code, e.Description, e.cause)
+	text := e.text
+	if text == "" {
+		text = e.Description
 	}
-	return e.Code + ": " + e.Description
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, text, e.cause)
+	}
+	return e.Code + ": " + text
 }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(code, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: code, Description: asciiText(fmt.Sprintf(format, args...))}
+	return &Error{Status: http.StatusBadRequest, Code: code, Description: asciiText(fmt.Sprintf(format, args...)), text: format}
 }
 
 // asciiText keeps to what error_description may have (RFC 6749 §4.1.2.1,
@@ -75,7 +82,7 @@ func stored(err error) error {
 }
 
 // failed turns any error of a flow into ours. What fosite says is passed on
-// where it is meant for clients.
+// where it is meant for clients; its hint may hold what the client sent.
 func failed(err error) *Error {
 	if ours, ok := errors.AsType[*Error](err); ok {
 		return ours
@@ -88,7 +95,7 @@ func failed(err error) *Error {
 	if description == "" {
 		description = rfc.DescriptionField
 	}
-	return &Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: asciiText(description), cause: err}
+	return &Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: asciiText(description), cause: err, text: rfc.DescriptionField}
 }
 
 // ErrNotFound: there is no such thing, or not for this person.

@@ -48,19 +48,21 @@ func readForm(r *http.Request) (url.Values, error) {
 // might each believe another one (RFC 6749 §3.1, §3.2).
 func checkParameters(form url.Values) error {
 	for name, values := range form {
-		if !plainText(name) {
+		if !PlainText(name) {
 			return refuse("invalid_request", "The name of a parameter is not UTF-8 text.")
 		}
 		if len(values) > 1 {
-			return refuse("invalid_request", "The parameter %q is sent more than once.", clip(name, 40))
+			return refuse("invalid_request", "The parameter %q is sent more than once.", Clip(name, 40))
 		}
-		if !plainText(values[0]) {
-			return refuse("invalid_request", "The parameter %q is not UTF-8 text.", clip(name, 40))
+		if !PlainText(values[0]) {
+			return refuse("invalid_request", "The parameter %q is not UTF-8 text.", Clip(name, 40))
 		}
 	}
 	return nil
 }
 
-func plainText(text string) bool {
+// PlainText says that a text is one to both databases: NUL is an error to
+// PostgreSQL.
+func PlainText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }

@@ -75,7 +75,7 @@ func TestForm(t *testing.T) {
 		r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 50)
 		_, err := readForm(r)
 		wantError(t, err, "413 invalid_request")
-		if !strings.Contains(err.Error(), "50 bytes") {
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Description, "50 bytes") {
 			t.Error(err)
 		}
 	})

@@ -223,7 +223,7 @@ func TestFositeDefects(t *testing.T) {
 			wantError(t, err, "no error")
 		},
 		"a refresh token shows the end of its access token": func(t *testing.T, d *defect) {
-			found, _, err := d.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).RefreshToken), "")
+			found, _, err := d.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).RefreshToken, "token_type_hint", "refresh_token"), "")
 			if err != nil || found.ExpiresAt-found.IssuedAt != 30*24*3600 {
 				t.Error(found, err)
 			}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -43,7 +44,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	u, err := g.p.checkPassword(ctx, foldName(username), password, g.tries(ctx, a, foldName(username)))
+	u, err := g.p.checkPassword(ctx, g.p.machine, foldName(username), password, g.tries(ctx, a, foldName(username)))
 	if err != nil {
 		return err
 	}
@@ -52,11 +53,17 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	return nil
 }
 
-// tries counts the failures of a confidential application per person: all its
-// people come from one address, and nobody else can spend its tries.
+// tries counts the failures of a confidential application per person and in
+// all: its people come from one address, and nobody else can spend its tries.
+// Whoever may register applications could have any number of them, so one that
+// no administrator stands for shares the tries of the account.
 func (g *passwordGrant) tries(ctx context.Context, a Application, key string) []try {
 	if a.ClientType == Confidential {
-		return []try{{"application " + a.ID + " " + key, perPair}}
+		own := []try{{"application " + a.ID + " " + key, perPair}, {"application " + a.ID, perAddress}}
+		if a.OwnerID == nil || a.OwnerAdministrator != nil && *a.OwnerAdministrator {
+			return own
+		}
+		return append(own, try{"account " + key, perAccount})
 	}
 	from := network(callOf(ctx).address)
 	return []try{{"address " + from, perAddress}, {"pair " + key + " " + from, perPair}, {"account " + key, perAccount}}
@@ -72,7 +79,10 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 		Scope: scope, AuthTime: at, CreatedAt: at}
 	made := g.p.newPair(a, grant.ID, at, scope, issued.scope)
 	grant.ExpiresAt = made.expiresAt
-	err := g.p.store.AddGrantWithTokens(ctx, grant, made.tokens)
+	err := g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
+	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
+		return wrongPassword()
+	}
 	if err != nil {
 		return unavailable(err)
 	}

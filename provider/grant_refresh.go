@@ -45,6 +45,9 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if token.ExpiresAt <= now() {
 		return deadRefresh()
 	}
+	if !hasGrant(a, *token.GrantType) {
+		return refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
+	}
 	issued := request.GetSession().(*session)
 	issued.token = &token
 	if token.UsedAt != nil {

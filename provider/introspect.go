@@ -49,6 +49,12 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 	if err != nil {
 		return nil, caller, err
 	}
+	// RFC 7662 §2.2: what the caller may not know is inactive. A refresh token is
+	// shown to its own client, and to who asks for one: an API that only looks at
+	// active would take it for an access token.
+	if token.Refresh && token.ClientID != caller && form.Get("token_type_hint") != "refresh_token" {
+		return &Introspection{}, caller, nil
+	}
 	return p.describeToken(token), caller, nil
 }
 

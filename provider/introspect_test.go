@@ -120,11 +120,21 @@ func TestIntrospectionAnswer(t *testing.T) {
 		}
 		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600, digest(answer.RefreshToken)[:22]
 		for _, hint := range []string{"-", "refresh_token", "access_token", "unknown"} {
-			if d := cmp.Diff(want, fields(answer.RefreshToken, "token_type_hint", hint)); d != "" {
-				t.Errorf("RFC7662/2.1 a refresh token by the hint %s: %s", hint, d)
+			// An API that only looks at active must not take it for an access token.
+			if hint != "refresh_token" && ask(answer.RefreshToken, "token_type_hint", hint) != inactive {
+				t.Errorf("RFC7662/2.2 a refresh token of another client by the hint %s is shown", hint)
 			}
 			if ask(answer.AccessToken, "token_type_hint", hint) == inactive {
 				t.Errorf("RFC7662/2.1 an access token by the hint %s is not found", hint)
+			}
+		}
+		if d := cmp.Diff(want, fields(answer.RefreshToken, "token_type_hint", "refresh_token")); d != "" {
+			t.Error("RFC7662/2.2 a refresh token of another client:", d)
+		}
+		own := f.tokens(caller, s).RefreshToken
+		for _, hint := range []string{"-", "refresh_token", "access_token", "unknown"} {
+			if got := fields(own, "token_type_hint", hint); got["active"] != true || got["token_type"] != "refresh_token" {
+				t.Errorf("RFC7662/2.1 the caller's own refresh token by the hint %s: %v", hint, got)
 			}
 		}
 		want = map[string]any{"active": true, "scope": "read", "client_id": app.Application.ClientID, "token_type": "Bearer", "exp": begun + 36000, "iat": begun, "nbf": begun,

@@ -28,7 +28,7 @@ type SignIn struct {
 
 // wrongPassword is one text for all: nobody learns which names exist.
 func wrongPassword() *Error {
-	return refuse("invalid_grant", "The user name or the password is not right.")
+	return refuse("invalid_grant", "The username or the password is not right.")
 }
 
 // Login checks a person's password and begins a session. An old session of the
@@ -41,15 +41,18 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	} else {
 		tries = append(tries, try{"account " + key, perAccount})
 	}
-	u, err := p.checkPassword(ctx, key, password, tries)
+	u, err := p.checkPassword(ctx, p.passwords, key, password, tries)
 	if err != nil {
 		return nil, err
 	}
 	cookie, at := random(32), now()
 	err = p.store.AddSession(ctx, Session{
 		ID: random(16), Digest: digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
-		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: clip(b.UserAgent, 256), Address: b.Address,
-	}, digest(b.Session))
+		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: Clip(b.UserAgent, 256), Address: b.Address,
+	}, digest(b.Session), u.Password)
+	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
+		return nil, wrongPassword()
+	}
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -58,14 +61,14 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 
 // checkPassword takes as long for a name that nobody has as for a wrong
 // password.
-func (p *Provider) checkPassword(ctx context.Context, key, password string, tries []try) (User, error) {
+func (p *Provider) checkPassword(ctx context.Context, hasher *passwords, key, password string, tries []try) (User, error) {
 	giveBack, err := p.throttle.take(tries...)
 	if err != nil {
 		return User{}, err
 	}
 	u, err := p.store.UserByKey(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
-		err = p.passwords.pretend(ctx, password)
+		err = hasher.pretend(ctx, password)
 		if err != nil {
 			giveBack()
 			return User{}, err
@@ -76,7 +79,7 @@ func (p *Provider) checkPassword(ctx context.Context, key, password string, trie
 		giveBack()
 		return User{}, unavailable(err)
 	}
-	ok, stale, err := p.passwords.matches(ctx, u.Password, password)
+	ok, stale, err := hasher.matches(ctx, u.Password, password)
 	if err != nil {
 		giveBack()
 		return User{}, err
@@ -86,21 +89,34 @@ func (p *Provider) checkPassword(ctx context.Context, key, password string, trie
 	}
 	giveBack()
 	if stale {
-		p.rehash(ctx, u, password)
+		u.Password = p.rehash(ctx, hasher, u, password)
 	}
 	return u, nil
 }
 
-// rehash stores the password at today's cost; if that fails, the next login
-// tries again.
-func (p *Provider) rehash(ctx context.Context, u User, password string) {
-	hash, err := p.passwords.hash(ctx, password)
+// rehash stores the password at today's cost and gives the hash that stands: of
+// two logins at once, one finds what the other stored. If it fails, the next
+// login tries again.
+func (p *Provider) rehash(ctx context.Context, hasher *passwords, u User, password string) string {
+	hash, err := hasher.hash(ctx, password)
 	if err == nil {
 		err = p.store.Rehash(ctx, u.ID, u.Password, hash)
+	}
+	var stands User
+	if err == nil {
+		stands, err = p.store.UserByID(ctx, u.ID)
+	}
+	ok := stands.Password == hash
+	if err == nil && !ok {
+		ok, _, err = hasher.matches(ctx, stands.Password, password)
 	}
 	if err != nil {
 		p.log.Warn("a password could not be hashed anew", "subject", u.ID, "error", err)
 	}
+	if err != nil || !ok {
+		return u.Password
+	}
+	return stands.Password
 }
 
 // SignedIn finds the session of a cookie, or gives ErrNotFound.
@@ -189,7 +205,8 @@ func (p *Provider) CheckSetup(ctx context.Context, link string) error {
 	return nil
 }
 
-func clip(text string, n int) string {
+// Clip cuts a text to n bytes, and leaves no half a character.
+func Clip(text string, n int) string {
 	if len(text) > n {
 		return strings.ToValidUTF8(text[:n], "")
 	}

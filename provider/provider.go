@@ -21,7 +21,8 @@ type Provider struct {
 	store     *storage.Store
 	log       *slog.Logger
 	fosite    *fosite.Fosite
-	passwords *passwords
+	passwords *passwords // of people at a page
+	machine   *passwords // of requests by programs, which must not make people wait
 	throttle  *throttle
 
 	secrets sealer // client secrets that stay readable
@@ -38,7 +39,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}}}
+	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}}}
 	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes} {
 		sealed, err := newSealer(config.ServerKey, purpose)
 		if err != nil {
@@ -46,8 +47,12 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		}
 		*into = sealed
 	}
-	var err error
-	p.setup, err = derive(config.ServerKey, "first-administrator")
+	// The link is good for this database alone.
+	salt, err := store.AddSetting(ctx, "setup_salt", random(16))
+	if err != nil {
+		return nil, fmt.Errorf("read the setup link's salt: %w", err)
+	}
+	p.setup, err = derive(config.ServerKey, "first-administrator/"+salt)
 	if err != nil {
 		return nil, err
 	}

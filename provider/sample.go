@@ -28,7 +28,7 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 		return sampleClientID, secret, err
 	}
 	if err == nil && (a.Secret != storedDigest+digest(secret) || !a.MayIntrospect) {
-		was := a.Secret
+		was := a
 		a.Secret, a.MayIntrospect = storedDigest+digest(secret), true
 		err = p.store.UpdateApplication(ctx, a, was)
 	}

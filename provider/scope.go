@@ -81,10 +81,10 @@ func (c Config) resolveScope(a Application, parameter string) ([]string, error) 
 	}
 	for _, name := range asked {
 		if !slices.Contains(c.scopeNames(), name) {
-			return nil, refuse("invalid_scope", "There is no scope %q on this server.", clip(name, 80))
+			return nil, refuse("invalid_scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {
-			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", clip(name, 80))
+			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", Clip(name, 80))
 		}
 	}
 	return asked, nil

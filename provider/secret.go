@@ -24,9 +24,10 @@ func readable(stored string) bool {
 	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
 }
 
-// slow says that a check of the secret costs a password hash.
-func slow(stored string) bool {
-	return stored != "" && !readable(stored) && !strings.HasPrefix(stored, storedDigest)
+// chosen says that a person thought of the secret: it may be guessed, and where
+// it is hashed each guess costs a password hash.
+func chosen(stored string) bool {
+	return stored != "" && !strings.HasPrefix(stored, storedMade) && !strings.HasPrefix(stored, storedDigest)
 }
 
 // storeSecret gives the form in which a secret is kept. made says that it is
@@ -40,7 +41,7 @@ func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string
 	case made:
 		return storedDigest + digest(secret), nil
 	default:
-		return p.passwords.hash(ctx, secret)
+		return p.machine.hash(ctx, secret)
 	}
 }
 
@@ -65,7 +66,7 @@ func (p *Provider) secretMatches(ctx context.Context, applicationID, stored, sec
 		}
 		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, nil
 	}
-	ok, _, err := p.passwords.matches(ctx, stored, secret)
+	ok, _, err := p.machine.matches(ctx, stored, secret)
 	return ok, err
 }
 

@@ -59,6 +59,13 @@ func (t *throttle) take(tries ...try) (func(), error) {
 	return func() { t.giveBack(tries) }, nil
 }
 
+// refused looks without taking: right requests may come in any number at once.
+func (t *throttle) refused(tries ...try) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.check(tries)
+}
+
 func (t *throttle) check(tries []try) error {
 	at := time.Now()
 	var wait time.Duration

@@ -31,7 +31,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 		return nil, nil, refuse("invalid_request", "grant_type is missing.")
 	case GrantCode, GrantClient, GrantPassword, GrantRefresh:
 	default:
-		return nil, nil, refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", clip(grant, 80))
+		return nil, nil, refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", Clip(grant, 80))
 	}
 	// RFC 6749 §3.2: parameters that are not known are ignored. fosite knows this
 	// one, and refuses it.

@@ -37,9 +37,11 @@ func (person Person) check(found *Invalid) {
 	case utf8.RuneCountInString(name) > 150:
 		found.add("username", "Use at most 150 characters.")
 	case strings.ContainsFunc(name, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
+		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
 	}):
 		found.add("username", "Use letters, digits and @ . + - _ only.")
+	case !visible(name):
+		found.add("username", "Use at least one character that can be seen.")
 	}
 	if person.Email != "" {
 		parsed, err := mail.ParseAddress(person.Email)
@@ -54,13 +56,23 @@ func (person Person) check(found *Invalid) {
 // hidden characters turn the text around them: a name could then read as
 // something else on the page that asks for approval.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
+		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // those two join letters in some scripts
+}
+
+// visible says that there is something to see.
+func visible(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800' // a braille cell without dots
+	})
 }
 
 func checkText(found *Invalid, field, text string) {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
-		found.add(field, "Use text without control characters.")
+		found.add(field, "Use text without control characters and without characters that cannot be seen.")
+	case text != "" && !visible(text):
+		found.add(field, "Use at least one character that can be seen.")
 	case utf8.RuneCountInString(text) > 150:
 		found.add(field, "Use at most 150 characters.")
 	}
@@ -73,7 +85,15 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if err := found.err(); err != nil {
 		return User{}, err
 	}
-	hash, err := p.passwords.hash(ctx, person.Password)
+	// Before the hash is worked for: a name that is taken costs nothing.
+	_, err := p.store.UserByKey(ctx, foldName(person.Username))
+	if err == nil {
+		return User{}, personError(storage.ErrConflict)
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return User{}, unavailable(err)
+	}
+	hash, err := p.machine.hash(ctx, person.Password)
 	if err != nil {
 		return User{}, err
 	}
@@ -103,11 +123,22 @@ func personError(err error) error {
 	case errors.Is(err, storage.ErrConflict):
 		found.add("username", "A user with that username already exists.")
 		return found
+	case errors.Is(err, storage.ErrLastAdministrator):
+		found.add("administrator", "This is the last active administrator. Make somebody else an administrator first.")
+		return found
 	case errors.Is(err, storage.ErrNotFound):
 		found.add("group", "There is no group of that name. Add the group first.")
 		return found
 	}
 	return stored(err)
+}
+
+// endError is personError where only the person can be missing.
+func endError(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return ErrNotFound
+	}
+	return personError(err)
 }
 
 // UpdateUser writes what an administrator changed of a person. Nobody takes
@@ -196,7 +227,7 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return stored(p.store.DisableUser(ctx, u.ID))
+	return endError(p.store.DisableUser(ctx, u.ID))
 }
 
 // DeleteUser removes a person, but not whoever asks for it.
@@ -206,7 +237,7 @@ func (p *Provider) DeleteUser(ctx context.Context, actor User, id string) error 
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	return stored(p.store.DeleteUser(ctx, id))
+	return endError(p.store.DeleteUser(ctx, id))
 }
 
 // Groups lists all groups.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -48,7 +49,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 		w.family(t, u.ID, a.ID)
 		g := newGrant(u.ID, a.ID)
 		g.GrantType, g.CodeDigest = "password", nil
-		must(t, w.AddGrantWithTokens(t.Context(), g, newPair(g.ID)))
+		must(t, w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), proof(w.Store, g.UserID)))
 	}
 	return alice, bob, a
 }
@@ -100,7 +101,11 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			},
 			"new password": {
 				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, "") },
-				map[string]int{"memberships": 1, "sessions": 0, "consents": 1, "grants": 1, "live tokens": 2},
+				signedOut,
+			},
+			"new password from a session": {
+				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, w.session(t, u.ID).ID) },
+				map[string]int{"memberships": 1, "sessions": 1, "consents": 1, "grants": 1, "live tokens": 2},
 			},
 			"rehashed": {
 				func(u User) error { return w.Rehash(t.Context(), u.ID, u.Password, "new") },
@@ -195,16 +200,139 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, _ := w.scene(t, "alice")
 		must(t, w.DisableUser(t.Context(), alice.ID))
-		// A login and an approval that were under way land afterwards.
-		session, slipped := w.session(t, alice.ID), w.family(t, alice.ID, a.ID)
-		_, err := w.SessionByDigest(t.Context(), session.Digest, at, 0)
-		is(t, "session while disabled", err, ErrNotFound)
-		_, err = w.TokenByDigest(t.Context(), slipped.access)
+		slipped := w.family(t, alice.ID, a.ID) // an approval that was under way lands afterwards
+		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
 		must(t, w.UpdateUser(t.Context(), alice, nil))
-		_, err = w.SessionByDigest(t.Context(), session.Digest, at, 0)
-		is(t, "session when active again", err, ErrNotFound)
 		_, err = w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token when active again", err, ErrNotFound)
+	})
+}
+
+// What a password opened must not outlive that password: checking one takes a
+// while, and meanwhile it may be reset.
+func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a := w.application(t, "App")
+		for name, end := range map[string]func(User) error{
+			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, "") },
+			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID) },
+			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID) },
+		} {
+			u := w.person(t, name)
+			must(t, end(u))
+			g := newGrant(u.ID, a.ID)
+			g.CodeDigest = nil
+			is(t, name+": AddSession", w.AddSession(t.Context(), newSession(u.ID), "", u.Password), ErrSpent)
+			is(t, name+": AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), u.Password), ErrSpent)
+		}
+		rows := counts(t, w.Store)
+		if rows["sessions"]+rows["grants"]+rows["tokens"] != 0 {
+			t.Errorf("something was stored: %v", rows)
+		}
+	})
+}
+
+func TestLoginInARaceWithAResetLeavesNothing(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
+		for i, err := range race(48, func(i int) error {
+			switch s := stores[i%2]; {
+			case i == 24:
+				return s.SetPassword(t.Context(), alice.ID, "new", later, "")
+			case i%4 < 2:
+				return s.AddSession(t.Context(), newSession(alice.ID), "", alice.Password)
+			default:
+				g := newGrant(alice.ID, a.ID)
+				g.CodeDigest = nil
+				return s.AddGrantWithTokens(t.Context(), g, newPair(g.ID), alice.Password)
+			}
+		}) {
+			if err != nil && (i == 24 || !errors.Is(err, ErrSpent)) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		want := map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0}
+		if diff := cmp.Diff(want, rowsOf(t, w.Store, alice.ID)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func administrators(t *testing.T, w world, names ...string) []User {
+	t.Helper()
+	people := make([]User, len(names))
+	for i, name := range names {
+		u := newUser(name)
+		u.Administrator = true
+		must(t, w.AddUser(t.Context(), u, nil))
+		people[i] = u
+	}
+	return people
+}
+
+// lessOf is every way to take an administrator away.
+func lessOf(t *testing.T, s *Store) map[string]func(User) error {
+	return map[string]func(User) error{
+		"demoted": func(u User) error {
+			u.Administrator = false
+			return s.UpdateUser(t.Context(), u, nil)
+		},
+		"made inactive": func(u User) error {
+			u.Active = false
+			return s.UpdateUser(t.Context(), u, nil)
+		},
+		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID) },
+		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID) },
+	}
+}
+
+func TestLastAdministratorStays(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		root := administrators(t, w, "root")[0]
+		w.session(t, root.ID)
+		w.person(t, "alice")
+		inactive := newUser("inactive")
+		inactive.Administrator, inactive.Active = true, false
+		must(t, w.AddUser(t.Context(), inactive, nil))
+		before, err := w.UserByID(t.Context(), root.ID)
+		must(t, err)
+		for name, less := range lessOf(t, w.Store) {
+			is(t, name, less(root), ErrLastAdministrator)
+			after, err := w.UserByID(t.Context(), root.ID)
+			must(t, err)
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+			if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions`); n != 1 {
+				t.Errorf("%s: the session ended", name)
+			}
+		}
+		root.FirstName = "New"
+		is(t, "another change", w.UpdateUser(t.Context(), root, nil), nil)
+		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID), nil)
+		administrators(t, w, "second")
+		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID), nil)
+	})
+}
+
+func TestAdministratorsNeverTakeEachOtherAway(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		stores := w.pair(t)
+		for name := range lessOf(t, w.Store) {
+			must(t, second(w.write.ExecContext(t.Context(), `DELETE FROM users`)))
+			people := administrators(t, w, "a", "b", "c", "d", "e", "f", "g", "h")
+			refused := 0
+			for _, err := range race(len(people), func(i int) error { return lessOf(t, stores[i%2])[name](people[i]) }) {
+				if err != nil {
+					refused++
+					is(t, name, err, ErrLastAdministrator)
+				}
+			}
+			left := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE administrator AND active`)
+			if refused != 1 || left != 1 {
+				t.Errorf("%s: %d were refused, %d are left", name, refused, left)
+			}
+		}
 	})
 }

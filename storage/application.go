@@ -9,7 +9,8 @@ type Application struct {
 	ClientID             string  `db:"client_id"`
 	Name                 string  `db:"name"`
 	OwnerID              *string `db:"owner_id"`
-	Owner                *string `db:"owner"` // the owner's name; read, never written
+	Owner                *string `db:"owner"`          // the owner's name; read, never written
+	OwnerAdministrator   *bool   `db:"owner_is_admin"` // likewise
 	ClientType           string  `db:"client_type"`
 	GrantTypes           string  `db:"grant_types"`
 	RedirectURIs         string  `db:"redirect_uris"`
@@ -27,7 +28,7 @@ type Application struct {
 	UpdatedAt            int64   `db:"updated_at"`
 }
 
-const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
+const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.created_at, a.updated_at
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
@@ -76,12 +77,16 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 
 // UpdateApplication writes what may change of an application. A secret is
 // changed by RotateSecret alone, but for the form it is stored in.
-func (s *Store) UpdateApplication(ctx context.Context, a Application, oldStored string) error {
+//
+// was is what the change was made from: where the secret or what an administrator
+// decides has changed meanwhile, there is nothing to update (ErrNotFound).
+func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.one(ctx, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15
-		WHERE id = $1 AND secret = $16`,
+		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt, oldStored)
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
+		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt)
 }
 
 // RotateSecret puts a new secret in the place of the one that was read; the

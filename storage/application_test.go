@@ -10,13 +10,13 @@ import (
 
 func TestApplicationIsReadAsItWasStored(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		alice := w.person(t, "Alice")
+		alice := administrators(t, w, "Alice")[0]
 		a := newApplication("App")
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt = true, true, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt = 60, 1<<40, later
 		must(t, w.AddApplication(t.Context(), a))
-		a.Owner = &alice.Username
+		a.Owner, a.OwnerAdministrator = &alice.Username, &alice.Administrator
 		byID, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		byClientID, err := w.ApplicationByClientID(t.Context(), a.ClientID)
@@ -36,7 +36,7 @@ func TestApplicationThatIsNotThereIsNotFound(t *testing.T) {
 		is(t, "Application by a client id", err, ErrNotFound)
 		_, err = w.ApplicationByClientID(t.Context(), a.ID)
 		is(t, "ApplicationByClientID by an id", err, ErrNotFound)
-		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), newApplication("No"), "secret of No"), ErrNotFound)
+		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), newApplication("No"), newApplication("No")), ErrNotFound)
 		is(t, "DeleteApplication", w.DeleteApplication(t.Context(), "nothing"), ErrNotFound)
 		is(t, "RotateSecret", w.RotateSecret(t.Context(), "nothing", "", "new", later, at), ErrSpent)
 	})
@@ -78,9 +78,9 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.MayIntrospect, change.SkipConsent, change.PKCEExempt = true, true, true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
 		want := change
-		want.Owner = &alice.Username
+		want.Owner, want.OwnerAdministrator = &alice.Username, &alice.Administrator
 		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt = other.ClientID, nil, 7, 8
-		must(t, w.UpdateApplication(t.Context(), change, a.Secret))
+		must(t, w.UpdateApplication(t.Context(), change, a))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -99,11 +99,49 @@ func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
 		a := w.application(t, "App")
 		must(t, w.RotateSecret(t.Context(), a.ID, a.Secret, "new", later, at))
 		a.Name = "Changed"
-		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a.Secret), ErrNotFound)
+		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if got.Secret != "new" || got.Name != "App" {
 			t.Errorf("secret %q, name %q", got.Secret, got.Name)
+		}
+	})
+}
+
+// What an administrator decided stands: the owner, who read the application
+// before, cannot point elsewhere what nobody is asked about any more.
+func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for name, decide := range map[string]func(*Application){
+			"may introspect": func(a *Application) { a.MayIntrospect = true },
+			"skips consent":  func(a *Application) { a.SkipConsent = true },
+			"without PKCE":   func(a *Application) { a.PKCEExempt = true },
+		} {
+			was, stores := w.application(t, name), w.pair(t)
+			decided, pointed := was, was
+			decide(&decided)
+			pointed.RedirectURIs = "https://evil.example/"
+			won := 0
+			for i, err := range race(32, func(i int) error {
+				if i%4 == 0 {
+					return stores[i/4%2].UpdateApplication(t.Context(), decided, was)
+				}
+				return stores[i%2].UpdateApplication(t.Context(), pointed, was)
+			}) {
+				if i%4 == 0 && err == nil {
+					won++
+				}
+				if err != nil {
+					is(t, name, err, ErrNotFound)
+				}
+			}
+			got, err := w.Application(t.Context(), was.ID)
+			must(t, err)
+			if diff := cmp.Diff(decided, got); diff != "" || won != 1 {
+				t.Errorf("%s: decided %d times: %s", name, won, diff)
+			}
+			is(t, name+": from what was before", w.UpdateApplication(t.Context(), pointed, was), ErrNotFound)
+			is(t, name+": from what stands", w.UpdateApplication(t.Context(), pointed, decided), nil)
 		}
 	})
 }
@@ -151,6 +189,20 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		is(t, "another application's consent", err, nil)
 		_, err = w.GrantByCode(t.Context(), *stays.CodeDigest)
 		is(t, "another application's grant", err, nil)
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE application_id = $1`, a.ID); n != 1 {
+			t.Errorf("%d grants of it are left: they leave by their age", n)
+		}
+		listed, err := w.AuthorizedBy(t.Context(), alice.ID, at)
+		must(t, err)
+		for _, x := range listed {
+			if x.ApplicationID == a.ID {
+				t.Error("it is listed as let in")
+			}
+		}
+		must(t, second(w.Sweep(t.Context(), later+1, 10)))
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants`); n != 0 {
+			t.Errorf("%d grants are never swept", n)
+		}
 		is(t, "DeleteApplication twice", w.DeleteApplication(t.Context(), a.ID), ErrNotFound)
 	})
 }

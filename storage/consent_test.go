@@ -43,10 +43,10 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		must(t, w.AddGrant(t.Context(), newGrant(alice.ID, waits.ID))) // a code that nobody exchanged yet
 		old := newGrant(alice.ID, expired.ID)
 		old.CodeDigest, old.ExpiresAt = nil, at
-		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID)))
+		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID), proof(w.Store, old.UserID)))
 		direct := newGrant(alice.ID, kept.ID)
 		direct.CodeDigest, direct.Scope, direct.CreatedAt = nil, "write", at+1
-		must(t, w.AddGrantWithTokens(t.Context(), direct, newPair(direct.ID)))
+		must(t, w.AddGrantWithTokens(t.Context(), direct, newPair(direct.ID), proof(w.Store, direct.UserID)))
 
 		got, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)

@@ -19,9 +19,9 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"AddApplication":        func(ctx context.Context) error { return s.AddApplication(ctx, a) },
 		"AddFirstUser":          func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
 		"AddGrant":              func(ctx context.Context) error { return s.AddGrant(ctx, g) },
-		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair) },
+		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
 		"AddGroup":              func(ctx context.Context) error { return s.AddGroup(ctx, "x", at) },
-		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "") },
+		"AddSession":            func(ctx context.Context) error { return s.AddSession(ctx, newSession("x"), "", "hash") },
 		"AddSetting":            func(ctx context.Context) error { return drop(s.AddSetting(ctx, "x", "x")) },
 		"AddToken":              func(ctx context.Context) error { return s.AddToken(ctx, pair[0]) },
 		"AddUser":               func(ctx context.Context) error { return s.AddUser(ctx, u, nil) },
@@ -61,7 +61,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Sweep":             func(ctx context.Context) error { return drop(s.Sweep(ctx, at, 1)) },
 		"TokenByDigest":     func(ctx context.Context) error { return drop(s.TokenByDigest(ctx, "x")) },
 		"TouchSession":      func(ctx context.Context) error { return s.TouchSession(ctx, "x", at) },
-		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, "x") },
+		"UpdateApplication": func(ctx context.Context) error { return s.UpdateApplication(ctx, a, a) },
 		"UpdateUser":        func(ctx context.Context) error { return s.UpdateUser(ctx, u, nil) },
 		"UserByID":          func(ctx context.Context) error { return drop(s.UserByID(ctx, "x")) },
 		"UserByKey":         func(ctx context.Context) error { return drop(s.UserByKey(ctx, "x")) },
@@ -91,7 +91,7 @@ func notASentinel(t *testing.T, what string, err error) {
 	if err == nil {
 		t.Errorf("%s: no error", what)
 	}
-	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrNewerSchema} {
+	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrLastAdministrator, ErrNewerSchema} {
 		if errors.Is(err, sentinel) {
 			t.Errorf("%s: the failure is told as %v", what, err)
 		}
@@ -185,7 +185,7 @@ func TestStoreRecoversWhenPostgreSQLIsBack(t *testing.T) {
 func TestStoreSurvivesARestartThatNobodyNoticed(t *testing.T) {
 	server := postgrestest.New(t)
 	w := migrated(t, server.URL(t))
-	_, _, f := w.scene(t, "alice")
+	alice, a, f := w.scene(t, "alice")
 	for _, restart := range []func(testing.TB){server.Stop, server.Crash} {
 		for _, err := range race(64, func(int) error { // leaves idle connections
 			_, err := w.TokenByDigest(t.Context(), f.access)
@@ -200,7 +200,8 @@ func TestStoreSurvivesARestartThatNobodyNoticed(t *testing.T) {
 			case 0:
 				return w.AddToken(t.Context(), newPair(f.ID)[0])
 			case 1:
-				return w.AddGrantWithTokens(t.Context(), newGrant("x", "y"), newPair("x"))
+				g := newGrant(alice.ID, a.ID)
+				return w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), alice.Password)
 			}
 			_, err := w.TokenByDigest(t.Context(), f.access)
 			return err

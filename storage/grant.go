@@ -38,10 +38,15 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) error {
 	return err
 }
 
-// AddGrantWithTokens stores a grant that has its tokens at once.
-func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token) error {
+// AddGrantWithTokens stores a grant that has its tokens at once, for a password
+// that was checked: where its hash is no longer the person's, ErrSpent.
+func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(insertGrant, g.values()...)
+		err := t.confirm(g.UserID, hash)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(insertGrant, g.values()...)
 		if err != nil {
 			return err
 		}
@@ -97,7 +102,8 @@ func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, re
 // extend adds tokens to a family that is still there: a family that was
 // revoked a moment ago must not grow.
 func (t tx) extend(grantID string, expiresAt int64, pair []Token) error {
-	err := t.spend(`UPDATE grants SET expires_at = $2 WHERE id = $1`, grantID, expiresAt)
+	// Never earlier than before: a token of longer life may be about.
+	err := t.spend(`UPDATE grants SET expires_at = CASE WHEN expires_at > $2 THEN expires_at ELSE $2 END WHERE id = $1`, grantID, expiresAt)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestCodeIsTakenOnce(t *testing.T) {
 		g := newGrant(f.UserID, f.ApplicationID)
 		g.CodeDigest = f.CodeDigest
 		is(t, "AddGrant", w.AddGrant(t.Context(), g), ErrConflict)
-		is(t, "AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID)), ErrConflict)
+		is(t, "AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), proof(w.Store, g.UserID)), ErrConflict)
 	})
 }
 
@@ -101,7 +101,7 @@ func TestCodeThatCannotBeRedeemed(t *testing.T) {
 		direct := newGrant(alice.ID, a.ID)
 		direct.CodeDigest, direct.CodeExpiresAt = nil, 0
 		pair := newPair(direct.ID)
-		must(t, w.AddGrantWithTokens(t.Context(), direct, pair))
+		must(t, w.AddGrantWithTokens(t.Context(), direct, pair, proof(w.Store, direct.UserID)))
 		is(t, "grant without a code", w.RedeemCode(t.Context(), direct.ID, at, later, newPair(g.ID)), ErrSpent)
 		onlyTheseTokens(t, w.Store, pair[0].Digest, pair[1].Digest)
 		is(t, "last moment", w.RedeemCode(t.Context(), g.ID, g.CodeExpiresAt-1, later, newPair(g.ID)), nil)
@@ -128,12 +128,12 @@ func TestGrantWithTokensIsStoredAsAWhole(t *testing.T) {
 		g.CodeDigest = nil
 		pair := newPair(g.ID)
 		pair[0].Digest = f.access
-		is(t, "token that is taken", w.AddGrantWithTokens(t.Context(), g, pair), ErrConflict)
+		is(t, "token that is taken", w.AddGrantWithTokens(t.Context(), g, pair, proof(w.Store, g.UserID)), ErrConflict)
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants`); n != 1 {
 			t.Errorf("%d grants, want 1", n)
 		}
 		single := newPair(g.ID)[:1]
-		must(t, w.AddGrantWithTokens(t.Context(), g, single))
+		must(t, w.AddGrantWithTokens(t.Context(), g, single, proof(w.Store, g.UserID)))
 		if !live(t, w.Store, map[string]string{"": single[0].Digest})[""] {
 			t.Error("an access token without a refresh token is not live")
 		}

@@ -219,8 +219,14 @@ func (w world) scene(t *testing.T, name string) (User, Application, family) {
 func (w world) session(t *testing.T, userID string) Session {
 	t.Helper()
 	n := newSession(userID)
-	must(t, w.AddSession(t.Context(), n, ""))
+	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID)))
 	return n
+}
+
+// proof is the hash of a person's password.
+func proof(s *Store, userID string) string {
+	u, _ := s.UserByID(context.Background(), userID)
+	return u.Password
 }
 
 func newSession(userID string) Session {

@@ -42,7 +42,7 @@ func hot(t *testing.T, w world) []string {
 			s.RevokeGrant(t.Context(), f.ID),
 			s.DisableUser(t.Context(), alice.ID),
 			s.UpdateUser(t.Context(), alice, nil),
-			s.AddSession(t.Context(), n, ""),
+			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID)),
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
 		} {
 			must(t, err)

@@ -16,10 +16,15 @@ type Session struct {
 }
 
 // AddSession stores a session and ends the one that it takes the place of, so
-// that a cookie planted before the login is worth nothing after it.
-func (s *Store) AddSession(ctx context.Context, n Session, replaces string) error {
+// that a cookie planted before the login is worth nothing after it. hash is the
+// password that was checked: where it is no longer the person's, ErrSpent.
+func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(`DELETE FROM sessions WHERE digest = $1`, replaces)
+		err := t.confirm(n.UserID, hash)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM sessions WHERE digest = $1`, replaces)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 	n := newSession(userID)
 	n.ID, n.ExpiresAt = fmt.Sprint("session ", then), then
-	must(t, w.AddSession(t.Context(), n, ""))
+	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID)))
 }
 
 // leftAfter proves that of each kind these are left.

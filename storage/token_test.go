@@ -14,7 +14,7 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantScope: &f.Scope, GrantCreatedAt: &created, SessionID: &f.SessionID,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)

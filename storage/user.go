@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strings"
 )
 
@@ -120,36 +121,75 @@ func contains(search string) (string, string) {
 	return strings.ToLower(written), written
 }
 
+// confirm holds the person's row while something is stored that their password
+// was checked for: checking takes a while, and a password that was changed
+// meanwhile must not open anything. It is a write because that is the lock both
+// databases have.
+func (t tx) confirm(userID, hash string) error {
+	return t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND password = $2`, userID, hash)
+}
+
+// ErrLastAdministrator: the change would leave nobody to look after the server.
+var ErrLastAdministrator = errors.New("the last administrator")
+
+// keepAdministrator runs a change of a person, and undoes it if it takes away
+// the last active administrator. The counter's row makes such changes wait for
+// each other: two administrators may demote one another at the same moment.
+func (t tx) keepAdministrator(change func() error) error {
+	const anybody = `SELECT EXISTS (SELECT 1 FROM users WHERE administrator AND active)`
+	_, err := t.exec(`UPDATE settings SET value = value WHERE name = 'last_user_number'`)
+	if err != nil {
+		return err
+	}
+	var before, after bool
+	err = t.get(&before, anybody)
+	if err == nil {
+		err = change()
+	}
+	if err == nil {
+		err = t.get(&after, anybody)
+	}
+	if err == nil && before && !after {
+		err = ErrLastAdministrator
+	}
+	return err
+}
+
 // UpdateUser writes what may change of a person, and their groups. Whoever is
 // no longer active is signed out and their tokens end. Whoever was not active
 // begins anew: a login under way while they were disabled is not to come alive.
 func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 	return s.atomically(ctx, func(t tx) error {
-		dormant, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
-		if err != nil {
-			return err
-		}
-		n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8 WHERE id = $1`,
-			u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return ErrNotFound
-		}
-		if !u.Active || dormant > 0 {
-			err = t.endUser(u.ID)
-			if err != nil {
-				return err
-			}
-		}
-		return t.setGroups(u.ID, groups)
+		return t.keepAdministrator(func() error { return t.updateUser(u, groups) })
 	})
+}
+
+func (t tx) updateUser(u User, groups []string) error {
+	dormant, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8 WHERE id = $1`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrNotFound
+	}
+	if !u.Active || dormant > 0 {
+		err = t.endUser(u.ID)
+		if err != nil {
+			return err
+		}
+	}
+	return t.setGroups(u.ID, groups)
 }
 
 // SetPassword stores a hash. A stolen password must be worth nothing after:
 // every session but the one named ends, and so does every family that was
-// given for the password itself.
+// given for the password itself. Without a session to keep it is a reset, by
+// somebody else: then everything ends.
 func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64, keepSession string) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
@@ -158,6 +198,9 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64,
 		}
 		if n == 0 {
 			return ErrNotFound
+		}
+		if keepSession == "" {
+			return t.endUser(userID)
 		}
 		_, err = t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, keepSession)
 		if err != nil {
@@ -187,29 +230,27 @@ func (t tx) endUser(id string) error {
 
 // DisableUser deactivates a person and ends all they had.
 func (s *Store) DisableUser(ctx context.Context, id string) error {
-	return s.atomically(ctx, func(t tx) error {
-		n, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1`, id)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return ErrNotFound
-		}
-		return t.endUser(id)
-	})
+	return s.endsUser(ctx, `UPDATE users SET active = FALSE WHERE id = $1`, id)
 }
 
 // DeleteUser removes a person; the applications they registered stay, without
 // an owner.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
+	return s.endsUser(ctx, `DELETE FROM users WHERE id = $1`, id)
+}
+
+// endsUser runs a statement that puts an end to a person.
+func (s *Store) endsUser(ctx context.Context, statement, id string) error {
 	return s.atomically(ctx, func(t tx) error {
-		n, err := t.exec(`DELETE FROM users WHERE id = $1`, id)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return ErrNotFound
-		}
-		return t.endUser(id)
+		return t.keepAdministrator(func() error {
+			n, err := t.exec(statement, id)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return ErrNotFound
+			}
+			return t.endUser(id)
+		})
 	})
 }

@@ -55,7 +55,7 @@ func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("UPSTREAM: %w", err)
 	}
-	guard, err := newGuard(config.Provider, log)
+	guard, err := newGuard(config.Provider, nil, log)
 	if err != nil {
 		return nil, err
 	}

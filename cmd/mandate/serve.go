@@ -104,16 +104,19 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
+		// This process asks itself: no proxy of the environment stands between.
+		return newGuard(p, &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}, log)
 	}
-	return newGuard(p, log)
+	return newGuard(p, nil, log)
 }
 
 // newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
-func newGuard(p ProviderConfig, log *slog.Logger) (*resource.Guard, error) {
+func newGuard(p ProviderConfig, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
 	asks := resource.IntrospectionConfig{
 		URL:       p.ResourceServerIntrospectionURL,
 		AuthToken: p.ResourceServerAuthToken,
 		Timeout:   p.ResourceServerIntrospectionTimeout,
+		Transport: transport,
 	}
 	if pair := p.ResourceServerIntrospectionCredentials; len(pair) == 2 {
 		asks.ClientID, asks.ClientSecret = pair[0], pair[1]

@@ -183,7 +183,9 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 // the token, of the way here, and those that let a proxy change the path.
 func isOurs(alias string) bool {
 	switch alias {
-	case "x-original-url", "x-original-uri", "x-rewrite-url":
+	case "x-original-url", "x-original-uri", "x-rewrite-url", "x-real-ip", "x-client-ip", "true-client-ip", "forwarded":
+		return true
+	case "proxy": // a CGI program takes it for its own HTTP_PROXY
 		return true
 	}
 	return strings.HasPrefix(alias, "x-token-") || strings.HasPrefix(alias, "x-forwarded-")
