@@ -87,6 +87,11 @@ func (v *town) doors(t testing.TB) []door {
 			// RFC 7662 §2.2: an inactive token is nothing but inactive.
 			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
 		}},
+		// RFC 7662 §2.1: the hint is a hint.
+		{"introspection of a refresh token", func(t testing.TB, text string) bool {
+			a := v.post(t, "/o/introspect/", v.asker.auth(), params("token", text, "token_type_hint", "refresh_token"))
+			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
+		}},
 		{"client authentication", func(t testing.TB, text string) bool {
 			return protocol(t, v.post(t, "/o/token/", afar(basic(v.web.ClientID, text)), params("grant_type", "client_credentials")), 401, "invalid_client")
 		}},
@@ -145,13 +150,13 @@ func (v *town) artefacts(t testing.TB) []artefact {
 		}, map[string]bool{"code": true}, func(t testing.TB, text string) {
 			v.mustToken(t, v.web.auth(), v.codes[text])
 		}},
-		{"access token", always(access), map[string]bool{"API": true, "introspection": true}, func(t testing.TB, text string) {
+		{"access token", always(access), map[string]bool{"API": true, "introspection": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
 			if v.shut(t, bearer(text)) {
 				t.Error("the access token has ended")
 			}
 		}},
 		{"refresh token", func(t testing.TB) string { return alice.family(t, v.web, v.alice).RefreshToken },
-			map[string]bool{"refresh": true, "introspection": true}, func(t testing.TB, text string) {
+			map[string]bool{"refresh": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
 				v.mustToken(t, v.web.auth(), refreshForm(text))
 			}},
 		{"session cookie", always(session), map[string]bool{"session cookie": true}, func(t testing.TB, text string) {

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,15 @@ func hostile() []string {
 	return []string{"", " ", "\x01\x1f\x7f", "a\r\nSet-Cookie: x=y", "a\ntime=2026-01-01T00:00:00Z level=ERROR msg=forged", "\u202eevil", "\u0000", "\xff\xfe", "\xed\xa0\x80",
 		"<script>alert(2)</script>", `"><script>alert(2)</script>`, "javascript:alert(2)", "{{.}}", "${7*7}", "' OR '1'='1", "'; DROP TABLE users; --", "../../etc/passwd", "%s%n%d", "%00",
 		"\x1b[31mred", "漢字", "İ", "e\u0301", strings.Repeat("a\u0301", 200), strings.Repeat("x", 3000), strings.Repeat("漢", 2000), "-1", "0", "1e9", "NaN", "9223372036854775808", "0x10", "true", "null", "[]", "on"}
+}
+
+// every gives each n-th value from one on: where an answer costs a password's hash, the fields of a form share them.
+func every(n, from int, values []string) []string {
+	var some []string
+	for i := from % n; i < len(values); i += n {
+		some = append(some, values[i])
+	}
+	return some
 }
 
 // badForms fills every field of every form of the pages with what it must not hold, one at a time.
@@ -51,8 +62,12 @@ func (v *town) badForms(t *testing.T) {
 			}
 		}
 		t.Run(strings.ReplaceAll(f.path, "/", "."), func(t *testing.T) {
-			for name := range f.form {
-				for _, text := range hostile() {
+			for i, name := range slices.Sorted(maps.Keys(f.form)) {
+				values := hostile()
+				if f.path == "/login/" || f.path == "/account/password/" {
+					values = every(3, i, values)
+				}
+				for _, text := range values {
 					a := v.post(t, f.path, afar(as), with(f.form, name, text))
 					a.sane(t, fmt.Sprintf("%s %s=%.40q", f.path, name, text))
 					if !strings.ContainsAny(text, "\x00\xff\xed") || f.path == "/logout/" || strings.Contains(f.path, "/x/") {
@@ -106,8 +121,8 @@ func (v *town) brokenForms(t *testing.T, path string, as auth, form url.Values, 
 func (v *town) badAPI(t *testing.T) {
 	writer := v.mustToken(t, v.web.auth(), params("grant_type", "client_credentials", "scope", "read write groups"))
 	form := params("username", "", "password", "a password of some length", "scope", "write")
-	for name := range form {
-		for n, text := range hostile() {
+	for i, name := range slices.Sorted(maps.Keys(form)) {
+		for n, text := range every(3, i, append([]string{"", "", ""}, hostile()...)) {
 			sent := with(form, "username", fmt.Sprintf("made%d%s", n, name), name, text)
 			a := v.post(t, "/users/", bearer(writer.AccessToken), sent)
 			a.sane(t, fmt.Sprintf("POST /users/ %s=%.40q", name, text))

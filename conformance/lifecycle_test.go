@@ -107,6 +107,8 @@ func changes() []change {
 	public, own, consent := none, none, none.withoutMine().withoutPassword()
 	public.again = "consent"
 	own.own = false
+	reset := none.withoutMine().withoutPassword().withoutSession()
+	reset.code = "invalid_grant"
 	consent.code, consent.again = "invalid_grant", "consent"
 	return []change{
 		{"nothing", func(testing.TB, *life) {}, none},
@@ -122,10 +124,10 @@ func changes() []change {
 		{"password_changed_elsewhere", func(t testing.TB, l *life) { l.changePassword(t, l.signedIn(t, l.person)) }, none.withoutPassword().withoutSession()},
 		{"password_set_by_an_administrator", func(t testing.TB, l *life) {
 			l.userForm(t, url.Values{"password": {l.person.Password + "?"}})
-		}, none.withoutPassword().withoutSession()},
+		}, reset},
 		{"password_set_by_command", func(t testing.TB, l *life) {
 			l.mustCLI(t, l.person.Password+"?\n", "user", "passwd", l.person.Name, "--password-stdin")
-		}, none.withoutPassword().withoutSession()},
+		}, reset},
 		{"user_renamed", func(t testing.TB, l *life) { l.userForm(t, url.Values{"username": {l.person.Name + "-smith"}}) }, none},
 		{"application_deleted", func(t testing.TB, l *life) { l.done(t, "/o/applications/"+l.app.ID+"/delete/", nil) }, gone},
 		{"application_deleted_by_command", func(t testing.TB, l *life) { l.mustCLI(t, "", "application", "delete", l.app.ClientID) }, gone},

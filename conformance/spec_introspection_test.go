@@ -32,7 +32,7 @@ func TestSpecIntrospectionResult(t *testing.T) {
 		// result checks the members whose values are not known beforehand, and takes them out.
 		result := func(t *testing.T, token string, life time.Duration) map[string]any {
 			t.Helper()
-			a := s.post(t, "/o/introspect/", accept, params("token", token))
+			a := s.post(t, "/o/introspect/", accept, params("token", token, "token_type_hint", "refresh_token"))
 			if a.Status != http.StatusOK {
 				t.Fatalf("status %d: %s", a.Status, a.Body)
 			}
@@ -74,6 +74,11 @@ func TestSpecIntrospectionResult(t *testing.T) {
 		t.Run("a refresh token is alive for 30 days, and no bearer token", func(t *testing.T) {
 			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read", "iss": s.Issuer}
 			got := result(t, pair.RefreshToken, 30*24*time.Hour)
+			// An API that does not ask for one is shown none.
+			a := s.post(t, "/o/introspect/", accept, params("token", pair.RefreshToken))
+			if a.Status != http.StatusOK || strings.TrimSpace(a.Body) != `{"active":false}` {
+				t.Errorf("without a hint: %d %s", a.Status, a.Body)
+			}
 			if got["token_type"] == "Bearer" {
 				t.Error("the type is Bearer")
 			}

@@ -2,7 +2,10 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"strings"
+
+	"mandate/storage"
 )
 
 // Authorized is an application that a person has let in.
@@ -73,7 +76,16 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, current, nex
 	if err := found.err(); err != nil {
 		return err
 	}
-	return p.setPassword(ctx, s.User.ID, next, s.Session.ID)
+	hash, err := p.passwords.hash(ctx, next)
+	if err != nil {
+		return err
+	}
+	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, now(), s.Session.ID)
+	if errors.Is(err, storage.ErrSpent) {
+		found.add("current_password", "Your password was changed somewhere else at the same moment.")
+		return found
+	}
+	return stored(err)
 }
 
 func deref(s *string) string {

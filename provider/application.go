@@ -161,8 +161,8 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 	}
-	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 366*24*time.Hour)
-	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3660*24*time.Hour)
+	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 365*24*time.Hour)
+	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3650*24*time.Hour)
 	if !mayAdminister(actor) {
 		checkVouched(found, r, was)
 		for field, changed := range map[string]bool{"may_introspect": r.MayIntrospect != was.MayIntrospect,

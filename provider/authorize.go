@@ -209,7 +209,8 @@ func (p *Provider) respond(a *Authorization, pairs ...string) string {
 	pairs = append(pairs, "iss", p.config.Issuer)
 	for i := 0; i < len(pairs); i += 2 {
 		b.WriteByte(separator)
-		b.WriteString(pairs[i] + "=" + url.QueryEscape(pairs[i+1]))
+		// A space as %20 is one to every reader, a plus only to some.
+		b.WriteString(pairs[i] + "=" + strings.ReplaceAll(url.QueryEscape(pairs[i+1]), "+", "%20"))
 		separator = '&'
 	}
 	return b.String()

@@ -119,7 +119,8 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	if chosen(a.Secret) || a.OldSecretExpiresAt > now() && chosen(a.OldSecret) {
+	guessable := chosen(a.Secret) || a.OldSecretExpiresAt > now() && chosen(a.OldSecret)
+	if guessable {
 		err = p.throttle.refused(tries)
 		if err != nil {
 			return Application{}, err
@@ -129,10 +130,14 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	if err != nil {
 		return Application{}, err
 	}
-	if ok {
-		return a, nil
+	if !ok {
+		return Application{}, p.wrongClient(tries)
 	}
-	return Application{}, p.wrongClient(tries)
+	if guessable {
+		// Many guesses may have begun at once: those before this one count by now.
+		err = p.throttle.refused(tries)
+	}
+	return a, err
 }
 
 func (p *Provider) wrongClient(tries try) error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -212,5 +214,78 @@ func FuzzBasic(f *testing.F) {
 		if err != nil || got != (credentials{id, secret}) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
 		}
+	})
+}
+
+// What a person thought of can be guessed, in whichever form it is kept.
+func TestChosenSecretIsSlowed(t *testing.T) {
+	for form, hash := range map[string]bool{"hashed": true, "readable": false} {
+		t.Run(form, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t)
+				app := f.app(func(r *Registration) { r.ClientSecret, r.HashClientSecret = "chosen by a person", hash })
+				ask := func(secret, want string) {
+					t.Helper()
+					_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
+					wantError(t, err, want)
+				}
+				for range 3 * int(perPair.tries) { // who is right spends none
+					ask(app.Secret, "no error")
+				}
+				for range int(perPair.tries) { // each costs one
+					ask("wrong", "401 invalid_client")
+				}
+				ask(app.Secret, "429 temporarily_unavailable")
+				made, err := f.RotateSecret(t.Context(), nil, app.Application.ID, time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ask(made.Secret, "429 temporarily_unavailable")
+				time.Sleep(time.Second) // the chosen one has ended, and the other cannot be guessed
+				ask(made.Secret, "no error")
+			})
+		})
+	}
+}
+
+func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		app := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+		f.machine.slots <- struct{}{}
+		results := make(chan string, 100)
+		ask := func(secret string) {
+			go func() {
+				_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
+				results <- kind(err)
+			}()
+			synctest.Wait() // all pass the first look, and queue for the hash
+		}
+		for range 50 {
+			ask("wrong")
+		}
+		ask(app.Secret)
+		<-f.machine.slots
+		got := map[string]int{}
+		for range 51 {
+			got[<-results]++
+		}
+		if d := cmp.Diff(map[string]int{"401 invalid_client": int(perPair.tries), "429 temporarily_unavailable": 51 - int(perPair.tries)}, got); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("who is right comes in any number", func(t *testing.T) {
+		f := begin(t)
+		app := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				_, err := f.token(app, "grant_type", GrantClient)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	})
 }

@@ -210,6 +210,9 @@ func TestConsentMeanwhile(t *testing.T) {
 		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
 			return f.change(app, twoURIs)
 		}, "400 invalid_request", "", ""},
+		{"the redirect URI that was left out is another", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
+			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		}, "400 invalid_request", "", ""},
 		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
 			return f.change(app, grants(GrantClient))
 		}, "no error", "400 unauthorized_client", ""},

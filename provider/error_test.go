@@ -49,6 +49,46 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+	t.Run("the log does not get what the client sent", func(t *testing.T) {
+		f := begin(t)
+		app, s := f.app(introspects), f.login("alice")
+		const secret = "a-secret-in-the-wrong-place"
+		var told []error
+		for _, pairs := range [][]string{{"scope", secret}, {"response_type", secret}, {"response_mode", secret}, {"state", strings.Repeat(secret, 100)},
+			{"code_challenge", secret}, {"code_challenge_method", secret}, {"redirect_uri", "https://client.example/" + secret}, {"prompt", secret}, {"request", secret}, {"request_uri", secret}} {
+			a, err := f.Authorize(t.Context(), f.query(app, pairs...))
+			if err == nil && a.Refused != nil {
+				err = a.Refused
+			}
+			told = append(told, err)
+		}
+		twice := f.query(app)
+		twice[secret] = []string{"1", "2"}
+		a, err := f.Authorize(t.Context(), twice)
+		if err != nil || a.Refused == nil {
+			t.Fatal(err)
+		}
+		told = append(told, a.Refused)
+		for _, pairs := range [][]string{{"grant_type", secret}, {"grant_type", GrantClient, "scope", secret}, {"grant_type", GrantCode, "code", secret, "code_verifier", verifier},
+			{"grant_type", GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", secret}, {"grant_type", GrantCode, "code", f.code(app, s), "redirect_uri", secret, "code_verifier", verifier},
+			{"grant_type", GrantRefresh, "refresh_token", secret}, {"grant_type", GrantPassword, "username", secret, "password", secret}, {"grant_type", GrantClient, secret, "\xff"}} {
+			told = append(told, second(f.token(app, pairs...)))
+		}
+		shown := 0
+		for i, err := range told {
+			e, ok := errors.AsType[*Error](err)
+			switch {
+			case err == nil: // such a parameter is none of ours
+			case strings.Contains(err.Error(), secret):
+				t.Errorf("%d: %v", i, err)
+			case ok && strings.Contains(e.Description, secret):
+				shown++
+			}
+		}
+		if shown < 5 {
+			t.Errorf("only %d of %d answers show the client's developer what was sent", shown, len(told))
+		}
+	})
 	t.Run("what fosite says is passed on where it is meant for clients", func(t *testing.T) {
 		ours := refuse("invalid_grant", "ours")
 		for _, test := range []struct {
@@ -66,8 +106,9 @@ func TestErrorText(t *testing.T) {
 		} {
 			wantError(t, failed(test.err), test.want)
 		}
-		if got := failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug")).Description; got != "hint" {
-			t.Error(got)
+		e := failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug"))
+		if e.Description != "hint" || strings.Contains(e.Error(), "hint") { // the client's words may be in it
+			t.Error(e.Description, e)
 		}
 	})
 }

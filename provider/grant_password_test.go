@@ -2,9 +2,12 @@ package provider
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -144,6 +147,79 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 				t.Errorf("%s from %s: %s, want %s", test.name, test.address, got, test.want)
 			}
 		}
+	})
+}
+
+func TestPasswordGrantIsSlowedInAll(t *testing.T) {
+	guess := func(f *fixture, app *Registered, name, password string) string {
+		return kind(second(f.token(app, "grant_type", GrantPassword, "username", name, "password", password)))
+	}
+	t.Run("whoever may register applications has no more tries for it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.person("alice")
+			f.person("bob")
+			f.person("owner")
+			_, err := f.AddUser(t.Context(), Person{Username: "root", Password: goodPassword, Administrator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			owned := func(name string) *Registered { return f.app(func(r *Registration) { r.Owner = name }) }
+			n := 0
+			for range 2 * int(perAccount.tries/perPair.tries) {
+				app := owned("owner")
+				for range int(perPair.tries) {
+					if guess(f, app, "alice", "wrong") == "400 invalid_grant" {
+						n++
+					}
+				}
+			}
+			if n != int(perAccount.tries) {
+				t.Errorf("%d guesses, want %d", n, int(perAccount.tries))
+			}
+			_, err = f.Login(t.Context(), "alice", goodPassword, Browser{Address: "new"})
+			wantError(t, err, "429 temporarily_unavailable") // the tries are the account's
+			fresh := owned("owner")
+			for _, test := range []struct {
+				rule string
+				app  *Registered
+				name string
+				want string
+			}{
+				{"one more application", fresh, "alice", "429 temporarily_unavailable"},
+				{"another person", fresh, "bob", "no error"},
+				{"an administrator's application", owned("root"), "alice", "no error"},
+				{"the operator's application", f.app(), "alice", "no error"},
+			} {
+				if got := guess(f, test.app, test.name, goodPassword); got != test.want {
+					t.Errorf("%s: %s, want %s", test.rule, got, test.want)
+				}
+			}
+		})
+	})
+	t.Run("one application has so many tries for everybody", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.person("alice")
+			app, other := f.app(), f.app()
+			for i := range int(perAddress.tries) {
+				if got := guess(f, app, fmt.Sprint("nobody", i), "wrong"); got != "400 invalid_grant" {
+					t.Fatal(i, got)
+				}
+			}
+			if got := guess(f, app, "alice", goodPassword); got != "429 temporarily_unavailable" {
+				t.Error(got)
+			}
+			if got := guess(f, other, "alice", goodPassword); got != "no error" {
+				t.Error("another application:", got)
+			}
+			time.Sleep(perAddress.refill)
+			for range 10 {
+				if got := guess(f, app, "alice", goodPassword); got != "no error" {
+					t.Fatal("who is right spends none:", got)
+				}
+			}
+		})
 	})
 }
 

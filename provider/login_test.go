@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -312,5 +313,143 @@ func TestSetup(t *testing.T) {
 	}
 	if err := f.Setup(t.Context(), link, person); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// The link is for one database: whoever has seen it cannot use it on another,
+// nor again after everything was restored to its beginning.
+func TestSetupLinkIsForOneDatabase(t *testing.T) {
+	one, other := begin(t), begin(t)
+	again, err := New(t.Context(), testConfig(), one.store, one.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.setup != again.setup {
+		t.Error("it changes with a restart")
+	}
+	if one.setup == other.setup {
+		t.Error("it is the same for both")
+	}
+	person := Person{Username: "root", Password: goodPassword}
+	if err = other.Setup(t.Context(), one.setup, person); !errors.Is(err, ErrNotFound) {
+		t.Error("another database's link:", err)
+	}
+	wantError(t, again.Setup(t.Context(), one.setup, person), "no error")
+}
+
+// Checking a password takes a while. What it opens is not opened any more where
+// the password was changed meanwhile.
+func TestPasswordChangesWhileItIsChecked(t *testing.T) {
+	for rule, open := range map[string]func(*testing.T, *fixture, *Registered) error{
+		"at the login": func(t *testing.T, f *fixture, _ *Registered) error {
+			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+			return err
+		},
+		"at the token endpoint": func(_ *testing.T, f *fixture, app *Registered) error {
+			_, err := f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			return err
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+				f.person("alice")
+				app, result := f.app(), make(chan error, 1)
+				f.machine.slots <- struct{}{}
+				f.passwords.slots <- struct{}{}
+				go func() { result <- open(t, f, app) }()
+				synctest.Wait()
+				f.sql("UPDATE users SET password = 'another'")
+				<-f.machine.slots
+				<-f.passwords.slots
+				wantError(t, <-result, "400 invalid_grant")
+				for _, table := range []string{"sessions", "grants", "tokens"} {
+					if n := f.count(table); n != 0 {
+						t.Errorf("%d %s", n, table)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
+	f := begin(t)
+	alice := f.person("alice")
+	f.passwords.iterations = 2
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			<-start
+			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: string(rune('a' + i))})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	u, err := f.User(t.Context(), alice.ID)
+	if err != nil || u.Password == alice.Password {
+		t.Error("it is not hashed anew", err)
+	}
+}
+
+// Programs can send any number of passwords at once. People at a page do not
+// wait for them, nor the other way round.
+func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
+	byPassword := func(_ *testing.T, f *fixture, app *Registered) error {
+		return second(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+	}
+	for _, test := range []struct {
+		rule   string
+		person bool
+		call   func(*testing.T, *fixture, *Registered) error
+		want   string
+	}{
+		{"a login", true, func(t *testing.T, f *fixture, _ *Registered) error {
+			return second(f.Login(t.Context(), "alice", goodPassword, Browser{}))
+		}, "no error"},
+		{"a login as nobody", true, func(t *testing.T, f *fixture, _ *Registered) error {
+			return second(f.Login(t.Context(), "nobody", goodPassword, Browser{}))
+		}, "400 invalid_grant"},
+		{"a new password", true, func(t *testing.T, f *fixture, _ *Registered) error {
+			return f.ResetPassword(t.Context(), "alice", goodPassword)
+		}, "no error"},
+		{"a password at the token endpoint", false, byPassword, "no error"},
+		{"a password whose hash is stale", false, func(t *testing.T, f *fixture, app *Registered) error {
+			f.machine.iterations = 2
+			return byPassword(t, f, app)
+		}, "no error"},
+		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *Registered) error {
+			return second(f.token(&Registered{app.Application, "chosen by a person"}, "grant_type", GrantClient))
+		}, "no error"},
+	} {
+		for _, peopleAreMany := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, with many people %t", test.rule, peopleAreMany), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+					f.person("alice")
+					app := f.app()
+					if test.rule == "a client secret that was chosen" {
+						app = f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+					}
+					want, wait, busy := test.want, time.Duration(0), f.machine
+					if peopleAreMany {
+						busy = f.passwords
+					}
+					if peopleAreMany == test.person {
+						want, wait = "503 temporarily_unavailable", 10*time.Second
+					}
+					busy.slots <- struct{}{}
+					start := time.Now()
+					wantError(t, test.call(t, f, app), want)
+					if waited := time.Since(start); waited != wait {
+						t.Errorf("waited %s, want %s", waited, wait)
+					}
+				})
+			})
+		}
 	}
 }

@@ -76,7 +76,7 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 		return fmt.Errorf("read the server key's fingerprint: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(stands), []byte(mark)) != 1 {
-		return errors.New("the server key is not the one this database was made with: client secrets in it could not be read")
+		return errors.New("the server key is not the one this database was made with, and what it sealed could not be read: set SECRET_KEY to the one that all nodes share")
 	}
 	return nil
 }

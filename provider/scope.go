@@ -81,7 +81,7 @@ func (c Config) resolveScope(a Application, parameter string) ([]string, error) 
 	}
 	for _, name := range asked {
 		if !slices.Contains(c.scopeNames(), name) {
-			return nil, refuse("invalid_scope", "There is no scope %q on this server.", Clip(name, 80))
+			return nil, refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {
 			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", Clip(name, 80))

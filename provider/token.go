@@ -104,6 +104,9 @@ func (s *session) give(answer *TokenResponse, responder fosite.AccessResponder) 
 func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
 	a := request.GetClient().(*client).Application
 	if !hasGrant(a, grant) {
+		if grant == GrantRefresh {
+			return a, refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
+		}
 		return a, refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
 	}
 	return a, nil

@@ -166,15 +166,15 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	if err != nil || person.Password == "" {
 		return personError(err)
 	}
-	return p.setPassword(ctx, u.ID, person.Password, "")
+	return p.setPassword(ctx, u.ID, person.Password)
 }
 
-func (p *Provider) setPassword(ctx context.Context, userID, password, keepSession string) error {
+func (p *Provider) setPassword(ctx context.Context, userID, password string) error {
 	hash, err := p.passwords.hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	return stored(p.store.SetPassword(ctx, userID, hash, now(), keepSession))
+	return stored(p.store.SetPassword(ctx, userID, hash, now()))
 }
 
 // ResetPassword gives a person a new password and signs them out everywhere.
@@ -188,7 +188,7 @@ func (p *Provider) ResetPassword(ctx context.Context, username, password string)
 	if err := found.err(); err != nil {
 		return err
 	}
-	return p.setPassword(ctx, u.ID, password, "")
+	return p.setPassword(ctx, u.ID, password)
 }
 
 // User reads a person by subject, or gives ErrNotFound.

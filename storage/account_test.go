@@ -100,11 +100,11 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0},
 			},
 			"new password": {
-				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, "") },
+				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
 				signedOut,
 			},
 			"new password from a session": {
-				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, w.session(t, u.ID).ID) },
+				func(u User) error { return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID) },
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 1, "grants": 1, "live tokens": 2},
 			},
 			"rehashed": {
@@ -130,7 +130,7 @@ func TestNewPasswordEndsEverySessionButTheOneNamed(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		here, there, others := w.session(t, alice.ID), w.session(t, alice.ID), w.session(t, bob.ID)
-		must(t, w.SetPassword(t.Context(), alice.ID, "new", later, here.ID))
+		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, here.ID))
 		_, err := w.SessionByDigest(t.Context(), here.Digest, at, 0)
 		is(t, "the session named", err, nil)
 		_, err = w.SessionByDigest(t.Context(), there.Digest, at, 0)
@@ -150,7 +150,7 @@ func TestNameOfAnotherPersonsSessionKeepsNone(t *testing.T) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		w.session(t, alice.ID)
 		bobs := w.session(t, bob.ID)
-		must(t, w.SetPassword(t.Context(), alice.ID, "new", later, bobs.ID))
+		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, bobs.ID))
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 0 {
 			t.Errorf("%d sessions are left", n)
 		}
@@ -160,7 +160,7 @@ func TestNameOfAnotherPersonsSessionKeepsNone(t *testing.T) {
 func TestRehashNeverUndoesAChangeOfPassword(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
-		must(t, w.SetPassword(t.Context(), alice.ID, "changed", later, ""))
+		must(t, w.SetPassword(t.Context(), alice.ID, "changed", later))
 		must(t, w.Rehash(t.Context(), alice.ID, alice.Password, "the old password, hashed anew"))
 		got, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
@@ -215,7 +215,7 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a := w.application(t, "App")
 		for name, end := range map[string]func(User) error{
-			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later, "") },
+			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
 			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID) },
 			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID) },
 		} {
@@ -233,13 +233,25 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 	})
 }
 
+func TestPasswordThatWasResetIsNotChangedByItsOldOne(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, _, _ := w.scene(t, "alice")
+		here := w.session(t, alice.ID)
+		must(t, w.SetPassword(t.Context(), alice.ID, "reset", later))
+		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.ID, alice.Password, "thief's", later, here.ID), ErrSpent)
+		if got := proof(w.Store, alice.ID); got != "reset" {
+			t.Errorf("the password is %q", got)
+		}
+	})
+}
+
 func TestLoginInARaceWithAResetLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)
 		for i, err := range race(48, func(i int) error {
 			switch s := stores[i%2]; {
 			case i == 24:
-				return s.SetPassword(t.Context(), alice.ID, "new", later, "")
+				return s.SetPassword(t.Context(), alice.ID, "new", later)
 			case i%4 < 2:
 				return s.AddSession(t.Context(), newSession(alice.ID), "", alice.Password)
 			default:

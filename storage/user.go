@@ -186,11 +186,10 @@ func (t tx) updateUser(u User, groups []string) error {
 	return t.setGroups(u.ID, groups)
 }
 
-// SetPassword stores a hash. A stolen password must be worth nothing after:
-// every session but the one named ends, and so does every family that was
-// given for the password itself. Without a session to keep it is a reset, by
-// somebody else: then everything ends.
-func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64, keepSession string) error {
+// SetPassword stores a hash in the place of whatever there was: a reset, by
+// somebody else. A stolen password must be worth nothing after, so everything
+// of the person ends.
+func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
 		if err != nil {
@@ -199,10 +198,20 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64,
 		if n == 0 {
 			return ErrNotFound
 		}
-		if keepSession == "" {
-			return t.endUser(userID)
+		return t.endUser(userID)
+	})
+}
+
+// ChangePassword stores a hash in the place of the one that the person proved:
+// where that is theirs no longer, ErrSpent. Every session but the one they sit
+// at ends, and so does every family that was given for the old password.
+func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
+		if err != nil {
+			return err
 		}
-		_, err = t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, keepSession)
+		_, err = t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, session)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func TestUserWhoIsNotThereIsNotFound(t *testing.T) {
 		_, err = w.UserByNumber(t.Context(), 2)
 		is(t, "UserByNumber", err, ErrNotFound)
 		is(t, "UpdateUser", w.UpdateUser(t.Context(), newUser("bob"), nil), ErrNotFound)
-		is(t, "SetPassword", w.SetPassword(t.Context(), "nobody", "hash", at, ""), ErrNotFound)
+		is(t, "SetPassword", w.SetPassword(t.Context(), "nobody", "hash", at), ErrNotFound)
 		is(t, "DisableUser", w.DisableUser(t.Context(), "nobody"), ErrNotFound)
 		is(t, "DeleteUser", w.DeleteUser(t.Context(), "nobody"), ErrNotFound)
 		is(t, "Rehash", w.Rehash(t.Context(), "nobody", "old", "new"), nil)

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"mandate/provider"
@@ -75,9 +77,28 @@ func openStore(ctx context.Context, config *Config, may purpose) (*storage.Store
 	}
 	store, err := storage.Open(ctx, config.DatabaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("%w: check DATABASE_URL, and that the database runs", err)
+		return nil, fmt.Errorf("%w: %s", err, openAdvice(file, err))
 	}
 	return store, nil
+}
+
+// openAdvice says what to look at when a database does not open.
+func openAdvice(file string, err error) string {
+	switch {
+	case file != "":
+		return "check that DATABASE_URL names an SQLite file which this account may read and write, in a folder where it may write: " + absolute(file)
+	case strings.Contains(err.Error(), "SSL is not enabled"):
+		return "add ?sslmode=disable to DATABASE_URL if the database is on this very machine, or turn TLS on there"
+	}
+	return "check DATABASE_URL, and that the database runs"
+}
+
+func absolute(path string) string {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return full
 }
 
 // provideFile makes an empty database file that only this account may read:
@@ -86,13 +107,19 @@ func provideFile(path string, may purpose) error {
 	if may == toUse {
 		_, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config, or start the server first", path)
+			return fmt.Errorf("there is no database at %s: check DATABASE_URL and --config, or start the server first", absolute(path))
 		}
 		return err
 	}
+	_, err := os.Stat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return fmt.Errorf("open the database: %w: %s", err, openAdvice(path, err))
+	}
+	if missing && may == toFill {
+		// Somebody who meant the server's database learns that this is another one.
+		fmt.Fprintf(os.Stderr, "mandate: made a new database at %s\n", absolute(path))
 	}
 	return file.Close()
 }

@@ -29,7 +29,7 @@ func serverKey(ctx context.Context, config *Config, store *storage.Store) ([]byt
 	// A new key beside a database in use would only look like a repair.
 	_, err = store.Setting(ctx, "server_key_fingerprint")
 	if err == nil {
-		return nil, fmt.Errorf("the key file %s is gone, and the database was made with it: put it back from a backup, or set SECRET_KEY", path)
+		return nil, fmt.Errorf("this database was made with a server key, and there is none: set SECRET_KEY or SECRET_KEY_FILE as the server has it, or put %s back from a backup", path)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return nil, fmt.Errorf("read the server key's fingerprint: %w", err)

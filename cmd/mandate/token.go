@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
-	return &cobra.Command{Use: "revoke", Short: "End a token that is read from standard input; with a refresh token, all that came from the same approval",
+	return &cobra.Command{Use: "revoke", Short: "End a token that is read from standard input; with it ends all that came from the same approval",
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.onTerminal() {

@@ -115,7 +115,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h = p.forward
 	}
 	if h == nil {
-		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action.")
+		p.log.Warn("no rule covers the request", "method", r.Method, "path", r.URL.Path)
+		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: no rule of this server covers it.")
 		return
 	}
 	h.ServeHTTP(w, r)

@@ -25,6 +25,7 @@ const (
 	noToken  = `{"detail":"Authentication credentials were not provided."}`
 	badToken = `{"detail":"The access token is invalid, expired or revoked."}`
 	noScope  = `{"detail":"You do not have permission to perform this action."}`
+	noRule   = `{"detail":"You do not have permission to perform this action: no rule of this server covers it."}`
 	outage   = `{"detail":"The access token cannot be checked at the moment."}`
 )
 

@@ -1,0 +1,64 @@
+package provider
+
+import (
+	"slices"
+	"testing"
+)
+
+// What an administrator vouched for is not the owner's to point elsewhere.
+func TestVouchedApplication(t *testing.T) {
+	f := begin(t)
+	owner, root := f.person("owner"), User{Administrator: true}
+	for vouched, vouch := range map[string]func(*Registration){
+		"skip_consent": func(r *Registration) { r.SkipConsent = true },
+		"pkce_exempt":  exempt,
+		"nothing":      func(*Registration) {},
+	} {
+		r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantPassword},
+			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
+		vouch(&r)
+		made, err := f.Register(t.Context(), nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			field, rule string
+			change      func(*Registration)
+		}{
+			{"redirect_uris", "another redirect URI", func(r *Registration) { r.RedirectURIs = []string{callback, "https://evil.example/"} }},
+			{"redirect_uris", "one more redirect URI", func(r *Registration) { r.RedirectURIs = append(slices.Clone(r.RedirectURIs), "https://evil.example/") }},
+			{"redirect_uris", "one redirect URI less", func(r *Registration) { r.RedirectURIs = []string{callback} }},
+			{"scope", "one more scope", func(r *Registration) { r.Scopes = []string{"read", "write", "groups"} }},
+			{"scope", "every scope", func(r *Registration) { r.Scopes = nil }},
+			{"grant_type", "one more grant type", func(r *Registration) { r.GrantTypes = []string{GrantCode, GrantPassword, GrantClient} }},
+			{"grant_type", "one grant type less", grants(GrantCode)},
+			{"client_type", "another client type", func(r *Registration) { r.ClientType = Public }},
+		} {
+			t.Run(vouched+": "+test.rule, func(t *testing.T) {
+				change := r
+				test.change(&change)
+				_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, change)
+				if vouched != "nothing" {
+					wantInvalid(t, err, test.field)
+				} else {
+					wantError(t, err, "no error")
+				}
+				if change.ClientType == Confidential {
+					_, err = f.UpdateApplication(t.Context(), &root, made.Application.ID, change)
+					wantError(t, err, "no error")
+				}
+				_, err = f.UpdateApplication(t.Context(), nil, made.Application.ID, r)
+				wantError(t, err, "no error")
+			})
+		}
+		t.Run(vouched+": the rest is the owner's", func(t *testing.T) {
+			change := r
+			change.Name, change.AccessTokenLifetime = "New", 60
+			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
+			_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, change)
+			wantError(t, err, "no error")
+			_, err = f.RotateSecret(t.Context(), &owner, made.Application.ID, 0)
+			wantError(t, err, "no error")
+		})
+	}
+}

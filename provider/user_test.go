@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestNames(t *testing.T) {
+	f := begin(t)
+	for _, test := range []struct {
+		rule, name         string
+		asUsername, asText bool
+	}{
+		{"letters", "Alice", true, true},
+		{"letters of another script", "Ελένη", true, true},
+		{"an accent", "Ame\u0301lie", true, true},
+		{"a space", "Al Ice", false, true},
+		{"an emoji", "\U0001F511", false, true},
+		{"a joiner between letters", "न\u094d\u200dस", false, true},
+		{"only a joiner", "\u200d", false, false},
+		{"only an accent", "\u0301", false, false},
+		{"only no-break spaces", "\u00a0\u2003", false, false},
+		{"only a braille cell without dots", "\u2800", false, false},
+		{"a zero width space", "Al\u200bice", false, false},
+		{"a word joiner", "Al\u2060ice", false, false},
+		{"a byte order mark", "\ufeffAlice", false, false},
+		{"a soft hyphen", "Al\u00adice", false, false},
+		{"a Hangul filler", "Alice\u3164", false, false},
+		{"a halfwidth Hangul filler", "Alice\uffa0", false, false},
+		{"a choseong filler", "Alice\u115f", false, false},
+		{"a combining grapheme joiner", "Al\u034fice", false, false},
+		{"a variation selector", "Alice\ufe0f", false, false},
+		{"a supplementary variation selector", "Alice\U000E0100", false, false},
+		{"a Mongolian vowel separator", "Al\u180eice", false, false},
+		{"a tag", "Alice\U000E0041", false, false},
+		{"a tag that is not assigned", "Alice\U000E0002", false, false},
+		{"a right-to-left override", "\u202eecilA", false, false},
+		{"a right-to-left mark", "Alice\u200f", false, false},
+		{"a line separator", "Al\u2028ice", false, false},
+		{"a paragraph separator", "Al\u2029ice", false, false},
+		{"an interlinear annotation", "Al\ufff9ice", false, false},
+		{"a control character", "Al\x7fice", false, false},
+		{"a line feed", "Al\nice", false, false},
+		{"not UTF-8", "Alice\xff", false, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			for field, got := range map[string]struct {
+				good bool
+				err  error
+			}{
+				"username":   {test.asUsername, second(f.AddUser(t.Context(), Person{Username: test.name, Password: goodPassword}))},
+				"first_name": {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + identifier(), Password: goodPassword, LastName: test.name}))},
+				"name":       {test.asText, second(f.Register(t.Context(), nil, Registration{Name: test.name, ClientType: Confidential, GrantTypes: []string{GrantClient}}))},
+			} {
+				if got.good {
+					wantError(t, got.err, "no error")
+				} else {
+					wantInvalid(t, got.err, field)
+				}
+			}
+			if !test.asText {
+				wantInvalid(t, f.AddGroup(t.Context(), test.name), "name")
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A hash is work: who asks for a name that is taken costs none.
+func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f.person("alice")
+		f.machine.slots <- struct{}{}
+		f.passwords.slots <- struct{}{}
+		start := time.Now()
+		wantInvalid(t, second(f.AddUser(t.Context(), Person{Username: "ALICE", Password: goodPassword})), "username")
+		if waited := time.Since(start); waited != 0 {
+			t.Error("waited", waited)
+		}
+	})
+}
+
+func TestLastAdministrator(t *testing.T) {
+	f := begin(t)
+	root, err := f.AddUser(t.Context(), Person{Username: "root", Password: goodPassword, Administrator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]error{
+		"disabled":      f.DisableUser(t.Context(), "root"),
+		"deleted":       f.DeleteUser(t.Context(), User{}, root.ID),
+		"demoted":       f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root"}),
+		"made inactive": f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root", Administrator: true, Inactive: true}),
+	}
+	for name, err := range last {
+		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
+	}
+	_, err = f.AddUser(t.Context(), Person{Username: "second", Password: goodPassword, Administrator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, f.DeleteUser(t.Context(), User{}, root.ID), "no error")
+}
