@@ -165,14 +165,14 @@ func (v *town) boundDevices(t *testing.T) {
 // boundSecrets: a new client secret is shown once, to the session that made it, on the page of its application.
 func (v *town) boundSecrets(t *testing.T) {
 	root, other := v.signedIn(t, v.admin), v.signedIn(t, v.admin)
-	register := func(t testing.TB) (path, sealed, page string) {
+	register := func(t testing.TB) (path, page string) {
 		t.Helper()
 		root.open(t, "/o/applications/register/")
 		root.submit(t, "Register application", url.Values{"name": {"Made here"}, "grant_type": {"client_credentials"}})
 		if root.Status != http.StatusOK || len(root.Hops) != 1 {
 			t.Fatalf("registration shows %d %s", root.Status, root.URL)
 		}
-		return root.URL.Path, "", root.Body
+		return root.URL.Path, root.Body
 	}
 	secret := func(page string) string {
 		found := regexp.MustCompile(`id="client_secret"[^>]* value="([A-Za-z0-9_-]{43})"`).FindStringSubmatch(page)
@@ -181,7 +181,7 @@ func (v *town) boundSecrets(t *testing.T) {
 		}
 		return v.secret(found[1])
 	}
-	path, _, page := register(t)
+	path, page := register(t)
 	shown := secret(page)
 	if shown == "" {
 		t.Fatalf("no secret after the registration:\n%s", page)
@@ -207,7 +207,7 @@ func (v *town) boundSecrets(t *testing.T) {
 	if sealed == "" {
 		t.Fatalf("no cookie carries the secret: %d", answer.Status)
 	}
-	elsewhere, _, _ := register(t)
+	elsewhere, _ := register(t)
 	view := func(path string, b *browser, sealed string) string {
 		return secret(v.get(t, path, func(r *http.Request, _ url.Values) {
 			r.AddCookie(&http.Cookie{Name: "mandate_session", Value: b.cookie(t, "/", "mandate_session")})

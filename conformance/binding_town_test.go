@@ -176,12 +176,6 @@ func (b *browser) family(t testing.TB, app application, p person, more ...string
 	return b.server.mustToken(t, app.auth(), b.issue(t, app, p, more...))
 }
 
-// passwordFamily is a family for a person's password.
-func (s *server) passwordFamily(t testing.TB, app application, p person) tokens {
-	t.Helper()
-	return s.mustToken(t, app.auth(), params("grant_type", "password", "username", p.Name, "password", p.Password))
-}
-
 // ticket opens an authorization request whose consent page has to be shown, and returns what that carries.
 func (b *browser) ticket(t testing.TB, app application, more ...string) string {
 	t.Helper()

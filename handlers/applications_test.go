@@ -145,7 +145,7 @@ func TestUpdate(t *testing.T) {
 		t.Error("an administrator cannot take it back")
 	}
 	// A public application that becomes confidential gets a secret.
-	path, secret := registered(t, v, "hash_client_secret_", "")
+	_, secret := registered(t, v, "hash_client_secret_", "")
 	if secret == "" {
 		t.Error("no secret")
 	}

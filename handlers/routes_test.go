@@ -131,8 +131,7 @@ func TestSharedWithScripts(t *testing.T) {
 }
 
 func TestSampleAPI(t *testing.T) {
-	var s *site
-	s = newSite(t, "/auth", func(c *Config) {
+	s := newSite(t, "/auth", func(c *Config) {
 		guard, err := resource.NewGuard(resource.GuardConfig{Verifier: verifier{}})
 		if err != nil {
 			t.Fatal(err)

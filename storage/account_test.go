@@ -104,7 +104,9 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				signedOut,
 			},
 			"new password from a session": {
-				func(u User) error { return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID) },
+				func(u User) error {
+					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID)
+				},
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 1, "grants": 1, "live tokens": 2},
 			},
 			"rehashed": {

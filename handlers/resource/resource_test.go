@@ -224,7 +224,9 @@ func TestOutage(t *testing.T) {
 		{"created", reply(201, liveRead), "answered 201"},
 		{"nothing", reply(200, ""), "not a JSON object"},
 		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask the introspection endpoint"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "answered 307"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, "answered 307"},
 		{"an endless answer", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
 	}
 	for _, test := range tests {
