@@ -105,6 +105,8 @@ func (s *Store) lockTable(ctx context.Context) error {
 // and says what it did. The first statement of each takes the row's lock, so
 // of many nodes that start at once one works and the others wait and see.
 func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
+	s.unhurried.Store(true)
+	defer s.unhurried.Store(false)
 	err := s.lockTable(ctx)
 	if err != nil {
 		return nil, err

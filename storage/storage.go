@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -22,6 +23,7 @@ import (
 type Store struct {
 	read, write *sqlx.DB
 	embedded    bool
+	unhurried   *atomic.Bool
 	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
 }
 
@@ -79,7 +81,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return &Store{read: read, write: write, embedded: true}, nil
+	return &Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}, nil
 }
 
 func openPostgres(databaseURL string) (*Store, error) {
@@ -98,14 +100,17 @@ func openPostgres(databaseURL string) (*Store, error) {
 		q.Set("connect_timeout", "5")
 	}
 	u.RawQuery = q.Encode()
-	db, err := sqlx.Open("postgres", u.String())
+	connector, err := pq.NewConnector(u.String())
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	unhurried := &atomic.Bool{}
+	connector.Dialer(dialer{unhurried: unhurried})
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	db.SetMaxOpenConns(32)
 	db.SetMaxIdleConns(32)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{read: db, write: db}, nil
+	return &Store{read: db, write: db, unhurried: unhurried}, nil
 }
 
 // Embedded says whether the database is a file of this process's own.
