@@ -127,8 +127,8 @@ func TestSpecDefaultScopes(t *testing.T) {
 		settings []string
 		want     string
 	}{
-		{"all, in the order of SCOPES", []string{mixed}, "write read"},
-		{"all, as django-oauth-toolkit spells it", []string{mixed, "DEFAULT_SCOPES: [__all__]"}, "write read"},
+		{"all, in the order of SCOPES", []string{mixed, "OIDC_ENABLED: true"}, "write read"},
+		{"all, as django-oauth-toolkit spells it", []string{mixed, "OIDC_ENABLED: true", "DEFAULT_SCOPES: [__all__]"}, "write read"},
 		{"those of DEFAULT_SCOPES", []string{"SCOPES: {read: Read, write: Write, groups: Groups}", "DEFAULT_SCOPES: [groups, read]"}, "groups read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

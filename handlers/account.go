@@ -26,6 +26,11 @@ func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates.Account, error) {
 	u := who.User
 	page := templates.Account{Frame: s.frame(r, ""), FullName: fullName(u), Email: u.Email, PasswordAction: s.path("/account/password/")}
+	var err error
+	page.Claims, err = s.claimFacts(u)
+	if err != nil {
+		return page, err
+	}
 	authorized, err := s.provider.Authorized(r.Context(), u.ID)
 	if err != nil {
 		return page, err

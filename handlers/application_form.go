@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -17,7 +18,7 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}}
+	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
 	for _, scope := range s.provider.Scopes() {
 		form.Add("scope", scope.Name)
 	}
@@ -95,6 +96,9 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		made, err := s.provider.Register(r.Context(), &who.User, said)
 		return made, noScope(said, err)
 	}
+	if !s.config.OpenID {
+		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
+	}
 	if !who.User.Administrator {
 		// The form of others does not have these: they stay. Whoever sends them all
 		// the same is refused by the provider.
@@ -131,6 +135,7 @@ func (s *server) registration(form url.Values) provider.Registration {
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
+		Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 	}
 	all := s.provider.Scopes()
 	unchosen := func(scope provider.Scope) bool { return !slices.Contains(said.Scopes, scope.Name) }
@@ -172,8 +177,9 @@ func unique(names []string) []string {
 // stored is an application as its form would have sent it.
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
-		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a)}
-	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
+		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a),
+		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}}
+	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
 		if on {
 			form.Set(name, "on")
 		}
@@ -209,10 +215,35 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	if a != nil {
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
 	}
+	if s.config.OpenID {
+		page.OpenID, page.Pairwise, page.PairwiseError = true, form.Has("pairwise"), invalid.At("pairwise")
+		page.Algorithms, page.AlgorithmError = checked(form["algorithm"], algorithms()...), invalid.At("algorithm")
+		unsigned := templates.Option{Value: "", Label: "Not signed", Help: "Plain JSON, which is what nearly every application expects."}
+		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, algorithms()...)...)
+		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
+	}
 	for _, scope := range s.provider.Scopes() {
 		page.Scopes = append(page.Scopes, checked(form["scope"], templates.Option{Value: scope.Name, Help: scope.Description})...)
 	}
 	return page
+}
+
+// defaultAlgorithm is what every library expects where nothing else was agreed
+// (OIDC Registration §2).
+const defaultAlgorithm = "RS256"
+
+// algorithms are what signs, the cheapest first.
+func algorithms() []templates.Option {
+	help := map[string]string{
+		"ES256": "Elliptic curve P-256. Far cheaper to sign than RSA, and known to every current library.",
+		"EdDSA": "Ed25519. As cheap as ES256; some libraries do not know it.",
+		"RS256": "RSA. What a library expects that was told nothing. Choose it if you do not know.",
+		"PS256": "RSA with PSS padding. For profiles that ask for it."}
+	var options []templates.Option
+	for _, name := range provider.Algorithms() {
+		options = append(options, templates.Option{Value: name, Help: help[name]})
+	}
+	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret itself, so whoever can check a signature can forge one. It is for a confidential application whose secret is kept readable, and the secret must have at least 32 bytes."})
 }
 
 // checked ticks the options whose values were chosen.

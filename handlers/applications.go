@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -77,6 +78,10 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, refresh)
 	}
 	page.Grants = grants
+	if s.config.OpenID && page.AuthorizeURL != "" {
+		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, defaultAlgorithm), a.UserInfoAlgorithm
+		page.Sector = a.Sector
+	}
 	if a.OldSecret != "" && a.OldSecretExpiresAt > time.Now().Unix() {
 		page.OldSecretUntil = moment(a.OldSecretExpiresAt)
 	}

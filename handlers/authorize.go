@@ -36,12 +36,26 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// RFC 9700 §4.11.2: the person signs in before anything is redirected to
-	// the client, also an error: else this server forwards anybody's browser.
-	if who == nil {
-		return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery)
+	if who != nil {
+		return s.proceed(w, r, a, who)
 	}
-	return s.proceed(w, r, a, who)
+	// RFC 9700 §4.11.2: the person signs in before anything is redirected to
+	// the client, also an error: else this server forwards anybody's browser. A
+	// silent request is the exception.
+	if !a.Silent() {
+		return s.loginFor(w, r, a)
+	}
+	refused := a.Refused
+	if refused == nil {
+		refused = provider.LoginRequired()
+	}
+	note(r.Context(), "error", refused.Code)
+	return s.answer(w, r, s.provider.Refusal(a, refused))
+}
+
+// loginFor sends the person to sign in, and back to exactly this request.
+func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization) error {
+	return s.toLogin(w, r, r.URL.Path+"?"+s.provider.Again(a, r.URL.RawQuery), a.LoginHint())
 }
 
 // authorizeByPost takes the request that a page of another site posted. Such a
@@ -117,20 +131,24 @@ func segments(uri string, from, to int) []templates.Segment {
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
 		note(r.Context(), "error", a.Refused.Code)
-		redirect(w, r, s.provider.Refusal(a, a.Refused))
-		return nil
+		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
 	}
 	asked, err := s.provider.Next(r.Context(), a, who)
-	if err != nil {
-		return err
+	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
+		note(r.Context(), "error", e.Code)
+		return s.answer(w, r, s.provider.Refusal(a, e))
 	}
-	if asked != nil {
+	switch {
+	case err != nil:
+		return err
+	case asked != nil && asked.Login:
+		return s.loginFor(w, r, a)
+	case asked != nil:
 		return s.consentPage(w, r, a, who, asked)
 	}
-	location, err := s.provider.Complete(r.Context(), a, who)
+	response, err := s.provider.Complete(r.Context(), a, who)
 	if err != nil {
 		return err
 	}
-	redirect(w, r, location)
-	return nil
+	return s.answer(w, r, response)
 }

@@ -58,20 +58,19 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 		return s.unproven(w, r, err)
 	}
 	note(r.Context(), "client", a.Application.ClientID)
-	var location string
+	var response provider.Response
 	switch {
 	case a.Refused != nil:
-		location = s.provider.Refusal(a, a.Refused)
+		response = s.provider.Refusal(a, a.Refused)
 	case r.PostForm.Get("decision") == "approve":
-		location, err = s.provider.Approve(r.Context(), a, who)
+		response, err = s.provider.Approve(r.Context(), a, who)
 	case r.PostForm.Get("decision") == "deny":
-		location = s.provider.Deny(a)
+		response = s.provider.Deny(a)
 	default:
 		return badRequest("Choose to approve or to deny.")
 	}
 	if err != nil {
 		return err
 	}
-	redirect(w, r, location)
-	return nil
+	return s.answer(w, r, response)
 }

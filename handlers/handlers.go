@@ -29,6 +29,9 @@ type Config struct {
 	SampleAPI             *resource.Guard // nil: there is no sample API
 	ReadScope, WriteScope string          // what the sample API asks for; empty: read and write
 
+	OpenID     bool  // the OpenID Connect endpoints are there
+	JWKSMaxAge int64 // seconds
+
 	Log *slog.Logger // nil: nothing is logged
 }
 

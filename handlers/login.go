@@ -19,7 +19,9 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, s.loginForm(r, values.Get("next")))
+	page := s.loginForm(r, values.Get("next"))
+	page.Name.Value = provider.Clip(values.Get("login_hint"), 150)
+	return s.render(w, r, http.StatusOK, page)
 }
 
 func (s *server) loginForm(r *http.Request, next string) templates.Login {

@@ -16,7 +16,7 @@ func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, errSignIn) {
-			return s.toLogin(w, r, backHere(r))
+			return s.toLogin(w, r, backHere(r), "")
 		}
 		return err
 	}, pageHeaders, s.pageError)
@@ -42,7 +42,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	}
 	h := w.Header()
 	switch page.(type) {
-	case templates.Login, templates.Consent:
+	case templates.Login, templates.Consent, templates.FormPost:
 		// Their forms end at the client's redirect URI, by a redirect, and the client
 		// may redirect on to anywhere. Chromium holds every one of these steps
 		// against form-action, so no list of ours could be complete.

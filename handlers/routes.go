@@ -41,6 +41,16 @@ func (s *server) routes() http.Handler {
 	at("/o"+metadata, shared, on{get: s.metadata})
 	s.atRoot(r)(metadata+s.base+"/o", shared, on{get: s.metadata})
 
+	if s.config.OpenID {
+		const discovery = "/.well-known/openid-configuration"
+		at(discovery, shared, on{get: s.metadata})
+		at(discovery+"/o", shared, on{get: s.metadata})
+		at("/o"+discovery, shared, on{get: s.metadata})
+		s.atRoot(r)(discovery+s.base+"/o", shared, on{get: s.metadata})
+		at("/o/.well-known/jwks.json", shared, on{get: s.jwks})
+		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
+	}
+
 	// Other sites send browsers here on purpose (OIDC Core §3.1.2.1).
 	at("/o/authorize/", s.page, on{get: s.authorize, post: s.authorize})
 

@@ -72,7 +72,7 @@ func backHere(r *http.Request) string {
 
 // toLogin sends the browser to the login page, and from there back to next: a
 // path of ours as it stands in the URL, with its query.
-func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next string) error {
+func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string) error {
 	target := s.config.LoginURL
 	if target == "" {
 		target = s.path("/login/")
@@ -85,7 +85,11 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next string) er
 		separator = "&"
 	}
 	// Bytes beyond ASCII would not survive the form that carries them.
-	redirect(w, r, target+separator+"next="+url.QueryEscape(asciiURL(next)))
+	target += separator + "next=" + url.QueryEscape(asciiURL(next))
+	if hint != "" {
+		target += "&login_hint=" + url.QueryEscape(hint)
+	}
+	redirect(w, r, target)
 	return nil
 }
 

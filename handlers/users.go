@@ -61,7 +61,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	said := personIn(r.PostForm)
+	said := s.personIn(r.PostForm)
 	_, err = s.provider.AddUser(r.Context(), said)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, "", invalid)
@@ -104,6 +104,10 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if u.Administrator {
 		form.Set("administrator", "on")
 	}
+	err = profileForm(u, form)
+	if err != nil {
+		return err
+	}
 	page, err := s.userForm(r, who, u.ID, form, nil)
 	if err != nil {
 		return err
@@ -120,7 +124,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.UpdateUser(r.Context(), who.User, u.ID, personIn(r.PostForm))
+	err = s.provider.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, u.ID, invalid)
 	}
@@ -159,10 +163,10 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) userPath(id string) string { return s.path("/admin/users/" + id + "/") }
 
-func personIn(form url.Values) provider.Person {
+func (s *server) personIn(form url.Values) provider.Person {
 	return provider.Person{Username: strings.TrimSpace(form.Get("username")), Email: strings.TrimSpace(form.Get("email")),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
-		Password: form.Get("password"), Groups: unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator")}
+		Password: form.Get("password"), Groups: unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
 }
 
 func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string, invalid *provider.Invalid) error {
@@ -182,7 +186,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, id string, fo
 	page := templates.UserForm{Frame: s.frame(r, ""), New: id == "", Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
 		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
-		Self: id == who.User.ID, Errors: fieldErrors(invalid)}
+		Self: id == who.User.ID, Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
 	if id != "" {
 		page.Action, page.DeleteURL = s.userPath(id), s.userPath(id)+"delete/"
 	}

@@ -88,9 +88,9 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, current, nex
 	return stored(err)
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
+func deref[T any](value *T) T {
+	if value == nil {
+		return *new(T)
 	}
-	return *s
+	return *value
 }

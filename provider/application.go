@@ -34,6 +34,12 @@ type Registration struct {
 	MayIntrospect, SkipConsent, PKCEExempt    bool  // an administrator's
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
+	// Of OpenID Connect: what signs the ID tokens, empty being RS256; what signs
+	// the UserInfo answers, empty being nothing; and whether the subjects are made
+	// for the application's sector alone.
+	Algorithm, UserInfoAlgorithm string
+	Pairwise                     bool
+
 	// Of the CLI only: what is otherwise generated.
 	ClientID, ClientSecret string
 	Owner                  string // user name
@@ -111,6 +117,10 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.Scopes = strings.Join(r.Scopes, " ")
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect, r.SkipConsent, r.PKCEExempt
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
+	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, ""
+	if r.Pairwise {
+		a.Sector = sectorOf(r)
+	}
 	a.UpdatedAt = now()
 	var err error
 	switch {
@@ -161,6 +171,7 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 	}
+	p.checkOpenID(found, r, was)
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 365*24*time.Hour)
 	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3650*24*time.Hour)
 	if !mayAdminister(actor) {

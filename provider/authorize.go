@@ -27,13 +27,14 @@ type Authorization struct {
 	state        string
 	redirectSent bool
 	parameters   url.Values
+	openID       openIDRequest
 	request      fosite.AuthorizeRequester
 }
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
 // a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
 func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
-	a := &Authorization{parameters: url.Values{}}
+	a := &Authorization{parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !PlainText(values[0])) {
 			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
@@ -111,6 +112,9 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		a.state = state[0]
 	}
 	err := checkParameters(a.parameters)
+	if err == nil && p.config.OpenID {
+		err = p.readOpenID(ctx, a)
+	}
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
 	case a.parameters.Has("request_uri"):
 		return refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
-	case a.parameters.Has("response_mode") && a.parameters.Get("response_mode") != "query":
+	case !p.config.OpenID && a.parameters.Has("response_mode") && a.parameters.Get("response_mode") != "query":
 		return refuse("invalid_request", "response_mode must be query.")
 	}
 	err = p.config.checkChallenge(a.Application, a.parameters)
@@ -170,47 +174,61 @@ func hasGrant(a Application, grant string) bool {
 }
 
 // Complete issues the code, and says where to send the browser with it.
-func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (string, error) {
+func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (Response, error) {
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &session{signedIn: s, redirectSent: a.redirectSent})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &session{signedIn: s, redirectSent: a.redirectSent, openID: &a.openID})
 	if err != nil {
-		return "", failed(err)
+		return Response{}, failed(err)
 	}
-	return p.respond(a, "code", response.GetCode()), nil
+	return p.respond(a, Parameter{"code", response.GetCode()}), nil
 }
 
 // Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
-func (p *Provider) Refusal(a *Authorization, e *Error) string {
-	return p.respond(a, "error", e.Code, "error_description", e.Description)
+func (p *Provider) Refusal(a *Authorization, e *Error) Response {
+	return p.respond(a, Parameter{"error", e.Code}, Parameter{"error_description", e.Description})
 }
 
 // Deny is the refusal of the person who was asked.
-func (p *Provider) Deny(a *Authorization) string {
+func (p *Provider) Deny(a *Authorization) Response {
 	return p.Refusal(a, refuse("access_denied", "The person denied the request."))
 }
 
-// respond adds parameters to the redirect URI, and leaves what it has as it
-// stands.
+// Response is what goes to the client by way of the browser.
+type Response struct {
+	RedirectURI string
+	Parameters  []Parameter
+	FormPost    bool // OIDC Form Post §2: in a form, not in the query
+}
+
+// Parameter is one of a response.
+type Parameter struct{ Name, Value string }
+
+// respond completes a response.
 //
 // RFC 6749 §4.1.2: state comes back as it was sent.
 // RFC 9207 §2: iss is in every response, also in errors.
-func (p *Provider) respond(a *Authorization, pairs ...string) string {
+func (p *Provider) respond(a *Authorization, parameters ...Parameter) Response {
+	if a.state != "" {
+		parameters = append(parameters, Parameter{"state", a.state})
+	}
+	return Response{a.RedirectURI, append(parameters, Parameter{"iss", p.config.Issuer}), a.openID.formPost}
+}
+
+// Location adds the parameters to the redirect URI, and leaves what it has as
+// it stands.
+func (r Response) Location() string {
 	var b strings.Builder
-	b.WriteString(a.RedirectURI)
+	b.WriteString(r.RedirectURI)
 	separator := byte('?')
-	if strings.Contains(a.RedirectURI, "?") {
+	if strings.Contains(r.RedirectURI, "?") {
 		separator = '&'
 	}
-	if a.state != "" {
-		pairs = append(pairs, "state", a.state)
-	}
-	pairs = append(pairs, "iss", p.config.Issuer)
-	for i := 0; i < len(pairs); i += 2 {
+	for _, parameter := range r.Parameters {
 		b.WriteByte(separator)
 		// A space as %20 is one to every reader, a plus only to some.
-		b.WriteString(pairs[i] + "=" + strings.ReplaceAll(url.QueryEscape(pairs[i+1]), "+", "%20"))
+		b.WriteString(parameter.Name + "=" + strings.ReplaceAll(url.QueryEscape(parameter.Value), "+", "%20"))
 		separator = '&'
 	}
 	return b.String()

@@ -98,7 +98,7 @@ func TestAuthorizeRefused(t *testing.T) {
 				t.Fatal("accepted")
 			}
 			wantError(t, a.Refused, test.want)
-			location := f.Refusal(a, a.Refused)
+			location := f.Refusal(a, a.Refused).Location()
 			got := queryOf(t, location)
 			// RFC 6749 §4.1.2.1, RFC 9207 §2: the error, the state, the issuer, and nothing more.
 			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
@@ -141,7 +141,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := queryOf(t, location)
+			got := queryOf(t, location.Location())
 			code := got.Get("code")
 			// RFC 6749 §4.1.2, RFC 9207 §2: the code and the issuer, and nothing more.
 			if d := cmp.Diff(url.Values{"code": {code}, "iss": {"https://auth.example/o"}}, got); d != "" || !strings.HasPrefix(code, codePrefix) || len(code) != 47 {
@@ -156,7 +156,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, err := f.Complete(t.Context(), a, s)
-		if err != nil || queryOf(t, first).Get("code") == queryOf(t, second).Get("code") {
+		if err != nil || queryOf(t, first.Location()).Get("code") == queryOf(t, second.Location()).Get("code") {
 			t.Error(first, second, err)
 		}
 	})
@@ -185,7 +185,7 @@ func TestAuthorizationResponse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for kind, location := range map[string]string{"code": code, "error": f.Deny(a)} {
+			for kind, location := range map[string]string{"code": code.Location(), "error": f.Deny(a).Location()} {
 				rest, ok := strings.CutPrefix(location, uri)
 				if !ok || strings.ContainsAny(rest, "#\r\n\t \"<") {
 					t.Fatalf("RFC6749/3.1.2 the redirect URI is kept as it is: %s", location)
@@ -203,7 +203,7 @@ func TestAuthorizationResponse(t *testing.T) {
 		}
 	}
 	t.Run("RFC6749/4.1.2.1 denied", func(t *testing.T) {
-		got := queryOf(t, f.Deny(f.authorize(app, "state", "s")))
+		got := queryOf(t, f.Deny(f.authorize(app, "state", "s")).Location())
 		if got.Get("error") != "access_denied" || got.Get("state") != "s" || got.Has("code") {
 			t.Error(got)
 		}
@@ -243,9 +243,9 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if sent := form.Get("redirect_uri"); sent != a.RedirectURI {
 			t.Fatal("asked for", sent, "and got", a.RedirectURI)
 		}
-		location := h.Deny(a)
+		location := h.Deny(a).Location()
 		if a.Refused != nil {
-			location = h.Refusal(a, a.Refused)
+			location = h.Refusal(a, a.Refused).Location()
 		}
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)

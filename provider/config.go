@@ -29,6 +29,14 @@ type Config struct {
 	// 127.0.0.1 may, for native clients that cannot use the literal.
 	LocalhostLoopback bool
 
+	// OpenID turns the server into an OpenID Provider (OIDC Core).
+	OpenID          bool
+	IDTokenLifetime time.Duration
+	RSAPrivateKey   string   // PEM; signs instead of our own RSA keys
+	RSAInactiveKeys []string // PEM; published only
+	KeyLifetime     time.Duration
+	JWKSMaxAge      time.Duration
+
 	SessionLifetime time.Duration
 	SessionIdle     time.Duration
 

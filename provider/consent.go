@@ -15,6 +15,7 @@ import (
 
 // Asked is what the consent page must ask about.
 type Asked struct {
+	Login      bool     // not about consent: the person must sign in for this request first
 	Remembered []string // agreed to before
 	Ticket     string   // comes back with the answer
 }
@@ -22,12 +23,22 @@ type Asked struct {
 // Next says what the person must still agree to, or nil where nothing is left
 // but to complete the request.
 func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
+	if p.mustLogin(a, s) {
+		if a.Silent() {
+			return nil, LoginRequired()
+		}
+		return &Asked{Login: true}, nil
+	}
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
 	if !p.mustAsk(a, remembered) {
 		return nil, nil
+	}
+	if a.Silent() {
+		// OIDC Core §3.1.2.6
+		return nil, refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	}
 	// The answer is to what the page shows: a default scope that grows
 	// meanwhile must not be approved with it.
@@ -37,7 +48,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{remembered, p.tickets.seal(ticket, "consent")}, nil
+	return &Asked{Remembered: remembered, Ticket: p.tickets.seal(ticket, "consent")}, nil
 }
 
 func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
@@ -46,8 +57,8 @@ func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
 		// RFC 8252 §8.6: any program can say that it is this one.
 		return true
 	case a.Application.SkipConsent:
-		return false
-	case p.config.AlwaysAsk:
+		return slices.Contains(a.openID.prompt, "consent")
+	case p.config.AlwaysAsk, slices.Contains(a.openID.prompt, "consent"):
 		return true
 	}
 	return !covers(remembered, scopeNames(a.Scopes))
@@ -106,15 +117,15 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 }
 
 // Approve remembers the answer and completes the request.
-func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (string, error) {
+func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (Response, error) {
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
-		return "", err
+		return Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
 		Scope: strings.Join(union(slices.Clone(remembered), scopeNames(a.Scopes)), " "), CreatedAt: now()})
 	if err != nil {
-		return "", unavailable(err)
+		return Response{}, unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
 }

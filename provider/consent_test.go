@@ -31,7 +31,7 @@ func (f *fixture) approve(t *testing.T, app *Registered, s *SignedIn, pairs ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	return location
+	return location.Location()
 }
 
 func TestConsentIsRemembered(t *testing.T) {
@@ -129,7 +129,7 @@ func TestConsentTicket(t *testing.T) {
 			t.Fatal(err)
 		}
 		location, err := f.Approve(t.Context(), a, alice)
-		got := queryOf(t, location)
+		got := queryOf(t, location.Location())
 		if err != nil || got.Get("state") != "s & %" {
 			t.Error(location, err)
 		}
@@ -262,7 +262,7 @@ func TestConsentMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := f.must(f.exchange(app, queryOf(t, location).Get("code")))
+		answer := f.must(f.exchange(app, queryOf(t, location.Location()).Get("code")))
 		if d := cmp.Diff("read", answer.Scope); d != "" {
 			t.Error(d)
 		}

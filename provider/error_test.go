@@ -36,7 +36,7 @@ func TestErrorText(t *testing.T) {
 			if err != nil || a.Refused == nil {
 				t.Fatal(scope, err)
 			}
-			text := queryOf(t, f.Refusal(a, a.Refused)).Get("error_description")
+			text := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("error_description")
 			if text == "" || text != asciiText(text) {
 				t.Errorf("%q", text)
 			}

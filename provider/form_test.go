@@ -129,7 +129,7 @@ func TestParameterPollution(t *testing.T) {
 				}
 				wantError(t, a.Refused, "400 invalid_request")
 				// RFC 6749 §4.1.2.1: the error has the state, if that is one.
-				if state := queryOf(t, f.Refusal(a, a.Refused)).Get("state"); name != "state" && state != "s" {
+				if state := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("state"); name != "state" && state != "s" {
 					t.Errorf("the error comes with the state %q", state)
 				}
 			})

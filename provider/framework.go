@@ -209,6 +209,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
+		Nonce: by.openID.nonce, Claims: by.openID.claims,
 	}))
 }
 
@@ -217,6 +218,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 type session struct {
 	signedIn     *SignedIn
 	redirectSent bool
+	openID       *openIDRequest
 	expires      map[fosite.TokenType]time.Time
 
 	grant  *storage.Grant     // of a code that is being exchanged

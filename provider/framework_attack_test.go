@@ -134,17 +134,17 @@ func (f *fixture) server(s *SignedIn) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		location := ""
+		var response Response
 		if a.Refused != nil {
-			location = f.Refusal(a, a.Refused)
+			response = f.Refusal(a, a.Refused)
 		} else {
-			location, err = f.Complete(r.Context(), a, s)
+			response, err = f.Complete(r.Context(), a, s)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		http.Redirect(w, r, location, http.StatusSeeOther)
+		http.Redirect(w, r, response.Location(), http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		answer, _, err := f.Token(r.Context(), r, "")

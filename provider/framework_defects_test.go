@@ -156,7 +156,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"an empty state is echoed": func(t *testing.T, d *defect) {
 			a := d.authorize(d.app, "state", "")
-			if location := d.Deny(a); strings.Contains(location, "state") {
+			if location := d.Deny(a).Location(); strings.Contains(location, "state") {
 				t.Error(location)
 			}
 		},
@@ -180,7 +180,7 @@ func TestFositeDefects(t *testing.T) {
 			uri := "https://client.example/cb?z=1&a=%7e"
 			app := d.fixture.app(func(r *Registration) { r.RedirectURIs = []string{uri} })
 			location, err := d.Complete(t.Context(), d.authorize(app, "redirect_uri", uri), d.s)
-			if err != nil || !strings.HasPrefix(location, uri+"&code=") {
+			if err != nil || !strings.HasPrefix(location.Location(), uri+"&code=") {
 				t.Error(location, err)
 			}
 		},
@@ -198,13 +198,13 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"the code comes with a scope": func(t *testing.T, d *defect) {
 			location, err := d.Complete(t.Context(), d.authorize(d.app), d.s)
-			if err != nil || queryOf(t, location).Has("scope") {
+			if err != nil || queryOf(t, location.Location()).Has("scope") {
 				t.Error(location, err)
 			}
 		},
 		"a code_challenge may be anything": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "code_challenge", "x") },
 		"the issuer is missing": func(t *testing.T, d *defect) {
-			if queryOf(t, d.Deny(d.authorize(d.app))).Get("iss") != "https://auth.example/o" {
+			if queryOf(t, d.Deny(d.authorize(d.app)).Location()).Get("iss") != "https://auth.example/o" {
 				t.Error("RFC9207/2")
 			}
 		},
@@ -248,7 +248,7 @@ func TestFositeDefects(t *testing.T) {
 			}
 			var names []string
 			for _, name := range []string{"error", "error_description", "iss", "error_hint", "error_debug", "status_code"} {
-				if queryOf(t, d.Refusal(a, a.Refused)).Has(name) {
+				if queryOf(t, d.Refusal(a, a.Refused).Location()).Has(name) {
 					names = append(names, name)
 				}
 			}

@@ -91,7 +91,14 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	}
 	issued := request.GetSession().(*session)
 	made := g.p.newPair(request.GetClient().(*client).Application, issued.grant.ID, issued.grant.CreatedAt, issued.grant.Scope, issued.scope)
-	err := g.p.store.RedeemCode(ctx, issued.grant.ID, now(), made.expiresAt, made.tokens)
+	// Signed before anything is spent: a key that fails costs nobody their code.
+	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{
+		application: request.GetClient().(*client).Application, userID: issued.grant.UserID, authTime: issued.grant.AuthTime,
+		sessionID: issued.grant.SessionID, nonce: issued.grant.Nonce, claims: issued.grant.Claims})
+	if err != nil {
+		return failed(err)
+	}
+	err = g.p.store.RedeemCode(ctx, issued.grant.ID, now(), made.expiresAt, made.tokens)
 	if errors.Is(err, storage.ErrSpent) {
 		return g.replayed(ctx, issued.grant.ID)
 	}

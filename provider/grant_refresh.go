@@ -95,7 +95,13 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	a, token := request.GetClient().(*client).Application, issued.token
 	made := g.p.newPair(a, *token.GrantID, *token.GrantCreatedAt, token.Scope, issued.scope)
-	err := g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
+	// OIDC Core §12.2: the same login, and no nonce.
+	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID),
+		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})
+	if err != nil {
+		return failed(err)
+	}
+	err = g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
 	if errors.Is(err, storage.ErrSpent) {
 		made.answer, err = g.lost(ctx, request.GetRequestForm().Get("refresh_token"))
 	}

@@ -16,12 +16,31 @@ type Metadata struct {
 	RevocationEndpointAuthMethods          []string `json:"revocation_endpoint_auth_methods_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
+
+	*OpenIDMetadata
+}
+
+// OpenIDMetadata is what an OpenID Provider adds (OIDC Discovery §3).
+type OpenIDMetadata struct {
+	UserInfoEndpoint             string   `json:"userinfo_endpoint"`
+	JWKSURI                      string   `json:"jwks_uri"`
+	SubjectTypesSupported        []string `json:"subject_types_supported"`
+	IDTokenSigningAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
+	UserInfoSigningAlgorithms    []string `json:"userinfo_signing_alg_values_supported"`
+	ACRValuesSupported           []string `json:"acr_values_supported"`
+	DisplayValuesSupported       []string `json:"display_values_supported"`
+	PromptValuesSupported        []string `json:"prompt_values_supported"`
+	ClaimTypesSupported          []string `json:"claim_types_supported"`
+	ClaimsSupported              []string `json:"claims_supported"`
+	ClaimsParameterSupported     bool     `json:"claims_parameter_supported"`
+	RequestParameterSupported    bool     `json:"request_parameter_supported"`
+	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
 }
 
 // Metadata describes what is enabled.
 func (p *Provider) Metadata() Metadata {
 	secret := []string{"client_secret_basic", "client_secret_post"}
-	return Metadata{
+	m := Metadata{
 		Issuer:                   p.config.Issuer,
 		AuthorizationEndpoint:    p.config.Issuer + "/authorize/",
 		TokenEndpoint:            p.config.Issuer + "/token/",
@@ -37,6 +56,27 @@ func (p *Provider) Metadata() Metadata {
 		RevocationEndpointAuthMethods:          append(secret, "none"),
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
+	}
+	if p.config.OpenID {
+		m.ResponseModesSupported = append(m.ResponseModesSupported, "form_post")
+		m.OpenIDMetadata = p.openIDMetadata()
+	}
+	return m
+}
+
+func (p *Provider) openIDMetadata() *OpenIDMetadata {
+	return &OpenIDMetadata{
+		UserInfoEndpoint:          p.config.Issuer + "/userinfo/",
+		JWKSURI:                   p.config.Issuer + "/.well-known/jwks.json",
+		SubjectTypesSupported:     []string{"public", "pairwise"},
+		IDTokenSigningAlgorithms:  append(Algorithms(), hmacAlgorithm),
+		UserInfoSigningAlgorithms: append(Algorithms(), hmacAlgorithm),
+		ACRValuesSupported:        []string{passwordLogin},
+		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
+		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},
+		ClaimTypesSupported:       []string{"normal"},
+		ClaimsSupported:           p.config.claimsSupported(),
+		ClaimsParameterSupported:  true,
 	}
 }
 

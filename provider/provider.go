@@ -25,11 +25,14 @@ type Provider struct {
 	machine   *passwords // of requests by programs, which must not make people wait
 	throttle  *throttle
 
-	secrets sealer // client secrets that stay readable
-	tickets sealer // what a consent page carries
-	devices sealer // browsers that are known
-	flashes sealer // what a page shows once
-	setup   string // the first administrator's link
+	secrets  sealer // client secrets that stay readable
+	tickets  sealer // what a consent page carries
+	devices  sealer // browsers that are known
+	flashes  sealer // what a page shows once
+	keySeal  sealer // signing keys
+	pairwise []byte // makes subjects that no two sectors can compare
+	ring     keyring
+	setup    string // the first administrator's link
 
 	deprecated sync.Map // applications whose password grant was warned of
 }
@@ -40,7 +43,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, errors.New("the server key must be 32 bytes")
 	}
 	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}}}
-	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes} {
+	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal} {
 		sealed, err := newSealer(config.ServerKey, purpose)
 		if err != nil {
 			return nil, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -59,6 +62,19 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
+	}
+	p.pairwise, err = hkdfKey(config.ServerKey, "pairwise")
+	if err != nil {
+		return nil, err
+	}
+	if config.OpenID {
+		err = p.loadOwnKeys()
+		if err == nil {
+			err = p.rotateKeys(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	p.fosite = newFosite(p)
 	return p, nil
@@ -81,29 +97,48 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 	return nil
 }
 
+// keyCheck is how often it is asked whether a signing key is due.
+const keyCheck = time.Minute
+
 // Run removes what has expired until ctx ends: small batches all the time, so
-// that the tables stay as large as what is alive.
+// that the tables stay as large as what is alive. It rotates the signing keys
+// too.
 func (p *Provider) Run(ctx context.Context) {
-	interval, batch := p.config.SweepInterval, p.config.SweepBatch
-	if interval <= 0 || batch <= 0 {
-		return
+	var sweep, keys <-chan time.Time
+	if p.config.SweepInterval > 0 && p.config.SweepBatch > 0 {
+		tick := time.NewTicker(p.config.SweepInterval)
+		defer tick.Stop()
+		sweep = tick.C
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+	if p.config.OpenID {
+		tick := time.NewTicker(keyCheck)
+		defer tick.Stop()
+		keys = tick.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-		}
-		for {
-			n, err := p.store.Sweep(ctx, now(), batch)
+		case <-sweep:
+			p.sweep(ctx)
+		case <-keys:
+			err := p.rotateKeys(ctx)
 			if err != nil && ctx.Err() == nil {
-				p.log.Warn("clean-up failed", "error", err)
+				p.log.Warn("the signing keys were not rotated", "error", err)
 			}
-			if err != nil || n < int64(batch) {
-				break
-			}
+		}
+	}
+}
+
+func (p *Provider) sweep(ctx context.Context) {
+	batch := p.config.SweepBatch
+	for {
+		n, err := p.store.Sweep(ctx, now(), batch)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("clean-up failed", "error", err)
+		}
+		if err != nil || n < int64(batch) {
+			return
 		}
 	}
 }

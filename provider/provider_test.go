@@ -156,7 +156,7 @@ func (f *fixture) code(app *Registered, s *SignedIn, pairs ...string) string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return queryOf(f.t, location).Get("code")
+	return queryOf(f.t, location.Location()).Get("code")
 }
 
 func queryOf(t testing.TB, location string) url.Values {

@@ -17,6 +17,7 @@ type TokenResponse struct {
 	ExpiresIn    int64  `json:"expires_in"`
 	Scope        string `json:"scope"`
 	RefreshToken string `json:"refresh_token,omitempty"`
+	IDToken      string `json:"id_token,omitempty"` // OIDC Core §3.1.3.3
 }
 
 // Token runs a grant (RFC 6749 §4). It says which application asked as soon as

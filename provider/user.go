@@ -21,6 +21,7 @@ type Person struct {
 	Groups        []string
 	Inactive      bool
 	Administrator bool
+	Profile       *Profile // nil leaves it as it is
 }
 
 // foldName makes names that look alike one: without case, and in one
@@ -51,6 +52,9 @@ func (person Person) check(found *Invalid) {
 	}
 	checkText(found, "first_name", person.FirstName)
 	checkText(found, "last_name", person.LastName)
+	if person.Profile != nil {
+		person.Profile.check(found, person.Email)
+	}
 }
 
 // hidden characters turn the text around them: a name could then read as
@@ -85,8 +89,12 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if err := found.err(); err != nil {
 		return User{}, err
 	}
+	profile, err := deref(person.Profile).store()
+	if err != nil {
+		return User{}, err
+	}
 	// Before the hash is worked for: a name that is taken costs nothing.
-	_, err := p.store.UserByKey(ctx, foldName(person.Username))
+	_, err = p.store.UserByKey(ctx, foldName(person.Username))
 	if err == nil {
 		return User{}, personError(storage.ErrConflict)
 	}
@@ -98,7 +106,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 		return User{}, err
 	}
 	at := now()
-	return User{ID: identifier(), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+	return User{Profile: profile, UpdatedAt: at, ID: identifier(), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }
@@ -162,6 +170,13 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	u.Username, u.UsernameKey, u.Email = person.Username, foldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
+	u.UpdatedAt = now()
+	if person.Profile != nil {
+		u.Profile, err = person.Profile.store()
+		if err != nil {
+			return err
+		}
+	}
 	err = p.store.UpdateUser(ctx, u, person.Groups)
 	if err != nil || person.Password == "" {
 		return personError(err)

@@ -24,13 +24,19 @@ type Application struct {
 	PKCEExempt           bool    `db:"pkce_exempt"`
 	AccessTokenLifetime  int64   `db:"access_token_lifetime"`
 	RefreshTokenLifetime int64   `db:"refresh_token_lifetime"`
+	Algorithm            string  `db:"algorithm"`
+	UserInfoAlgorithm    string  `db:"userinfo_algorithm"`
+	Sector               string  `db:"sector"`
+	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
+	BackchannelURI       string  `db:"backchannel_logout_uri"`
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
 }
 
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
-	a.access_token_lifetime, a.refresh_token_lifetime, a.created_at, a.updated_at
+	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
+	a.created_at, a.updated_at
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // AddApplication stores an application, or gives ErrConflict where the client
@@ -38,11 +44,13 @@ const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.usern
 func (s *Store) AddApplication(ctx context.Context, a Application) error {
 	_, err := s.exec(ctx, `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
 		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
-		access_token_lifetime, refresh_token_lifetime, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
+		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
 		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
-		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt)
+		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI)
 	return err
 }
 
@@ -82,11 +90,13 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 // decides has changed meanwhile, there is nothing to update (ErrNotFound).
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.one(ctx, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
-		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15
+		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
+		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
-		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt)
+		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI)
 }
 
 // RotateSecret puts a new secret in the place of the one that was read; the

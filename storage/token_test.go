@@ -10,11 +10,11 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "Alice")
 		w.scene(t, "bob")
-		created := int64(at)
+		created, none := int64(at), ""
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, AuthTime: &f.AuthTime, Claims: &none,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)

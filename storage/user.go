@@ -20,9 +20,11 @@ type User struct {
 	Administrator     bool   `db:"administrator"`
 	CreatedAt         int64  `db:"created_at"`
 	PasswordChangedAt int64  `db:"password_changed_at"`
+	Profile           string `db:"profile"` // a JSON object of claims
+	UpdatedAt         int64  `db:"updated_at"`
 }
 
-const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at`
+const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at`
 
 // AddUser stores a person with their groups, or gives ErrConflict where the
 // name is taken.
@@ -58,9 +60,9 @@ func (t tx) addUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, number)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, (SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'last_user_number'))`,
-		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator, u.CreatedAt)
+	_, err = t.exec(`INSERT INTO users (id, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, updated_at, profile, number)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, (SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'last_user_number'))`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Password, u.Active, u.Administrator, u.CreatedAt, u.Profile)
 	if err != nil {
 		return err
 	}
@@ -169,8 +171,8 @@ func (t tx) updateUser(u User, groups []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8 WHERE id = $1`,
-		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator)
+	n, err := t.exec(`UPDATE users SET username = $2, username_key = $3, email = $4, first_name = $5, last_name = $6, active = $7, administrator = $8, profile = $9, updated_at = $10 WHERE id = $1`,
+		u.ID, u.Username, u.UsernameKey, u.Email, u.FirstName, u.LastName, u.Active, u.Administrator, u.Profile, u.UpdatedAt)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestUserIsReadByIDKeyAndNumber(t *testing.T) {
 		u := newUser("Alice")
 		u.Administrator = true
 		must(t, w.AddUser(t.Context(), u, nil))
-		u.Number, u.PasswordChangedAt = 1, at
+		u.Number, u.PasswordChangedAt, u.UpdatedAt = 1, at, at
 		byID, err := w.UserByID(t.Context(), u.ID)
 		must(t, err)
 		byKey, err := w.UserByKey(t.Context(), "alice")

@@ -132,7 +132,16 @@ type ApplicationForm struct {
 	AccessLifetime                Field // seconds; empty means the server's
 	RefreshLifetime               Field
 	DefaultAccess, DefaultRefresh string // the server's own, as "36000 seconds (10 hours)"
-	Errors                        []FieldError
+
+	OpenID                 bool // the rest is of OpenID Connect
+	Algorithms             []Option
+	AlgorithmError         string
+	UserInfoAlgorithms     []Option
+	UserInfoAlgorithmError string
+	Pairwise               bool
+	PairwiseError          string
+
+	Errors []FieldError
 }
 
 // Application shows one application to its developer.
@@ -147,6 +156,8 @@ type Application struct {
 	NewSecret                                  string // after registration or rotation, this once
 	OldSecretUntil                             string // until when a rotated secret still works
 	AuthorizeURL, TokenURL                     string
+	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
+	Sector                                     string // the subjects are made for it alone
 	UpdateURL, DeleteURL, RotateURL, ListURL   string
 }
 
@@ -171,11 +182,15 @@ type Confirm struct {
 type Account struct {
 	Frame
 	FullName, Email              string
+	Claims                       []Fact // what else applications may be told; empty without OpenID Connect
 	Authorized                   []AuthorizedApp
 	Sessions                     []SessionRow
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
 }
+
+// Fact is a line of what is known.
+type Fact struct{ Name, Value string }
 
 // AuthorizedApp is an application that a person has approved. RevokeAction takes a POST.
 type AuthorizedApp struct{ Name, Owner, Scopes, Since, RevokeAction string }
@@ -211,8 +226,18 @@ type UserForm struct {
 	Password                                  Field // optional when a person is changed
 	Groups                                    []Option
 	Active, Administrator                     bool
-	Self                                      bool // it is their own record: they cannot lock themselves out
+	Self                                      bool        // it is their own record: they cannot lock themselves out
+	Claims                                    *ClaimsForm // nil without OpenID Connect
 	Errors                                    []FieldError
+}
+
+// ClaimsForm is the part of UserForm that applications are told by OpenID Connect.
+type ClaimsForm struct {
+	EmailVerified, PhoneVerified                                  bool
+	EmailVerifiedError, PhoneVerifiedError                        string
+	MiddleName, Nickname, Gender, Birthdate, ZoneInfo, Locale     Field
+	PhoneNumber, Profile, Picture, Website                        Field
+	Address, StreetAddress, Locality, Region, PostalCode, Country Field
 }
 
 // Groups lists the groups, with a form that adds one.
@@ -243,3 +268,13 @@ type WalkStep struct {
 	Title, Text       string
 	Request, Response string
 }
+
+// FormPost carries an answer to the application in a form that sends itself (OIDC Form Post Response Mode §2).
+type FormPost struct {
+	Frame
+	Action     string // the application's redirect URI
+	Parameters []Hidden
+}
+
+// Hidden is a field that nobody sees.
+type Hidden struct{ Name, Value string }

@@ -76,10 +76,12 @@ func peopleSamples() []sample {
 		{"consent-loopback", bare},
 		{"consent-posing", posing},
 		{"consent-hostile", broken},
-		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password is changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
+		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
+		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}}},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password is changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}}},
-		{"account-hostile", Account{nasty, hostile, hostile, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, []SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/p", badText, badText}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, []SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/p", badText, badText}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "There is nothing here", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -117,6 +119,8 @@ func developerSamples() []sample {
 		HashSecret:    true,
 		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
 		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
+		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "What everybody knows.", true}, {"HS256", "", "Signed with the secret.", false}},
+		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
 	}
 	wrong := form
 	wrong.Frame, wrong.New, wrong.Admin, wrong.SkipConsent = admin, false, true, true
@@ -132,7 +136,7 @@ func developerSamples() []sample {
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
 		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, true, options, hostile, options, hostile, true, hostile, []FieldError{{"name", hostile}}}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -149,7 +153,7 @@ func developerSamples() []sample {
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -193,6 +197,7 @@ func adminSamples() []sample {
 	change.UsernameField, change.Email = Field{"alice", "Somebody else has this username."}, Field{"alice@", "This is not an email address."}
 	change.FirstName, change.LastName = Field{"Alice", ""}, Field{"Liddell", ""}
 	change.Errors = []FieldError{{"username", change.UsernameField.Error}, {"email", change.Email.Error}}
+	change.Claims = &ClaimsForm{EmailVerified: true, PhoneVerifiedError: "There is no phone number that could be verified.", Birthdate: Field{"1.1.1970", "Write it as 1970-12-31."}, Address: Field{"1 Rabbit Lane\nOxford", ""}}
 	self := change
 	self.Self, self.Errors, self.Groups = true, nil, nil
 	self.UsernameField.Error, self.Email.Error = "", ""
@@ -204,7 +209,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},

@@ -52,6 +52,7 @@ func catalogue() []page {
 		{Setup{}, "setup.html", "", "narrow"},
 		{Logout{}, "logout.html", "", "narrow"},
 		{Consent{}, "consent.html", "", "letter"},
+		{FormPost{}, "form_post.html", "", "narrow"},
 		{ErrorPage{}, "error.html", "", ""},
 		{Applications{}, "applications.html", "applications", ""},
 		{ApplicationForm{}, "application_form.html", "applications", ""},

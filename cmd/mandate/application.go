@@ -13,7 +13,8 @@ import (
 )
 
 // applicationView is an application in --json. No scopes means every scope but
-// introspection, a lifetime of 0 the server's own.
+// introspection, a lifetime of 0 the server's own, no algorithm RS256 for ID
+// tokens and no signature for UserInfo, no sector subjects as everywhere.
 type applicationView struct {
 	ID                   string   `json:"id"`
 	ClientID             string   `json:"client_id"`
@@ -31,6 +32,9 @@ type applicationView struct {
 	PKCEExempt           bool     `json:"pkce_exempt"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
 	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
+	Algorithm            string   `json:"algorithm"`
+	UserInfoAlgorithm    string   `json:"userinfo_algorithm"`
+	Sector               string   `json:"sector"`
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 }
@@ -40,6 +44,7 @@ func viewApplication(a provider.Application, secret string) applicationView {
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes),
 		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
+		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
@@ -77,8 +82,13 @@ func (v applicationView) write(p *program) error {
 		{"may introspect", yes(v.MayIntrospect)},
 		{"secret is hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
-		{"created", v.CreatedAt},
 	}...)
+	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector}} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	rows = append(rows, []string{"created", v.CreatedAt})
 	return writeTable(p.stdout, rows)
 }
 
@@ -124,6 +134,9 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it ask about the tokens of others")
 	f.BoolVar(&noHash, "no-hash-client-secret", false, "keep the secret readable for the server, encrypted under its key")
 	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not ask people for their approval")
+	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens: ES256, EdDSA, RS256, PS256 or HS256 (default: RS256)")
+	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo answers (default: none does)")
+	f.BoolVar(&r.Pairwise, "pairwise", false, "give it subjects that applications of other hosts cannot compare")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

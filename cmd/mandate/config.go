@@ -101,6 +101,18 @@ type ProviderConfig struct {
 	AllowLocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
 	// ClearExpiredTokensBatchSize is how many expired rows one statement deletes.
 	ClearExpiredTokensBatchSize int `key:"CLEAR_EXPIRED_TOKENS_BATCH_SIZE" default:"1000" min:"1" max:"100000"`
+	// OpenID turns the server into an OpenID Provider (OIDC Core): ID tokens, discovery, keys and UserInfo. It goes together with the scope `openid` in `SCOPES`.
+	OpenID bool `key:"OIDC_ENABLED" default:"false"`
+	// IDTokenExpire is the life of an ID token in seconds.
+	IDTokenExpire time.Duration `key:"ID_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000"`
+	// OIDCPrivateKey is your own RSA private key in PEM, which then signs RS256 and PS256 in the place of the server's; empty leaves all keys to the server.
+	OIDCPrivateKey string `key:"OIDC_RSA_PRIVATE_KEY" default:"" secret:"true"`
+	// OIDCInactiveKeys are RSA private keys in PEM that signed before: they are published, so that what they signed can still be checked, and sign no more. A file holds them one after the other.
+	OIDCInactiveKeys []string `key:"OIDC_RSA_PRIVATE_KEYS_INACTIVE" default:"[]" secret:"true"`
+	// OIDCJWKSMaxAge is how many seconds others may keep the published keys. A new key is published for twice as long, and an hour at least, before it signs.
+	OIDCJWKSMaxAge time.Duration `key:"OIDC_JWKS_MAX_AGE_SECONDS" default:"3600" min:"0" max:"604800"`
+	// OIDCKeyRotation is how many seconds one of the server's keys signs before the next one does; 0 is for ever.
+	OIDCKeyRotation time.Duration `key:"OIDC_KEY_ROTATION_SECONDS" default:"7776000" min:"0" max:"315360000"`
 	// ResourceServerIntrospectionURL is the introspection endpoint that the resource server asks about tokens (RFC 7662 §2), such as `https://auth.example.com/o/introspect/`.
 	ResourceServerIntrospectionURL string `key:"RESOURCE_SERVER_INTROSPECTION_URL" default:""`
 	// ResourceServerAuthToken is the access token with scope `introspection` by which the resource server authenticates there; either this or the credentials.

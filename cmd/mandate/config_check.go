@@ -29,6 +29,7 @@ func (l *loader) check() {
 	l.checkLifetimes()
 	l.checkRefresh()
 	l.checkRedirectSchemes()
+	l.checkOpenID()
 	l.checkIntrospection()
 }
 

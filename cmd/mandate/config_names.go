@@ -10,8 +10,13 @@ import (
 var unavailable = []struct{ key, text string }{
 	{"COMPLIANT_BCP_RFC9700_*", "is not needed: RFC 9700 is the default here, and each leniency is a setting of its own; leave it out"},
 	{"OIDC_SERVER_CLASS", pythonCode},
-	{"OIDC_*", noOpenID},
-	{"ID_TOKEN_EXPIRE_SECONDS", noOpenID},
+	{"OIDC_ISS_ENDPOINT", "is not a choice: the issuer is BASE_URL and /o; set BASE_URL, and leave it out"},
+	{"OIDC_USERINFO_ENDPOINT", "is not a choice: it is /o/userinfo/ below BASE_URL; leave it out"},
+	{"OIDC_RESPONSE_TYPES_SUPPORTED", served},
+	{"OIDC_SUBJECT_TYPES_SUPPORTED", "is not a choice: both are supported, and each application says whether its subjects are pairwise; leave it out"},
+	{"OIDC_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
+	{"OIDC_RP_INITIATED_LOGOUT_*", noLogout},
+	{"OIDC_BACKCHANNEL_LOGOUT_*", noLogout},
 	{"SCOPES_BACKEND_CLASS", "loads Python code; list the scopes in SCOPES"},
 	{"OAUTH2_SERVER_CLASS", pythonCode},
 	{"OAUTH2_VALIDATOR_CLASS", pythonCode},
@@ -56,14 +61,15 @@ var unavailable = []struct{ key, text string }{
 	{"PAR_*", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
 	{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
 	{"OAUTH2_PROTECTED_RESOURCE_*", "is not supported; leave it out"},
-	{"OAUTH2_RESPONSE_TYPES_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
-	{"OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
-	{"OAUTH2_GRANT_TYPES_SUPPORTED", "is not a choice: what is advertised follows from what is served; leave it out"},
+	{"OAUTH2_RESPONSE_TYPES_SUPPORTED", served},
+	{"OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
+	{"OAUTH2_GRANT_TYPES_SUPPORTED", served},
 	{"REQUIRE_FORM_ENCODED_REQUEST_BODY", "is not a choice: requests are forms (RFC 6749 §3.2); leave it out"},
 }
 
 const (
-	noOpenID    = "is not supported: there is no OpenID Connect in this version; leave it out"
+	noLogout    = "is not supported: there is no logout by an application in this version; leave it out"
+	served      = "is not a choice: what is advertised follows from what is served; leave it out"
 	pythonCode  = "names Python code, which this server does not run; leave it out"
 	generated   = "is not a choice: identifiers, secrets and tokens are made here, with 256 random bits where they are secret; leave it out"
 	djangoModel = "belongs to Django's models; leave it out"

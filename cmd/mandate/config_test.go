@@ -1,6 +1,10 @@
 package main
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"net/netip"
 	"os"
@@ -68,6 +72,7 @@ func TestConfigDefaults(t *testing.T) {
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
+			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
 			ResourceServerIntrospectionCredentials: []string{},
 			ResourceServerTokenCaching:             10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
 		},
@@ -124,6 +129,7 @@ OAUTH2_PROVIDER:
     introspection: Introspect token scope
     openid: Log in
     read: Read scope
+  OIDC_ENABLED: true
   PKCE_REQUIRED: false
   REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 600
   ALLOWED_REDIRECT_URI_SCHEMES: [https, com.example.app]
@@ -146,7 +152,8 @@ OAUTH2_PROVIDER:
 	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
-	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 20)
+	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 21)
+	check("OIDC_ENABLED", c.Provider.OpenID, true)
 }
 
 func TestConfigEnvironment(t *testing.T) {
@@ -261,8 +268,9 @@ func TestConfigEachKey(t *testing.T) {
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3",
+		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
-	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"}
+	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS", "OIDC_ENABLED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // tested with what they need
@@ -289,4 +297,14 @@ func TestConfigEachKey(t *testing.T) {
 			t.Errorf("%s changed %d settings", f.key, changed)
 		}
 	}
+}
+
+// newRSAKey is a key as an operator would bring one.
+func newRSAKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 }

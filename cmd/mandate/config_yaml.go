@@ -107,7 +107,7 @@ func textNode(t reflect.Type, text string) (*yaml.Node, string) {
 	words := t == reflect.TypeFor[[]string]() || t == reflect.TypeFor[[]netip.Prefix]()
 	if words && !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, word := range strings.Fields(text) {
+		for _, word := range listItems(text) {
 			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: word})
 		}
 		return list, ""
@@ -120,6 +120,20 @@ func textNode(t reflect.Type, text string) (*yaml.Node, string) {
 		return nil, "is empty; give a value or leave it out"
 	}
 	return node, ""
+}
+
+// listItems are words, or keys in PEM one after the other, which have spaces and
+// line ends within.
+func listItems(text string) []string {
+	const begin = "-----BEGIN "
+	if !strings.HasPrefix(strings.TrimSpace(text), begin) {
+		return strings.Fields(text)
+	}
+	var keys []string
+	for _, key := range strings.Split(text, begin)[1:] {
+		keys = append(keys, strings.TrimSpace(begin+key))
+	}
+	return keys
 }
 
 // is tells whether a node is of a kind and has no anchor: a value that starts with &

@@ -24,7 +24,7 @@ const (
 var layers = map[string][]string{
 	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
 	"storage/postgrestest": {"database/sql", "github.com/lib/pq"},
-	"provider":             {"mandate/storage", fositeModule, "github.com/go-jose/go-jose"},
+	"provider":             {"mandate/storage", fositeModule, "github.com/go-jose/go-jose", "github.com/golang-jwt/jwt/v5"},
 	"handlers":             {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/resource":    {standardOnly},
 	"templates":            {standardOnly},

@@ -99,6 +99,7 @@ func (p *program) root() *cobra.Command {
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),
 		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
 			p.applicationRotateCommand(), p.applicationDeleteCommand()),
+		group("keys", "Keys that sign ID tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
 		p.versionCommand(),

@@ -19,6 +19,12 @@ var flagOf = map[string]string{
 	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
 	"client_type": "--client-type", "grant_type": "--grant", "redirect_uris": "--redirect-uri", "scope": "--scope",
 	"may_introspect": "--may-introspect", "skip_consent": "--skip-consent", "overlap": "--overlap", "name": "name",
+	"algorithm": "--algorithm", "userinfo_algorithm": "--userinfo-algorithm", "pairwise": "--pairwise",
+	"hash_client_secret": "--no-hash-client-secret", "email_verified": "--email-verified", "phone_number_verified": "--phone-number-verified",
+	"middle_name": "--middle-name", "nickname": "--nickname", "gender": "--gender", "birthdate": "--birthdate", "zoneinfo": "--zoneinfo",
+	"locale": "--locale", "phone_number": "--phone-number", "profile": "--profile", "picture": "--picture", "website": "--website",
+	"address": "--address", "street_address": "--street-address", "locality": "--locality", "region": "--region",
+	"postal_code": "--postal-code", "country": "--country",
 }
 
 // explain says an error to somebody at a command line.

@@ -82,6 +82,8 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		MaxBodyBytes:   o.config.MaxBodyBytes,
 		ReadScope:      o.config.Provider.ReadScope,
 		WriteScope:     o.config.Provider.WriteScope,
+		OpenID:         o.config.Provider.OpenID,
+		JWKSMaxAge:     int64(o.config.Provider.OIDCJWKSMaxAge / time.Second),
 		Log:            log,
 	}
 	if o.config.SampleAPI {

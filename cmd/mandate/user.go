@@ -49,9 +49,36 @@ func (p *program) userAddCommand() *cobra.Command {
 	f.StringVar(&person.LastName, "last-name", "", "last `NAME`")
 	f.StringArrayVar(&person.Groups, "group", nil, "`NAME` of a group that the person is in; may be repeated")
 	f.BoolVar(&person.Administrator, "admin", false, "make the person an administrator")
+	person.Profile = profileFlags(c)
 	f.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// profileFlags are what applications may be told by OpenID Connect (OIDC Core
+// §5.1).
+func profileFlags(c *cobra.Command) *provider.Profile {
+	f := c.Flags()
+	p := &provider.Profile{Address: &provider.Address{}}
+	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is the person's: somebody checked")
+	f.StringVar(&p.MiddleName, "middle-name", "", "middle `NAME`")
+	f.StringVar(&p.Nickname, "nickname", "", "`NAME` that friends use")
+	f.StringVar(&p.Gender, "gender", "", "`GENDER`")
+	f.StringVar(&p.Birthdate, "birthdate", "", "`DATE` of birth: 1970-12-31, or 0000-12-31 without the year")
+	f.StringVar(&p.ZoneInfo, "zoneinfo", "", "time `ZONE`, such as Europe/Zurich")
+	f.StringVar(&p.Locale, "locale", "", "language `TAG`, such as de-CH")
+	f.StringVar(&p.PhoneNumber, "phone-number", "", "phone `NUMBER`, such as +41443334455")
+	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is the person's: somebody checked")
+	f.StringVar(&p.Profile, "profile", "", "`URL` of a page about the person")
+	f.StringVar(&p.Picture, "picture", "", "`URL` of an image")
+	f.StringVar(&p.Website, "website", "", "`URL` of the person's own site")
+	f.StringVar(&p.Address.Formatted, "address", "", "whole postal `ADDRESS`, as on a letter")
+	f.StringVar(&p.Address.StreetAddress, "street-address", "", "`STREET` and number")
+	f.StringVar(&p.Address.Locality, "locality", "", "`TOWN`")
+	f.StringVar(&p.Address.Region, "region", "", "state or `REGION`")
+	f.StringVar(&p.Address.PostalCode, "postal-code", "", "postal `CODE`")
+	f.StringVar(&p.Address.Country, "country", "", "`COUNTRY`")
+	return p
 }
 
 // noPassword: a password in a flag would stand in the list of processes and in

@@ -2,13 +2,14 @@
 // by one line, a JSON object too; an error is {"error": ..., "error_description": ..., "message": ...}.
 //
 //   {"issuer", "client_id", "client_secret"?, "auth"?: "basic" | "post" | "none", "oidc"?: true, "step",
-//    "scope"?, "parameters"?: {more parameters of the request}}
+//    "metadata"?: {what the client registered}, "scope"?, "parameters"?: {more parameters of the request}}
 //
 //   authorize           {"redirect_uri"}   gives {"url", "code_verifier", "state"}
-//   callback            {"url", "code_verifier", "state"} the URL that the browser was sent back to; gives the tokens
+//   callback            {"url", "code_verifier", "state", "nonce"?} the URL that the browser was sent back to; gives the tokens
 //   refresh             {"refresh_token"}
 //   client_credentials
 //   introspect, revoke  {"token"}
+//   userinfo            {"token", "subject"}
 
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
@@ -35,7 +36,9 @@ const steps = {
     oauth.authorizationCodeGrant(config, new URL(input.url), {
       pkceCodeVerifier: input.code_verifier,
       expectedState: input.state,
+      expectedNonce: input.nonce,
     }),
+  userinfo: (config, input) => oauth.fetchUserInfo(config, input.token, input.subject),
   refresh: (config, input) => oauth.refreshTokenGrant(config, input.refresh_token, parameters(input)),
   client_credentials: (config, input) => oauth.clientCredentialsGrant(config, parameters(input)),
   introspect: (config, input) => oauth.tokenIntrospection(config, input.token, parameters(input)),
@@ -60,7 +63,7 @@ async function answer(line) {
   const input = JSON.parse(line);
   const step = steps[input.step];
   if (!step) throw new Error(`unknown step ${input.step}`);
-  const config = await oauth.discovery(new URL(input.issuer), input.client_id, undefined, authentication(input), {
+  const config = await oauth.discovery(new URL(input.issuer), input.client_id, input.metadata, authentication(input), {
     algorithm: input.oidc ? "oidc" : "oauth2",
     execute: [oauth.allowInsecureRequests], // the server under test is on the loopback address
   });

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/provider"
+)
+
+// keyView is a signing key in --json: never more than its public name.
+type keyView struct {
+	ID        string `json:"kid"`
+	Kind      string `json:"kty"`
+	State     string `json:"state"` // published, active or retired
+	ActiveAt  string `json:"active_at,omitempty"`
+	RetiredAt string `json:"retired_at,omitempty"`
+	ExpiresAt string `json:"expires_at,omitempty"`
+}
+
+// withKeys opens the database of a server that has signing keys.
+func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
+	o, err := p.open(ctx, toUse)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	if !o.config.Provider.OpenID {
+		return errors.New("OpenID Connect is switched off, so there are no signing keys: OIDC_ENABLED turns it on")
+	}
+	return use(o)
+}
+
+func (p *program) keysListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List the signing keys that are published", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withKeys(c.Context(), func(o *opened) error { return p.listKeys(c.Context(), o, asJSON) })
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
+	states, err := o.provider.KeyStates(ctx)
+	if err != nil {
+		return err
+	}
+	views := []keyView{}
+	rows := [][]string{{"KID", "KTY", "STATE", "SIGNS FROM", "UNTIL", "PUBLISHED UNTIL"}}
+	for _, s := range states {
+		v := keyView{s.ID, s.Kind, s.State, whenSet(s.ActiveAt), whenSet(s.RetiredAt), whenSet(s.ExpiresAt)}
+		if s.Own {
+			// The configuration says nothing of times.
+			v.ActiveAt, v.RetiredAt, v.ExpiresAt = "", "", ""
+		}
+		views = append(views, v)
+		rows = append(rows, []string{v.ID, v.Kind, v.State, dash(v.ActiveAt), dash(v.RetiredAt), dash(v.ExpiresAt)})
+	}
+	if asJSON {
+		return writeJSON(p.stdout, views)
+	}
+	return writeTable(p.stdout, rows)
+}
+
+// whenSet leaves out a time that is not yet known.
+func whenSet(at int64) string {
+	if at == 0 {
+		return ""
+	}
+	return timestamp(at)
+}
+
+// leadOf is how long a new key is published before it signs.
+func leadOf(o *opened, now bool) time.Duration {
+	if now {
+		return 0
+	}
+	return o.provider.KeyLead()
+}
+
+const nowFlag = "sign with it at once: who has kept the published keys cannot check that until they read them again"
+
+func (p *program) keysRotateCommand() *cobra.Command {
+	var kinds []string
+	var now bool
+	c := &cobra.Command{Use: "rotate", Short: "Make new keys, which sign when everybody has had the time to read them", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withKeys(c.Context(), func(o *opened) error {
+				for _, kind := range kinds {
+					err := o.provider.RotateKey(c.Context(), kind, leadOf(o, now))
+					if err != nil {
+						return err
+					}
+					fmt.Fprintf(p.stdout, "Made a new %s key.\n", kind)
+				}
+				return nil
+			})
+		}}
+	c.Flags().StringArrayVar(&kinds, "kind", provider.KeyKinds(), "`KIND` of key: RSA, EC or OKP; may be repeated")
+	c.Flags().BoolVar(&now, "now", false, nowFlag)
+	return c
+}
+
+func (p *program) keysImportCommand() *cobra.Command {
+	var now bool
+	c := &cobra.Command{Use: "import", Short: "Read a private key in PEM from standard input, and sign with it", Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.withKeys(c.Context(), func(o *opened) error {
+				text, err := p.readSecret("private key")
+				if err != nil {
+					return err
+				}
+				err = o.provider.ImportKey(c.Context(), text, leadOf(o, now))
+				if err != nil {
+					return fmt.Errorf("the private key on standard input: %w", err)
+				}
+				_, err = fmt.Fprintln(p.stdout, "Imported the key.")
+				return err
+			})
+		}}
+	c.Flags().BoolVar(&now, "now", false, nowFlag)
+	return c
+}
+
+func (p *program) keysRetireCommand() *cobra.Command {
+	return &cobra.Command{Use: "retire KID", Short: "Take a key away at once; what it signed can no longer be checked", Args: arguments("KID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withKeys(c.Context(), func(o *opened) error {
+				err := o.provider.RetireKey(c.Context(), args[0])
+				if err != nil {
+					return missing(err, "key", args[0], "keys list")
+				}
+				_, err = fmt.Fprintf(p.stdout, "Retired %s.\n", args[0])
+				return err
+			})
+		}}
+}

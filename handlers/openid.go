@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// jwks is the set of public keys (RFC 7517 §5, OIDC Core §10.1.1).
+func (s *server) jwks(w http.ResponseWriter, r *http.Request) error {
+	set, err := s.provider.JWKSet(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", s.config.JWKSMaxAge))
+	return writeJSON(w, http.StatusOK, set)
+}
+
+// userInfo is the UserInfo endpoint (OIDC Core §5.3).
+func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		// RFC 6750 §2.2: the token may be in a form, and only in a form.
+		err := s.parseForm(r)
+		if err != nil {
+			return err
+		}
+	}
+	answer, client, err := s.provider.UserInfo(r.Context(), r)
+	note(r.Context(), "client", client)
+	if err != nil {
+		return err
+	}
+	if answer.Signed != "" {
+		w.Header().Set("Content-Type", "application/jwt")
+		_, _ = w.Write([]byte(answer.Signed)) // an error here means that the client has gone
+		return nil
+	}
+	return writeJSON(w, http.StatusOK, answer.Claims)
+}
+
+// answer sends the browser to the client with a response.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, response provider.Response) error {
+	if !response.FormPost {
+		redirect(w, r, response.Location())
+		return nil
+	}
+	page := templates.FormPost{Frame: s.frame(r, ""), Action: response.RedirectURI}
+	for _, p := range response.Parameters {
+		page.Parameters = append(page.Parameters, templates.Hidden{Name: p.Name, Value: p.Value})
+	}
+	return s.render(w, r, http.StatusOK, page)
+}

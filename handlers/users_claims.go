@@ -1,0 +1,95 @@
+package handlers
+
+import (
+	"net/url"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// profileIn reads the part of the form that OpenID Connect tells applications.
+// Without it there is no such part, and what is stored stays.
+func (s *server) profileIn(form url.Values) *provider.Profile {
+	if !s.config.OpenID {
+		return nil
+	}
+	profile := &provider.Profile{Address: &provider.Address{}, EmailVerified: form.Has("email_verified"), PhoneNumberVerified: form.Has("phone_number_verified")}
+	for name, value := range texts(profile) {
+		*value = strings.TrimSpace(strings.ReplaceAll(form.Get(name), "\r\n", "\n"))
+	}
+	return profile
+}
+
+// profileForm is a profile as its form would have sent it.
+func profileForm(u provider.User, form url.Values) error {
+	profile, err := provider.ProfileOf(u)
+	if err != nil {
+		return err
+	}
+	if profile.Address == nil {
+		profile.Address = &provider.Address{}
+	}
+	for name, value := range texts(&profile) {
+		form.Set(name, *value)
+	}
+	for name, on := range map[string]bool{"email_verified": profile.EmailVerified, "phone_number_verified": profile.PhoneNumberVerified} {
+		if on {
+			form.Set(name, "on")
+		}
+	}
+	return nil
+}
+
+// texts names the fields of a profile that are text as the form does.
+func texts(p *provider.Profile) map[string]*string {
+	return map[string]*string{
+		"middle_name": &p.MiddleName, "nickname": &p.Nickname, "gender": &p.Gender, "birthdate": &p.Birthdate, "zoneinfo": &p.ZoneInfo, "locale": &p.Locale,
+		"phone_number": &p.PhoneNumber, "profile": &p.Profile, "picture": &p.Picture, "website": &p.Website,
+		"address": &p.Address.Formatted, "street_address": &p.Address.StreetAddress, "locality": &p.Address.Locality, "region": &p.Address.Region,
+		"postal_code": &p.Address.PostalCode, "country": &p.Address.Country,
+	}
+}
+
+// claimsForm shows that part with what was typed and what is wrong with it.
+func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templates.ClaimsForm {
+	if !s.config.OpenID {
+		return nil
+	}
+	field := func(name string) templates.Field {
+		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
+	}
+	return &templates.ClaimsForm{
+		EmailVerified: form.Has("email_verified"), EmailVerifiedError: invalid.At("email_verified"),
+		PhoneVerified: form.Has("phone_number_verified"), PhoneVerifiedError: invalid.At("phone_number_verified"),
+		MiddleName: field("middle_name"), Nickname: field("nickname"), Gender: field("gender"), Birthdate: field("birthdate"),
+		ZoneInfo: field("zoneinfo"), Locale: field("locale"), PhoneNumber: field("phone_number"),
+		Profile: field("profile"), Picture: field("picture"), Website: field("website"), Address: field("address"),
+		StreetAddress: field("street_address"), Locality: field("locality"), Region: field("region"), PostalCode: field("postal_code"), Country: field("country"),
+	}
+}
+
+// claimFacts is what a person's own page says of their profile.
+func (s *server) claimFacts(u provider.User) ([]templates.Fact, error) {
+	if !s.config.OpenID {
+		return nil, nil
+	}
+	p, err := provider.ProfileOf(u)
+	if err != nil {
+		return nil, err
+	}
+	if p.Address == nil {
+		p.Address = &provider.Address{}
+	}
+	var facts []templates.Fact
+	for _, f := range []templates.Fact{{Name: "Middle name", Value: p.MiddleName}, {Name: "Nickname", Value: p.Nickname}, {Name: "Gender", Value: p.Gender},
+		{Name: "Date of birth", Value: p.Birthdate}, {Name: "Phone number", Value: p.PhoneNumber}, {Name: "Time zone", Value: p.ZoneInfo},
+		{Name: "Language", Value: p.Locale}, {Name: "Profile page", Value: p.Profile}, {Name: "Picture", Value: p.Picture}, {Name: "Website", Value: p.Website},
+		{Name: "Address", Value: p.Address.Formatted}, {Name: "Street", Value: p.Address.StreetAddress}, {Name: "Town", Value: p.Address.Locality},
+		{Name: "Region", Value: p.Address.Region}, {Name: "Postal code", Value: p.Address.PostalCode}, {Name: "Country", Value: p.Address.Country}} {
+		if f.Value != "" {
+			facts = append(facts, f)
+		}
+	}
+	return facts, nil
+}

@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// hmacAlgorithm signs with the client secret, so both sides need it in the
+// clear.
+const hmacAlgorithm = "HS256"
+
+// leastHMACSecret is what RFC 7518 §3.2 asks of a key for HS256.
+const leastHMACSecret = 32
+
+// checkOpenID checks what only OpenID Connect knows of an application.
+func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) {
+	if !p.config.OpenID {
+		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm,
+			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != "")} {
+			if changed {
+				found.add(field, "OpenID Connect is switched off on this server: OIDC_ENABLED turns it on.")
+			}
+		}
+		return
+	}
+	for field, algorithm := range map[string]string{"algorithm": r.Algorithm, "userinfo_algorithm": r.UserInfoAlgorithm} {
+		if algorithm == hmacAlgorithm {
+			p.checkHMAC(found, field, r, was)
+		} else if algorithm != "" && !slices.Contains(Algorithms(), algorithm) {
+			found.add(field, "There is no algorithm %q: use %s or %s.", Clip(algorithm, 40), strings.Join(Algorithms(), ", "), hmacAlgorithm)
+		}
+	}
+	if r.Pairwise && sectorOf(r) == "" {
+		found.add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
+	}
+}
+
+// OIDC Core §10.1: the key is the client secret. A hash of it signs nothing,
+// and a public client has none (OIDC Registration §2).
+func (p *Provider) checkHMAC(found *Invalid, field string, r Registration, was Application) {
+	switch {
+	case r.ClientType == Public:
+		found.add(field, "HS256 signs with the client secret, which a public application has not.")
+	case r.HashClientSecret && (was.Algorithm == hmacAlgorithm || was.UserInfoAlgorithm == hmacAlgorithm):
+		found.add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
+	case r.HashClientSecret:
+		found.add(field, "HS256 signs with the secret itself. Switch off that only a hash of it is kept.")
+	case was.Secret == "":
+		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
+			found.add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
+		}
+	case !readable(was.Secret):
+		found.add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
+	default:
+		secret, err := p.readSecret(was.ID, was.Secret)
+		if err != nil || len(secret) < leastHMACSecret {
+			found.add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", leastHMACSecret)
+		}
+	}
+}
+
+// sectorOf is the one host of all redirect URIs, or "" (OIDC Core §8.1).
+func sectorOf(r Registration) string {
+	sector := ""
+	for i, uri := range r.RedirectURIs {
+		u, err := url.Parse(uri)
+		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != sector {
+			return ""
+		}
+		sector = strings.ToLower(u.Hostname())
+	}
+	return sector
+}

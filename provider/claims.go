@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// scopeClaims is which claims a scope asks for (OIDC Core §5.4). groups is
+// ours.
+var scopeClaims = map[string][]string{
+	"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"},
+	"email":   {"email", "email_verified"},
+	"address": {"address"},
+	"phone":   {"phone_number", "phone_number_verified"},
+	"groups":  {"groups"},
+}
+
+// claimsSupported lists every claim that this server can give.
+func (c Config) claimsSupported() []string {
+	names := []string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}
+	for _, scope := range slices.Sorted(maps.Keys(scopeClaims)) {
+		if slices.Contains(c.scopeNames(), scope) {
+			names = append(names, scopeClaims[scope]...)
+		}
+	}
+	return names
+}
+
+// allClaims is everything that is known of a person. What is not known is not
+// there: an empty claim would say that it is known to be empty (OIDC Core
+// §5.3.2).
+func allClaims(u User) (map[string]any, error) {
+	profile, err := ProfileOf(u)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(profile)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]any{}
+	err = json.Unmarshal(raw, &all)
+	if err != nil {
+		return nil, err
+	}
+	all["preferred_username"] = u.Username
+	all["updated_at"] = max(u.UpdatedAt, u.CreatedAt)
+	for name, value := range map[string]string{"name": strings.TrimSpace(u.FirstName + " " + u.LastName), "given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	if u.Email != "" {
+		all["email_verified"] = profile.EmailVerified
+	}
+	if profile.PhoneNumber != "" {
+		all["phone_number_verified"] = profile.PhoneNumberVerified
+	}
+	return all, nil
+}
+
+// addClaims adds what the scopes and the claims parameter ask for, as far as it
+// is known.
+func (p *Provider) addClaims(ctx context.Context, claims jwt.MapClaims, userID string, scopes []string, asked map[string]*claimRequest) error {
+	var names []string
+	for _, scope := range scopes {
+		names = append(names, scopeClaims[scope]...)
+	}
+	for name := range asked {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	u, err := p.User(ctx, userID)
+	if err != nil {
+		return err
+	}
+	all, err := allClaims(u)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(names, "groups") && slices.Contains(p.config.scopeNames(), "groups") {
+		groups, err := p.GroupsOf(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		all["groups"] = append([]string{}, groups...)
+	}
+	for _, name := range names {
+		value, known := all[name]
+		if _, taken := claims[name]; known && !taken {
+			claims[name] = value
+		}
+	}
+	return nil
+}

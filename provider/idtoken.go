@@ -1,0 +1,169 @@
+package provider
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/storage"
+)
+
+// passwordLogin is the one way to sign in: its acr, and its amr by RFC 8176 §2.
+const passwordLogin = "urn:mandate:acr:password"
+
+// idTokenFor is what an ID token says, and to whom.
+type idTokenFor struct {
+	application Application
+	userID      string
+	authTime    int64
+	sessionID   string
+	nonce       string
+	claims      string // the claims parameter
+	accessToken string
+}
+
+// addIDToken puts an ID token beside the access token, where one is due.
+func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope []string, about idTokenFor) error {
+	// OIDC Core §3.1: it tells of a login here. Where the application took the
+	// password itself there was none.
+	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.sessionID == "" {
+		return nil
+	}
+	about.accessToken = answer.AccessToken
+	var err error
+	answer.IDToken, err = p.idToken(ctx, about)
+	return err
+}
+
+// idToken signs an ID token (OIDC Core §2).
+func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
+	algorithm := about.application.Algorithm
+	if algorithm == "" {
+		algorithm = "RS256" // OIDC Registration §2
+	}
+	at := now()
+	claims := jwt.MapClaims{
+		"iss": p.config.Issuer, "sub": p.subject(about.application, about.userID), "aud": about.application.ClientID,
+		"exp": at + seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
+		"at_hash": leftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
+	}
+	if about.nonce != "" {
+		claims["nonce"] = about.nonce
+	}
+	if about.sessionID != "" {
+		claims["sid"] = about.sessionID
+	}
+	var asked claimsRequest
+	if about.claims != "" {
+		err := json.Unmarshal([]byte(about.claims), &asked)
+		if err != nil {
+			return "", fmt.Errorf("read the stored claims parameter: %w", err)
+		}
+	}
+	err := p.addClaims(ctx, claims, about.userID, nil, asked.IDToken)
+	if err != nil {
+		return "", err
+	}
+	return p.sign(ctx, about.application, algorithm, claims)
+}
+
+// sign makes a JWT by an algorithm of the application's.
+func (p *Provider) sign(ctx context.Context, a Application, algorithm string, claims jwt.MapClaims) (string, error) {
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
+	if algorithm == hmacAlgorithm {
+		// OIDC Core §10.1: the key is the secret, in its own bytes.
+		if !readable(a.Secret) {
+			return "", errors.New("HS256 needs a client secret that is kept readable")
+		}
+		secret, err := p.readSecret(a.ID, a.Secret)
+		if err != nil {
+			return "", err
+		}
+		return token.SignedString([]byte(secret))
+	}
+	key, err := p.signer(ctx, algorithm)
+	if err != nil {
+		return "", err
+	}
+	token.Header["kid"] = key.ID
+	return token.SignedString(key.private)
+}
+
+// leftHalf is at_hash: the left half of the digest that the signature uses
+// (OIDC Core §3.1.3.6). Ed25519 uses SHA-512 (RFC 8032 §5.1).
+func leftHalf(algorithm, text string) string {
+	if algorithm == "EdDSA" {
+		sum := sha512.Sum512([]byte(text))
+		return base64.RawURLEncoding.EncodeToString(sum[:32])
+	}
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// subject names a person to an application: the same for all, or one for each
+// sector, which no two sectors can compare (OIDC Core §8.1).
+func (p *Provider) subject(a Application, userID string) string {
+	if a.Sector == "" {
+		return userID
+	}
+	mac := hmac.New(sha256.New, p.pairwise)
+	mac.Write([]byte(a.Sector + "\x00" + userID))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// hint reads an ID token of ours that somebody brings back. It may have
+// expired: it says whom it was about, and proves nothing more.
+func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error) {
+	wrong := refuse("invalid_request", "id_token_hint is not an ID token of this server.")
+	claims := jwt.MapClaims{}
+	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithValidMethods(append(Algorithms(), hmacAlgorithm)))
+	_, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) { return p.hintKey(ctx, t, claims) })
+	if e, ok := errors.AsType[*Error](err); ok && e.Status >= 500 {
+		return nil, e
+	}
+	issuer, _ := claims.GetIssuer()
+	if err != nil || issuer != p.config.Issuer {
+		return nil, wrong
+	}
+	return claims, nil
+}
+
+// hintKey gives the key that a hint must be signed with: never one of another
+// kind than the algorithm it names.
+func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClaims) (any, error) {
+	if t.Method.Alg() == hmacAlgorithm {
+		audience, err := claims.GetAudience()
+		if err != nil || len(audience) != 1 {
+			return nil, errors.New("no single audience")
+		}
+		a, err := p.store.ApplicationByClientID(ctx, audience[0])
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if a.Algorithm != hmacAlgorithm || !readable(a.Secret) {
+			return nil, errors.New("this application does not use HS256")
+		}
+		secret, err := p.readSecret(a.ID, a.Secret)
+		return []byte(secret), err
+	}
+	id, _ := t.Header["kid"].(string)
+	key, err := p.keyByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if key.Kind != algorithmKinds[t.Method.Alg()] {
+		return nil, errors.New("a key of another kind")
+	}
+	return key.private.Public(), nil
+}

@@ -1,0 +1,243 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// openIDRequest is what OpenID Connect adds to an authorization request (OIDC
+// Core §3.1.2.1).
+type openIDRequest struct {
+	nonce     string
+	prompt    []string
+	maxAge    int64 // seconds; -1 where it was not sent
+	loginHint string
+	subject   string // of the ID token that was sent as a hint
+	claims    string // the claims parameter, checked
+	formPost  bool
+	// loginAfter is when the person was sent to sign in for this request; 0
+	// where they were not.
+	loginAfter int64
+}
+
+// claimsRequest is the claims parameter (OIDC Core §5.5).
+type claimsRequest struct {
+	UserInfo map[string]*claimRequest `json:"userinfo,omitempty"`
+	IDToken  map[string]*claimRequest `json:"id_token,omitempty"`
+}
+
+type claimRequest struct {
+	Essential bool              `json:"essential,omitempty"`
+	Value     json.RawMessage   `json:"value,omitempty"`
+	Values    []json.RawMessage `json:"values,omitempty"`
+}
+
+// allows says whether a value is among those asked for, if any are.
+func (c claimRequest) allows(value string) bool {
+	wanted := c.Values
+	if len(c.Value) > 0 {
+		wanted = append(wanted, c.Value)
+	}
+	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool { return string(raw) == strconv.Quote(value) })
+}
+
+const (
+	maxNonce  = 1024
+	maxClaims = 8192
+)
+
+// reauth is our own parameter: it comes back with the request when the person
+// returns from signing in, so that prompt=login asks once and not for ever.
+const reauth = "mandate_login"
+
+func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
+	form := a.parameters
+	a.openID.loginAfter = p.openReauth(form.Get(reauth))
+	form.Del(reauth)
+	// OIDC Form Post §2. It is read first: every error after it goes that way.
+	switch form.Get("response_mode") {
+	case "", "query":
+	case "form_post":
+		// A form goes to a web server; a program on this computer that has a scheme of
+		// its own never sees it.
+		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
+			return refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
+		}
+		a.openID.formPost = true
+	default:
+		return refuse("invalid_request", "response_mode must be query or form_post.")
+	}
+	if form.Has("registration") {
+		return refuse("registration_not_supported", "The registration parameter is not supported.")
+	}
+	a.openID.nonce, a.openID.loginHint = form.Get("nonce"), form.Get("login_hint")
+	if len(a.openID.nonce) > maxNonce {
+		return refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
+	}
+	err := a.openID.readPrompt(form)
+	if err != nil {
+		return err
+	}
+	err = a.openID.readClaims(form)
+	if err != nil {
+		return err
+	}
+	return p.readHint(ctx, a)
+}
+
+func (o *openIDRequest) readPrompt(form url.Values) error {
+	o.prompt = strings.Fields(form.Get("prompt"))
+	for _, value := range o.prompt {
+		switch value {
+		case "none", "login", "consent", "select_account":
+		default:
+			return refuse("invalid_request", "prompt has the value %q: it may have none, login, consent and select_account.", Clip(value, 40))
+		}
+	}
+	// OIDC Core §3.1.2.1: none stands alone.
+	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
+		return refuse("invalid_request", "prompt=none must have no other value beside it.")
+	}
+	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
+		return refuse("invalid_request", "display must be page, popup, touch or wap.")
+	}
+	if text := form.Get("max_age"); text != "" {
+		age, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return refuse("invalid_request", "max_age must be a number of seconds from 0.")
+		}
+		o.maxAge = int64(age)
+	}
+	return nil
+}
+
+// readClaims checks the claims parameter (OIDC Core §5.5): a JSON object with
+// the members userinfo and id_token, whose members are null or objects. Others
+// are to be ignored.
+func (o *openIDRequest) readClaims(form url.Values) error {
+	text := form.Get("claims")
+	if text == "" {
+		return nil
+	}
+	if len(text) > maxClaims {
+		return refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
+	}
+	var asked claimsRequest
+	err := json.Unmarshal([]byte(text), &asked)
+	if err != nil {
+		return refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
+	}
+	kept, err := json.Marshal(asked)
+	if err != nil {
+		return err
+	}
+	o.claims = string(kept)
+	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
+	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.allows(passwordLogin) {
+		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
+	}
+	// OIDC Core §5.5.1: the subject that is asked for is the one that is wanted.
+	if sub := asked.IDToken["sub"]; sub != nil && len(sub.Value) > 0 {
+		err = json.Unmarshal(sub.Value, &o.subject)
+		if err != nil {
+			return refuse("invalid_request", "claims asks for a sub that is not text.")
+		}
+	}
+	return nil
+}
+
+func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
+	text := a.parameters.Get("id_token_hint")
+	if text == "" {
+		return nil
+	}
+	claims, err := p.hint(ctx, text)
+	if err != nil {
+		return err
+	}
+	subject, err := claims.GetSubject()
+	if err != nil || !slices.Contains(audience(claims), a.Application.ClientID) {
+		return refuse("invalid_request", "id_token_hint was issued to another client.")
+	}
+	a.openID.subject = subject
+	return nil
+}
+
+func audience(claims jwt.MapClaims) []string {
+	list, err := claims.GetAudience()
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+func (p *Provider) sealReauth(at int64) string {
+	return p.tickets.seal([]byte(strconv.FormatInt(at, 10)), "reauth")
+}
+
+func (p *Provider) openReauth(sealed string) int64 {
+	text, err := p.tickets.open(sealed, "reauth")
+	if err != nil {
+		return 0
+	}
+	at, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return at
+}
+
+// mustLogin says why the person who is signed in must sign in again, or "".
+func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
+	o := a.openID
+	// Whoever has just come from the login page for this request is done with it.
+	if o.loginAfter > 0 && s.Session.AuthTime >= o.loginAfter {
+		return o.subject != "" && o.subject != p.subject(a.Application, s.User.ID)
+	}
+	switch {
+	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
+		return true
+	case o.maxAge >= 0 && now()-s.Session.AuthTime > o.maxAge:
+		return true
+	case o.maxAge == 0:
+		// OIDC Core §3.1.2.1: the same as prompt=login.
+		return true
+	}
+	// OIDC Core §3.1.2.1: somebody else than the hint names.
+	return o.subject != "" && o.subject != p.subject(a.Application, s.User.ID)
+}
+
+// Silent says that nothing may be shown to the person: OIDC Core §3.1.2.1,
+// prompt=none.
+func (a *Authorization) Silent() bool { return slices.Contains(a.openID.prompt, "none") }
+
+// LoginHint is the name that the login page begins with.
+func (a *Authorization) LoginHint() string { return Clip(a.openID.loginHint, 150) }
+
+// LoginRequired is the refusal of a silent request that needs a login (OIDC
+// Core §3.1.2.6).
+func LoginRequired() *Error {
+	return refuse("login_required", "The person must sign in, which prompt=none forbids.")
+}
+
+// Again is the request as it comes back after the person has signed in for it.
+func (p *Provider) Again(a *Authorization, query string) string {
+	if !p.config.OpenID {
+		return query
+	}
+	parameters := url.Values{}
+	for name, values := range a.parameters {
+		parameters[name] = values
+	}
+	if !a.redirectSent {
+		parameters.Del("redirect_uri")
+	}
+	parameters.Set(reauth, p.sealReauth(now()))
+	return parameters.Encode()
+}

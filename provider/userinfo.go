@@ -1,0 +1,97 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// UserInfo is what the UserInfo endpoint answers: claims, or a JWT of them.
+type UserInfo struct {
+	Claims map[string]any
+	Signed string
+}
+
+// UserInfo tells the holder of an access token about its person (OIDC Core
+// §5.3).
+func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
+	text, err := userInfoToken(r)
+	if err != nil {
+		return nil, "", err
+	}
+	token, err := p.liveToken(ctx, text)
+	if errors.Is(err, ErrNotFound) || err == nil && (token.Refresh || token.UserID == nil) {
+		return nil, "", invalidToken()
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	scopes := strings.Fields(token.Scope)
+	if !slices.Contains(scopes, "openid") {
+		return nil, token.ClientID, &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
+			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
+	}
+	a, err := p.Application(ctx, nil, token.Application)
+	if err != nil {
+		return nil, token.ClientID, err
+	}
+	claims := jwt.MapClaims{"sub": p.subject(a, *token.UserID)}
+	var asked claimsRequest
+	if deref(token.Claims) != "" {
+		err = json.Unmarshal([]byte(*token.Claims), &asked)
+		if err != nil {
+			return nil, token.ClientID, fmt.Errorf("read the stored claims parameter: %w", err)
+		}
+	}
+	err = p.addClaims(ctx, claims, *token.UserID, scopes, asked.UserInfo)
+	if err != nil {
+		return nil, token.ClientID, err
+	}
+	if a.UserInfoAlgorithm == "" {
+		return &UserInfo{Claims: claims}, token.ClientID, nil
+	}
+	// OIDC Core §5.3.2: signed, it says by whom and for whom.
+	claims["iss"], claims["aud"] = p.config.Issuer, a.ClientID
+	signed, err := p.sign(ctx, a, a.UserInfoAlgorithm, claims)
+	return &UserInfo{Signed: signed}, token.ClientID, err
+}
+
+func invalidToken() *Error {
+	const text = "The access token is unknown, expired, or revoked."
+	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
+		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
+}
+
+// userInfoToken finds the access token in the header or in the form, and in one
+// of them only (RFC 6750 §2).
+func userInfoToken(r *http.Request) (string, error) {
+	header := r.Header.Values("Authorization")
+	form := r.PostForm["access_token"]
+	switch {
+	case r.URL.Query().Has("access_token"):
+		// RFC 9700 §4.3.2
+		return "", bearerProblem("The access token must not be in the query of the URL.")
+	case len(header)+len(form) > 1:
+		return "", bearerProblem("The request has more than one access token.")
+	case len(form) == 1:
+		return form[0], nil
+	case len(header) == 0:
+		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "There is no access token.", Challenge: `Bearer realm="mandate"`}
+	}
+	scheme, text, _ := strings.Cut(header[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header is not of the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
+	}
+	return strings.TrimLeft(text, " "), nil
+}
+
+func bearerProblem(text string) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: "invalid_request", Description: text,
+		Challenge: `Bearer realm="mandate", error="invalid_request", error_description="` + text + `"`}
+}

@@ -1,0 +1,42 @@
+package storage
+
+import "context"
+
+// Key is a signing key. The private half is sealed; the database cannot read
+// it either.
+type Key struct {
+	ID        string `db:"id"`
+	Kind      string `db:"kind"`
+	Sealed    string `db:"sealed"`
+	CreatedAt int64  `db:"created_at"`
+	ActiveAt  int64  `db:"active_at"`
+	RetiredAt int64  `db:"retired_at"` // 0: it goes on
+	ExpiresAt int64  `db:"expires_at"` // 0: it goes on
+}
+
+// Keys lists the keys that are still published, the oldest first.
+func (s *Store) Keys(ctx context.Context, now int64) ([]Key, error) {
+	var keys []Key
+	err := s.all(ctx, &keys, `SELECT id, kind, sealed, created_at, active_at, retired_at, expires_at FROM keys
+		WHERE expires_at = 0 OR expires_at > $1 ORDER BY active_at, id`, now)
+	return keys, err
+}
+
+// AddKey stores a key. Those of its kind that would sign after it begins stop
+// then, and are published until expiresAt, so that what they signed can be checked.
+func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`UPDATE keys SET retired_at = $2, expires_at = $3 WHERE kind = $1 AND (retired_at = 0 OR retired_at > $2)`, k.Kind, k.ActiveAt, expiresAt)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO keys (id, kind, sealed, created_at, active_at, retired_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			k.ID, k.Kind, k.Sealed, k.CreatedAt, k.ActiveAt, k.RetiredAt, k.ExpiresAt)
+		return err
+	})
+}
+
+// RetireKey takes a key out of use and out of sight at once.
+func (s *Store) RetireKey(ctx context.Context, id string, now int64) error {
+	return s.one(ctx, `UPDATE keys SET retired_at = $2, expires_at = $2 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
+}

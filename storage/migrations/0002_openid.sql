@@ -1,0 +1,34 @@
+-- OpenID Connect.
+
+-- profile is the JSON object of the standard claims that have no column.
+ALTER TABLE users ADD COLUMN profile TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE users ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
+
+-- algorithm signs the ID tokens; empty is RS256. sector is empty where the
+-- subject is the same for every application.
+ALTER TABLE applications ADD COLUMN algorithm TEXT NOT NULL DEFAULT '';
+ALTER TABLE applications ADD COLUMN userinfo_algorithm TEXT NOT NULL DEFAULT '';
+ALTER TABLE applications ADD COLUMN sector TEXT NOT NULL DEFAULT '';
+ALTER TABLE applications ADD COLUMN post_logout_redirect_uris TEXT NOT NULL DEFAULT '';
+ALTER TABLE applications ADD COLUMN backchannel_logout_uri TEXT NOT NULL DEFAULT '';
+
+-- claims is the claims parameter as it was approved.
+ALTER TABLE grants ADD COLUMN nonce TEXT NOT NULL DEFAULT '';
+ALTER TABLE grants ADD COLUMN claims TEXT NOT NULL DEFAULT '';
+CREATE INDEX grants_session ON grants (session_id);
+
+-- Signing keys. sealed is the private half, encrypted under the server's key.
+-- A key is published from created_at, signs from active_at to retired_at, and
+-- is published until expires_at; 0 is not yet.
+CREATE TABLE keys (
+    id         TEXT PRIMARY KEY,
+    kind       TEXT NOT NULL,
+    sealed     TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    active_at  BIGINT NOT NULL,
+    retired_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+
+-- Of each kind one key goes on: of two nodes that rotate at once, one does.
+CREATE UNIQUE INDEX keys_current ON keys (kind) WHERE retired_at = 0;
