@@ -58,7 +58,7 @@ const reauth = "mandate_login"
 
 func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 	form := a.parameters
-	a.openID.loginAfter = p.openReauth(form.Get(reauth))
+	a.openID.loginAfter = p.openReauth(form.Get(reauth), a.Application)
 	form.Del(reauth)
 	// OIDC Form Post §2. It is read first: every error after it goes that way.
 	switch form.Get("response_mode") {
@@ -177,23 +177,25 @@ func audience(claims jwt.MapClaims) []string {
 	return list
 }
 
-func (p *Provider) sealReauth(at int64) string {
-	return p.tickets.seal([]byte(strconv.FormatInt(at, 10)), "reauth")
+// sealReauth notes when the person was sent to sign in, for one application and
+// for as long as a login may take: the address stays in the browser's history.
+func (p *Provider) sealReauth(at int64, a Application) string {
+	return p.tickets.seal([]byte(strconv.FormatInt(at, 10)), "reauth "+a.ID)
 }
 
-func (p *Provider) openReauth(sealed string) int64 {
-	text, err := p.tickets.open(sealed, "reauth")
+func (p *Provider) openReauth(sealed string, a Application) int64 {
+	text, err := p.tickets.open(sealed, "reauth "+a.ID)
 	if err != nil {
 		return 0
 	}
 	at, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
+	if err != nil || now()-at > ticketLife {
 		return 0
 	}
 	return at
 }
 
-// mustLogin says why the person who is signed in must sign in again, or "".
+// mustLogin says whether the person who is signed in must sign in again.
 func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
 	// Whoever has just come from the login page for this request is done with it.
@@ -238,6 +240,6 @@ func (p *Provider) Again(a *Authorization, query string) string {
 	if !a.redirectSent {
 		parameters.Del("redirect_uri")
 	}
-	parameters.Set(reauth, p.sealReauth(now()))
+	parameters.Set(reauth, p.sealReauth(now(), a.Application))
 	return parameters.Encode()
 }
