@@ -236,7 +236,7 @@ func boundSetup(t *testing.T, kind string) {
 	if kind == "postgres" {
 		db = newPostgres(t)
 	}
-	s := startServer(t, options{database: db, env: []string{quickExit}})
+	s := startServer(t, options{database: db})
 	link := s.firstLink(t)
 	for _, text := range printable(altered(link)) {
 		if strings.ContainsAny(text, "/%?#.") {

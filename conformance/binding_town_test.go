@@ -43,7 +43,6 @@ func newTown(t testing.TB, o options) *town {
 	t.Helper()
 	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
 	o.provider = append(slices.Clone(o.provider), townScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
-	o.env = append(slices.Clone(o.env), quickExit)
 	v := &town{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}
@@ -54,9 +53,6 @@ func newTown(t testing.TB, o options) *town {
 	v.casual = v.application(t, "--name", "Casual", "--grant", "authorization_code", "--redirect-uri", "https://casual.example/back")
 	return v
 }
-
-// quickExit keeps the race detector from waiting a second at the end of every command.
-const quickExit = "GORACE=atexit_sleep_ms=0"
 
 // signedIn is a browser in which somebody has logged in.
 func (s *server) signedIn(t testing.TB, p person) *browser {

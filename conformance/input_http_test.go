@@ -161,7 +161,7 @@ func (v *town) badMessages(t *testing.T) {
 // TestInputSlow: whoever sends slowly holds up nobody, and is sent away in the end.
 func TestInputSlow(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, options{env: []string{quickExit}})
+	s := startServer(t, options{})
 	app := s.application(t, "--name", "Robot", "--grant", "client_credentials")
 	header := "POST /o/token/ HTTP/1.1\r\nHost: x\r\nContent-Type: " + formType + "\r\nContent-Length: 29\r\n"
 	begun := time.Now()
