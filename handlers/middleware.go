@@ -155,8 +155,9 @@ func (s *server) newRequestID(r *http.Request) string {
 	return id
 }
 
-// anyOrigin lets scripts of every site read the answer. There is no cookie in
-// it: a browser sends none where the origin is a star (Fetch §3.2.5).
+// anyOrigin lets scripts of every site read the answer. It is for endpoints that
+// look at no cookie; and where the origin is a star, a browser keeps the answer
+// to a request with cookies from the script (Fetch, CORS check).
 func anyOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

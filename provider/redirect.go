@@ -136,7 +136,7 @@ func (c Config) splitLoopback(uri string) (host, rest string, ok bool) {
 // Mismatch shows how a redirect URI differs from the registered one that is
 // nearest to it. The registered one is for the application's owner only.
 type Mismatch struct {
-	Part          string // scheme, host, port, path, query, or "" with nothing registered
+	Part          string // what differs first, as differingPart names it; "" with nothing registered
 	Sent, Nearest string
 	From          int // the bytes before From are the same
 	SentTo        int // and those from here on

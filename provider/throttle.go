@@ -26,9 +26,10 @@ type limit struct {
 	refill time.Duration // for one more
 }
 
-// The account's own limit is wide, so that strangers who guess at it from many
-// places cannot keep its person out for long; a browser or an application in
-// which the person has signed in before is not subject to it at all.
+// The account's own limit is wide: strangers who guess at it from many networks
+// slow its logins for as long as they go on. A browser in which the person has
+// signed in before is not subject to it, nor is an application that an
+// administrator stands for.
 var (
 	perPair    = limit{10, 10 * time.Second}
 	perAccount = limit{100, 5 * time.Second}
