@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"handlers/resource":    {standardOnly},
 	"templates":            {standardOnly},
 	"conformance":          {},
+	"conformance/mandate":  {},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates",
 		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
 }

@@ -1,0 +1,183 @@
+package mandate
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A door is a place that takes an artefact as text. It returns nil where the text was taken for what belongs there,
+// and what came back in the right form where it was not; a wrong form of refusal fails the test.
+type door struct {
+	name string
+	try  func(t testing.TB, text string) (refused bool)
+}
+
+// artefact is one kind of thing that is given out.
+type artefact struct {
+	name string
+	make func(t testing.TB) string
+	fits map[string]bool                 // the doors that it opens
+	use  func(t testing.TB, text string) // its right use, which has to work
+}
+
+// boundToUse tries every kind of artefact at every door: only the right door opens, and after each wrong one the
+// right one still does.
+func (v *town) boundToUse(t *testing.T) {
+	doors := v.doors(t)
+	for _, a := range v.artefacts(t) {
+		for _, d := range doors {
+			t.Run(a.name+" at "+d.name, func(t *testing.T) {
+				text := a.make(t)
+				refused := d.try(t, text)
+				if refused == a.fits[d.name] {
+					t.Errorf("refused: %t", refused)
+				}
+				if refused && a.use != nil {
+					a.use(t, text)
+				}
+			})
+		}
+	}
+}
+
+func (v *town) doors(t testing.TB) []door {
+	alice := v.signedIn(t, v.alice)
+	_, verifier := v.authorizeURL(v.web)
+	protocol := func(t testing.TB, a answer, status int, code string) bool {
+		t.Helper()
+		if a.Status == http.StatusOK {
+			return false
+		}
+		err := a.refused(status, code)
+		if err != nil {
+			t.Error(err)
+		}
+		return true
+	}
+	return []door{
+		{"code", func(t testing.TB, text string) bool {
+			form := v.codes[text]
+			if form == nil {
+				form = grantForm(v.web, text, verifier)
+			}
+			return protocol(t, v.post(t, "/o/token/", v.web.auth(), form), 400, "invalid_grant")
+		}},
+		{"refresh", func(t testing.TB, text string) bool {
+			return protocol(t, v.post(t, "/o/token/", v.web.auth(), refreshForm(text)), 400, "invalid_grant")
+		}},
+		{"API", func(t testing.TB, text string) bool { return v.shut(t, bearer(text)) }},
+		{"API, in the query", func(t testing.TB, text string) bool {
+			// RFC 9700 §4.3.2: a token in the query is no token.
+			a := v.get(t, "/resource?access_token="+url.QueryEscape(text), nobody)
+			return a.Status == http.StatusUnauthorized
+		}},
+		{"introspection, as the caller", func(t testing.TB, text string) bool {
+			a := v.post(t, "/o/introspect/", bearer(text), params("token", text))
+			if a.Status == http.StatusForbidden {
+				// RFC 6750 §3.1: a live access token without the scope.
+				return protocol(t, a, 403, "insufficient_scope")
+			}
+			return protocol(t, a, 401, "invalid_token")
+		}},
+		{"introspection", func(t testing.TB, text string) bool {
+			a := v.post(t, "/o/introspect/", v.asker.auth(), params("token", text))
+			// RFC 7662 §2.2: an inactive token is nothing but inactive.
+			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
+		}},
+		// RFC 7662 §2.1: the hint is a hint.
+		{"introspection of a refresh token", func(t testing.TB, text string) bool {
+			a := v.post(t, "/o/introspect/", v.asker.auth(), params("token", text, "token_type_hint", "refresh_token"))
+			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
+		}},
+		{"client authentication", func(t testing.TB, text string) bool {
+			return protocol(t, v.post(t, "/o/token/", afar(basic(v.web.ClientID, text)), params("grant_type", "client_credentials")), 401, "invalid_client")
+		}},
+		{"password", func(t testing.TB, text string) bool {
+			// Another name each time: this door is about the kind of text, not about guessing.
+			form := params("grant_type", "password", "username", fmt.Sprint("nobody", addresses.Add(1)), "password", text)
+			return protocol(t, v.post(t, "/o/token/", v.web.auth(), form), 400, "invalid_grant")
+		}},
+		{"session cookie", func(t testing.TB, text string) bool {
+			b := v.carrying(t, "mandate_session", text)
+			b.open(t, "/account/")
+			return b.URL.Path == "/login/"
+		}},
+		{"consent", func(t testing.TB, text string) bool {
+			alice.send(t, "/o/consent/", params("ticket", text, "decision", "approve"))
+			return alice.Status == http.StatusBadRequest && alice.Away == nil
+		}},
+		{"setup", func(t testing.TB, text string) bool {
+			return v.get(t, "/setup/"+url.PathEscape(text)+"/", nobody).Status == http.StatusNotFound
+		}},
+		{"revocation by another client", func(t testing.TB, text string) bool {
+			// RFC 7009 §2.2: what is no token is as good as revoked; what is, stays.
+			a := v.post(t, "/o/revoke_token/", v.rival.auth(), params("token", text))
+			return a.Status == http.StatusOK || a.refused(400, "invalid_grant") == nil
+		}},
+	}
+}
+
+// shut asks the sample API and reports whether it refused.
+func (v *town) shut(t testing.TB, as auth) bool {
+	t.Helper()
+	a := v.get(t, "/resource", as)
+	switch {
+	case a.Status == http.StatusOK:
+		return false
+	// RFC 6750 §3.1: malformed is 400, everything else that is no live token 401.
+	case a.Status == http.StatusBadRequest && strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_request"`):
+	case a.Status == http.StatusUnauthorized && strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer "):
+	default:
+		t.Errorf("the sample API answered %d, WWW-Authenticate %q: %s", a.Status, a.Header.Get("WWW-Authenticate"), a.Body)
+	}
+	return true
+}
+
+func (v *town) artefacts(t testing.TB) []artefact {
+	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
+	v.codes = map[string]url.Values{}
+	session := bob.cookie(t, "/", "mandate_session")
+	access := alice.family(t, v.web, v.alice).AccessToken
+	always := func(text string) func(testing.TB) string { return func(testing.TB) string { return text } }
+	return []artefact{
+		{"code", func(t testing.TB) string {
+			form := alice.issue(t, v.web, v.alice)
+			v.codes[form.Get("code")] = form
+			return form.Get("code")
+		}, map[string]bool{"code": true}, func(t testing.TB, text string) {
+			v.mustToken(t, v.web.auth(), v.codes[text])
+		}},
+		{"access token", always(access), map[string]bool{"API": true, "introspection": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
+			if v.shut(t, bearer(text)) {
+				t.Error("the access token has ended")
+			}
+		}},
+		{"refresh token", func(t testing.TB) string { return alice.family(t, v.web, v.alice).RefreshToken },
+			map[string]bool{"refresh": true, "introspection of a refresh token": true}, func(t testing.TB, text string) {
+				v.mustToken(t, v.web.auth(), refreshForm(text))
+			}},
+		{"session cookie", always(session), map[string]bool{"session cookie": true}, func(t testing.TB, text string) {
+			b := v.carrying(t, "mandate_session", text)
+			b.open(t, "/account/")
+			if b.URL.Path != "/account/" {
+				t.Error("the session has ended")
+			}
+		}},
+		{"device cookie", always(bob.cookie(t, "/", "mandate_device")), nil, nil},
+		{"consent ticket of another person", func(t testing.TB) string { return bob.ticket(t, v.casual) }, nil, func(t testing.TB, text string) {
+			bob.send(t, "/o/consent/", params("ticket", text, "decision", "deny"))
+			if bob.Away == nil {
+				t.Errorf("the ticket is worth nothing: %d %s", bob.Status, bob.Body)
+			}
+		}},
+		{"client secret", always(v.rival.ClientSecret), nil, func(t testing.TB, _ string) {
+			v.mustToken(t, v.rival.auth(), params("grant_type", "client_credentials"))
+		}},
+		{"password", always(v.bob.Password), nil, nil},
+		{"digest of an access token", always(digestOf(access)), nil, nil},
+		{"nothing", always("."), nil, nil},
+	}
+}

@@ -1,0 +1,85 @@
+package mandate
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// site is somebody else's web site: a client's, or one that means harm. Its pages are what the test puts there.
+type site struct {
+	URL  string
+	Host string // with its port
+
+	mu       sync.Mutex
+	pages    map[string]string
+	onward   map[string]string
+	visits   []*url.URL
+	referers []string
+}
+
+// newSite serves at any name below .example, by https where that is asked for.
+func newSite(t testing.TB, scheme, host string) *site {
+	t.Helper()
+	s := &site{pages: map[string]string{"/back": `<h1>Back at the client</h1>`}, onward: map[string]string{}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that the browser gives up
+	if scheme == "https" {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	_, port, _ := strings.Cut(server.Listener.Addr().String(), ":")
+	s.Host = host + ":" + port
+	s.URL = scheme + "://" + s.Host
+	return s
+}
+
+// page puts a page there; the markup of its body.
+func (s *site) page(path, markup string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages[path] = markup
+	return s.URL + path
+}
+
+// redirect makes a path lead to another address.
+func (s *site) redirect(path, target string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onward[path] = target
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.onward[r.URL.Path] != "" {
+		http.Redirect(w, r, s.onward[r.URL.Path], http.StatusFound)
+		return
+	}
+	markup, found := s.pages[r.URL.Path]
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	s.visits = append(s.visits, r.URL)
+	s.referers = append(s.referers, r.Referer())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">%s</html>`, markup)
+}
+
+// form is a page that sends a form, when somebody presses its button.
+func formTo(action string, fields url.Values) string {
+	var inputs strings.Builder
+	for name, values := range fields {
+		fmt.Fprintf(&inputs, `<input type="hidden" name="%s" value="%s">`, name, strings.ReplaceAll(values[0], `"`, "&quot;"))
+	}
+	return fmt.Sprintf(`<form method="post" action="%s">%s<button>Win a prize</button></form>`, action, inputs.String())
+}

@@ -1,0 +1,296 @@
+package mandate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// chromium starts a real browser with a profile of its own. Hosts below .example are this machine, and no
+// other name is known to it.
+func chromium(t testing.TB) context.Context {
+	t.Helper()
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	i := slices.IndexFunc(names, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if i < 0 {
+		absent(t, "Chromium is not installed: apt-get install chromium")
+	}
+	// It is killed in the end, and what it leaves goes with the folder of all tests.
+	dir, err := os.MkdirTemp(binaryDir, "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(names[i]), chromedp.DisableGPU, chromedp.NoSandbox,
+		chromedp.WindowSize(1280, 800), chromedp.IgnoreCertErrors, chromedp.Env("TMPDIR="+dir),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND"))
+	ctx, end := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	err = chromedp.Do(ctx)
+	if err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	return ctx
+}
+
+// tab is a person in front of a browser: what they see has a role and a name, and that is how it is found.
+// A test fails where the browser complains, or asks any other host for something.
+type tab struct {
+	testing.TB
+	ctx    context.Context
+	server *server
+
+	Status int64 // of the page that is shown
+
+	mu        sync.Mutex
+	hosts     map[string]bool            // where requests may go
+	sent      []string                   // the address of each request
+	documents map[network.RequestID]bool // requests for pages and frames
+	problems  []string
+}
+
+// window opens a browser without cookies. Names of other hosts that it may visit follow.
+func (s *server) window(t testing.TB, browser context.Context, hosts ...string) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	return s.newTab(t, ctx, end, hosts)
+}
+
+func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []string) *tab {
+	t.Helper()
+	b := &tab{TB: t, ctx: ctx, server: s, hosts: map[string]bool{}, documents: map[network.RequestID]bool{}}
+	for _, host := range append(hosts, strings.TrimPrefix(s.URL, "http://")) {
+		b.hosts[host] = true
+	}
+	err := chromedp.Listen(ctx, b.notice)
+	if err == nil {
+		err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, audits.Enable, cdp.Empty{})
+			return err
+		}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.answer(t)
+		end()
+	})
+	return b
+}
+
+// opened is the window that a page has opened, as soon as it shows a page below that address.
+func (b *tab) opened(address string, hosts ...string) *tab {
+	b.Helper()
+	var id target.ID
+	waitFor(b, "another window", func() bool {
+		targets, err := chromedp.Targets(b.ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		i := slices.IndexFunc(targets, func(i *target.Info) bool { return i.Type == "page" && strings.HasPrefix(i.URL, address) })
+		if i >= 0 {
+			id = targets[i].TargetID
+		}
+		return i >= 0
+	})
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithTargetID(id))
+	other := b.server.newTab(b.TB, ctx, end, hosts)
+	other.until("location.href.startsWith(" + quote(address) + ")")
+	return other
+}
+
+// in is the same window in the hands of a subtest, which then answers for what happens in it.
+func (b *tab) in(t testing.TB) *tab {
+	t.Helper()
+	b.TB = t
+	t.Cleanup(func() { b.answer(t) })
+	return b
+}
+
+// notice hears of everything that happens in the tab.
+func (b *tab) notice(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	complain := func(format string, args ...any) { b.problems = append(b.problems, fmt.Sprintf(format, args...)) }
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.sent = append(b.sent, e.Request.URL)
+		if e.Type == network.ResourceTypeDocument {
+			b.documents[e.RequestID] = true
+		}
+		u, err := url.Parse(e.Request.URL)
+		if err != nil || !b.hosts[u.Host] && u.Scheme != "data" {
+			complain("a request left for %s", e.Request.URL)
+		}
+	case *network.EventResponseReceived:
+		if !b.documents[e.RequestID] && e.Response.Status >= 400 {
+			complain("%s answered %d", e.Response.URL, e.Response.Status)
+		}
+	case *log.EventEntryAdded:
+		// The browser says of every page with an error that it has an error.
+		if !b.documents[e.Entry.NetworkRequestID] {
+			complain("the browser's log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	case *runtime.EventConsoleAPICalled:
+		args, _ := json.Marshal(e.Args)
+		complain("console.%s %s", e.Type, args)
+	case *runtime.EventExceptionThrown:
+		complain("exception: %s at %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL)
+	case *audits.EventIssueAdded:
+		// To send a visitor on without a word is what trackers do, and what this server is for.
+		if e.Issue.Code != audits.InspectorIssueCodeBounceTrackingIssue {
+			details, _ := json.Marshal(e.Issue.Details)
+			complain("issue: %s %s", e.Issue.Code, details)
+		}
+	}
+}
+
+// answer fails a test for what was wrong in the tab.
+func (b *tab) answer(t testing.TB) {
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	// What the page has said so far comes before the answer to this. The page may be gone.
+	_, _ = chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void]("0"))
+	for _, problem := range b.complaints() {
+		t.Error(problem)
+	}
+}
+
+// complaints returns what was wrong since the last call. A test that means to provoke something asks for it.
+func (b *tab) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	problems := b.problems
+	b.problems = nil
+	return problems
+}
+
+// requests returns the addresses that were asked for since the last call.
+func (b *tab) requests() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sent := b.sent
+	b.sent = nil
+	return sent
+}
+
+const patience = 30 * time.Second
+
+// do runs a step that leads nowhere.
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	err := chromedp.Do(ctx, steps...)
+	if err != nil {
+		b.Fatalf("at %s: %v", b.URL(), err)
+	}
+}
+
+// leave runs a step that leads to another page, and waits for it.
+func (b *tab) leave(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	response, err := chromedp.RunResponse(ctx, steps...)
+	if err != nil || response == nil {
+		b.Fatalf("from %s: no other page: %v; the browser says %q", b.URL(), err, b.complaints())
+	}
+	b.Status = response.Status
+	if strings.HasPrefix(response.URL, b.server.URL+"/") {
+		b.inspect()
+	}
+	address := b.URL()
+	b.server.secret(address.Query().Get("code"))
+}
+
+// open goes to a path of the server or to a whole address.
+func (b *tab) open(address string) {
+	b.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = b.server.URL + address
+	}
+	b.leave(chromedp.Navigate(address))
+}
+
+func (b *tab) reload() {
+	b.Helper()
+	b.leave(chromedp.Reload())
+}
+
+// back goes to the page before. The browser may still have it whole, and then nothing is loaded.
+func (b *tab) back() {
+	b.Helper()
+	from := b.URL().String()
+	evaluate[chromedp.Void](b, "history.back()")
+	b.until("location.href != " + quote(from))
+	b.Status = 200
+	b.inspect()
+}
+
+// until waits for a page that is there as a whole and of which the condition is true. Between two pages there is
+// nothing to ask.
+func (b *tab) until(condition string) {
+	b.Helper()
+	waitFor(b, condition, func() bool {
+		ctx, stop := context.WithTimeout(b.ctx, patience)
+		defer stop()
+		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState == 'complete' && "+condition))
+		return err == nil && there
+	})
+}
+
+// URL is the address of the page.
+func (b *tab) URL() *url.URL {
+	address, err := url.Parse(evaluate[string](b, "location.href"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return address
+}
+
+// evaluate asks the page, also where its own scripts are switched off.
+func evaluate[T any](b *tab, expression string) T {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// call sends a command of the DevTools protocol.
+func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	result, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		b.Fatalf("%s: %v", command.Method, err)
+	}
+	return result
+}

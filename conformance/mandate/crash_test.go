@@ -1,0 +1,222 @@
+package mandate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A power cut in the middle of everything: what was answered stands, and what was not answered has happened as a
+// whole or not at all.
+
+// ledger is what the clients of a crashed server know.
+type ledger struct {
+	mu       sync.Mutex
+	access   []string // access tokens that were answered
+	chains   []chain  // of refresh tokens
+	spent    []pledge // codes whose answer came
+	pending  []pledge // codes whose answer did not come
+	revoked  []string // tokens whose end was answered
+	strange  []string // answers that are neither a grant nor a refusal
+	answered int64
+}
+
+// chain is a family: the last refresh token that was answered, and whether it was on its way when the server died.
+type chain struct {
+	app  application
+	last string
+	sent bool
+}
+
+// pledge is a code with what redeems it.
+type pledge struct {
+	app  application
+	form url.Values
+	got  tokens
+}
+
+func TestCrash(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newTown(t, options{database: db, provider: []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}})
+		for round := range 3 {
+			t.Run(fmt.Sprintf("round_%d", round), func(t *testing.T) {
+				b := v.signedIn(t, v.alice)
+				var codes []pledge
+				for n := range 80 {
+					app := []application{v.web, v.rival, v.phone}[n%3]
+					codes = append(codes, pledge{app: app, form: b.issue(t, app, v.alice)})
+				}
+				l := v.crash(t, codes, int64(100+60*round))
+				v.start(t)
+				v.audit(t, l)
+			})
+		}
+	})
+}
+
+// crash runs a load of all grants and kills the server after so many answers.
+func (v *town) crash(t testing.TB, codes []pledge, answers int64) *ledger {
+	t.Helper()
+	l := &ledger{}
+	todo := make(chan pledge, len(codes))
+	for _, p := range codes {
+		todo <- p
+	}
+	close(todo)
+	enough := make(chan struct{})
+	var once sync.Once
+	var group sync.WaitGroup
+	post := func(path string, app application, form url.Values) (answer, bool) {
+		a, err := v.tryPost(path, app.auth(), form)
+		if err != nil {
+			return a, false
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if a.Status != http.StatusOK || path == "/o/token/" && v.granted(a).AccessToken == "" {
+			l.strange = append(l.strange, fmt.Sprintf("%s: %d %s", path, a.Status, a.Body))
+		}
+		if atomic.AddInt64(&l.answered, 1) == answers {
+			once.Do(func() { close(enough) })
+		}
+		return a, true
+	}
+	for range 6 { // codes, and what they give: refreshed again and again
+		group.Go(func() {
+			for p := range todo {
+				a, ok := post("/o/token/", p.app, p.form)
+				if !ok {
+					l.note(func() { l.pending = append(l.pending, p) })
+					return
+				}
+				p.got = v.granted(a)
+				l.note(func() { l.spent = append(l.spent, p) })
+				v.refreshOn(l, p, post)
+			}
+		})
+	}
+	group.Go(func() { // tokens that no person stands behind, and their end
+		for n := 0; ; n++ {
+			a, ok := post("/o/token/", v.web, params("grant_type", "client_credentials"))
+			if !ok {
+				return
+			}
+			token := v.granted(a).AccessToken
+			if n%3 == 0 {
+				_, ok = post("/o/revoke_token/", v.web, params("token", token))
+				if !ok {
+					return
+				}
+				l.note(func() { l.revoked = append(l.revoked, token) })
+				continue
+			}
+			l.note(func() { l.access = append(l.access, token) })
+		}
+	})
+	group.Go(func() {
+		for {
+			a, ok := post("/o/token/", v.rival, params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password))
+			if !ok {
+				return
+			}
+			got := v.granted(a)
+			l.note(func() {
+				l.access = append(l.access, got.AccessToken)
+				l.chains = append(l.chains, chain{app: v.rival, last: got.RefreshToken})
+			})
+		}
+	})
+	select {
+	case <-enough:
+	case <-v.process.exited:
+		t.Error("the server ended by itself")
+	}
+	v.kill(t)
+	group.Wait()
+	return l
+}
+
+// granted reads an answer of the token endpoint in any goroutine. What is no JSON is reported as strange.
+func (v *town) granted(a answer) tokens {
+	var got tokens
+	_ = json.Unmarshal([]byte(a.Body), &got)
+	v.secret(got.AccessToken)
+	v.secret(got.RefreshToken)
+	return got
+}
+
+func (l *ledger) note(what func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	what()
+}
+
+// refreshOn keeps a family going for a while.
+func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url.Values) (answer, bool)) {
+	c := chain{app: p.app, last: p.got.RefreshToken}
+	l.note(func() { l.access = append(l.access, p.got.AccessToken) })
+	for range 5 {
+		a, ok := post("/o/token/", p.app, refreshForm(c.last))
+		if !ok {
+			c.sent = true
+			break
+		}
+		got := v.granted(a)
+		c.last = got.RefreshToken
+		l.note(func() { l.access = append(l.access, got.AccessToken) })
+	}
+	l.note(func() { l.chains = append(l.chains, c) })
+}
+
+// audit compares the books of the clients with those of the server after the restart.
+func (v *town) audit(t *testing.T, l *ledger) {
+	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access), len(l.chains), len(l.spent), len(l.pending))
+	if len(l.access) == 0 || len(l.chains) == 0 || len(l.spent) == 0 || len(l.revoked) == 0 {
+		t.Error("the load was not mixed")
+	}
+	for _, a := range l.strange {
+		t.Errorf("under load: %s", a)
+	}
+	for _, token := range l.access {
+		if !v.active(t, v.asker.auth(), token) {
+			t.Error("an access token that was answered is lost")
+		}
+	}
+	for _, token := range l.revoked {
+		if v.active(t, v.asker.auth(), token) {
+			t.Error("a revocation that was answered is lost")
+		}
+	}
+	for _, c := range l.chains {
+		got, a := v.token(t, c.app.auth(), refreshForm(c.last))
+		switch {
+		case a.Status == http.StatusOK && got.RefreshToken != "" && v.active(t, v.asker.auth(), got.AccessToken):
+		// It was on its way: it may have been rotated, and then the answer is lost as it would be on the network.
+		case c.sent && a.refused(400, "invalid_grant") == nil:
+		default:
+			t.Errorf("a refresh token that was answered: %d %s (on its way: %t)", a.Status, a.Body, c.sent)
+		}
+	}
+	for _, p := range l.spent {
+		err := v.post(t, "/o/token/", p.app.auth(), p.form).refused(400, "invalid_grant")
+		if err != nil {
+			t.Errorf("a code that was answered is not spent: %v", err)
+		}
+	}
+	for _, p := range l.pending {
+		got, a := v.token(t, p.app.auth(), p.form)
+		switch {
+		case a.Status == http.StatusOK:
+			if !v.active(t, v.asker.auth(), got.AccessToken) {
+				t.Error("a code that was not answered gives a dead token")
+			}
+			v.mustToken(t, p.app.auth(), refreshForm(got.RefreshToken))
+		case a.refused(400, "invalid_grant") != nil:
+			t.Errorf("a code that was not answered neither works nor is spent: %d %s", a.Status, a.Body)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package mandate
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Clients that we did not write. Each runs in one process for all tests and takes one step a line, see
+// testdata/node/client.mjs and testdata/python/client.py for the steps and what they take; both tell the
+// refusals of the server as {"error": ..., "error_description": ..., "message": ...}.
+
+// nodeClient installs openid-client into a copy of its folder, and starts it.
+var nodeClient = sync.OnceValues(func() (*foreignProgram, error) {
+	dir := filepath.Join(binaryDir, "node")
+	err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "node")))
+	if err != nil {
+		return nil, err
+	}
+	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = dir
+	out, err := install.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	cmd := exec.Command("node", "client.mjs")
+	cmd.Dir = dir
+	return startForeign(cmd)
+})
+
+const python = "/usr/bin/python3" // the one that Debian's packages are for
+
+var pythonClient = sync.OnceValues(func() (*foreignProgram, error) {
+	err := exec.Command(python, "-c", "import requests_oauthlib").Run()
+	if err != nil {
+		return nil, fmt.Errorf("requests-oauthlib is not installed: apt-get install python3-requests-oauthlib (%w)", err)
+	}
+	cmd := exec.Command(python, filepath.Join("testdata", "python", "client.py"))
+	// The library refuses http, even to this machine, without this word.
+	cmd.Env = append(environment(), "OAUTHLIB_INSECURE_TRANSPORT=1")
+	return startForeign(cmd)
+})
+
+// openidClient runs a step of the npm package openid-client.
+func (s *server) openidClient(t testing.TB, app application, step string, input map[string]any) map[string]any {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		_, err := exec.LookPath(program)
+		if err != nil {
+			absent(t, program+" is not installed: apt-get install nodejs npm")
+		}
+	}
+	program, err := nodeClient()
+	if err != nil {
+		absent(t, err.Error())
+	}
+	return s.foreign(t, program, app, step, input)
+}
+
+// requestsOAuthlib runs a step of Debian's python3-requests-oauthlib.
+func (s *server) requestsOAuthlib(t testing.TB, app application, step string, input map[string]any) map[string]any {
+	t.Helper()
+	program, err := pythonClient()
+	if err != nil {
+		absent(t, err.Error())
+	}
+	return s.foreign(t, program, app, step, input)
+}
+
+func (s *server) foreign(t testing.TB, program *foreignProgram, app application, step string, input map[string]any) map[string]any {
+	t.Helper()
+	whole := map[string]any{"issuer": s.Issuer, "client_id": app.ClientID, "step": step}
+	if app.ClientSecret != "" {
+		whole["client_secret"] = app.ClientSecret
+	}
+	maps.Copy(whole, input)
+	line, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := program.ask(line)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", step, err, program.stderr.String())
+	}
+	var got map[string]any
+	err = json.Unmarshal(answer, &got)
+	if err != nil {
+		t.Fatalf("%s: %v: %s\n%s", step, err, answer, program.stderr.String())
+	}
+	for _, name := range confidential {
+		value, _ := got[name].(string)
+		s.secret(value)
+	}
+	return got
+}
+
+// foreignProgram answers each line of its standard input with a line. It ends with its input, so with the tests.
+type foreignProgram struct {
+	stdin   io.Writer
+	answers chan []byte // closed when the program has ended
+	stderr  logBuffer
+}
+
+func startForeign(cmd *exec.Cmd) (*foreignProgram, error) {
+	p := &foreignProgram{answers: make(chan []byte)}
+	cmd.Stderr = &p.stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	err = cmd.Start()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.answers)
+		lines := bufio.NewReader(stdout)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			p.answers <- line
+		}
+	}()
+	return p, nil
+}
+
+// ask sends one line and waits for the answer to it.
+func (p *foreignProgram) ask(line []byte) ([]byte, error) {
+	_, err := p.stdin.Write(append(line, '\n'))
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case answer, running := <-p.answers:
+		if !running {
+			return nil, errors.New("the client has ended")
+		}
+		return answer, nil
+	case <-time.After(time.Minute):
+		return nil, errors.New("no answer within a minute")
+	}
+}

@@ -1,0 +1,336 @@
+package mandate
+
+import (
+	crand "crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mandate/storage/postgrestest"
+)
+
+// database is where a server keeps its records. Servers that are given the same one share it.
+type database struct {
+	name string // sqlite or postgres
+	url  string // for DATABASE_URL
+}
+
+// newSQLite returns a database that does not exist yet, in a folder that goes with the test.
+func newSQLite(t testing.TB) database {
+	t.Helper()
+	return database{"sqlite", "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
+}
+
+// newPostgres returns an empty database, or skips the test.
+func newPostgres(t testing.TB) database {
+	t.Helper()
+	return database{"postgres", postgrestest.URL(t)}
+}
+
+// forEachDatabase runs a test on both databases, each time on a new one.
+func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, newPostgres(t)) })
+}
+
+// options say how a server differs from the default one, which is a new SQLite database and no settings but
+// the address. Each setting is a line of YAML, such as `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
+type options struct {
+	database database
+	settings []string // at the top level
+	provider []string // in the block OAUTH2_PROVIDER
+	env      []string // of the process, such as MANDATE_LOG_LEVEL=debug
+}
+
+// server is one process of `mandate serve` with its configuration.
+type server struct {
+	URL     string // where this process listens, without a slash at the end
+	BaseURL string // BASE_URL, the same as URL but for a second node
+	Issuer  string
+
+	database database
+	dir      string
+	config   string // the path of the configuration file
+	options  options
+	key      string
+	secrets  *vault
+	client   *http.Client
+
+	log     logBuffer
+	process *process
+}
+
+// startServer writes a configuration, runs the server and waits until it answers. At the end of the test the
+// server is stopped, has to exit with 0, and its log must hold no panic, no data race and no secret.
+func startServer(t testing.TB, o options) *server {
+	t.Helper()
+	if o.database == (database{}) {
+		o.database = newSQLite(t)
+	}
+	key := make([]byte, 32)
+	_, _ = crand.Read(key) // it cannot fail
+	s := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), &vault{})
+	if o.database.name == "postgres" {
+		// On SQLite the server does this by itself.
+		s.mustCLI(t, "", "migrate")
+	}
+	s.start(t)
+	return s
+}
+
+// node starts another process of the same installation: the same database, key and BASE_URL.
+func (s *server) node(t testing.TB) *server {
+	t.Helper()
+	n := newServer(t, s.options, s.BaseURL, s.key, s.secrets)
+	n.start(t)
+	return n
+}
+
+func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *server {
+	t.Helper()
+	listen := freeAddress()
+	s := &server{
+		URL: "http://" + listen, BaseURL: baseURL, database: o.database, dir: t.TempDir(), options: o, key: key, secrets: secrets,
+		client: &http.Client{
+			Timeout:       time.Minute,
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 64},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	if s.BaseURL == "" {
+		s.BaseURL = s.URL
+	}
+	s.Issuer = s.BaseURL + "/o"
+	s.config = filepath.Join(s.dir, "mandate.yaml")
+	s.secret(key)
+	address, err := url.Parse(o.database.url)
+	if err == nil && address.User != nil {
+		password, _ := address.User.Password()
+		s.secret(password)
+	}
+	lines := []string{
+		"BASE_URL: " + quote(s.BaseURL),
+		"LISTEN: " + quote(listen),
+		"DATABASE_URL: " + quote(o.database.url),
+		"SECRET_KEY: " + quote(key),
+	}
+	lines = append(lines, o.settings...)
+	if len(o.provider) > 0 {
+		lines = append(lines, "OAUTH2_PROVIDER:", "  "+strings.Join(o.provider, "\n  "))
+	}
+	err = os.WriteFile(s.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s.process != nil && s.process.running() {
+			s.stop(t)
+		}
+		s.checkLog(t)
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", s.URL, s.log.String())
+		}
+	})
+	return s
+}
+
+// quote writes a string for YAML, which takes what JSON takes.
+func quote(value string) string {
+	quoted, _ := json.Marshal(value) // it cannot fail
+	return string(quoted)
+}
+
+// start runs the server, for the first time or again after stop or kill, and waits until it answers.
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "serve", "--config", s.config)
+	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
+	s.process, err = launch(cmd, &s.log)
+	if err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	waitFor(t, "the server answers at "+s.URL, func() bool {
+		if !s.process.running() {
+			t.Fatalf("the server ended at once with code %d:\n%s", s.process.cmd.ProcessState.ExitCode(), s.log.String())
+		}
+		answer, err := s.client.Get(s.URL + "/.well-known/oauth-authorization-server/o")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil
+	})
+}
+
+// stop ends the server in order. It has to exit with 0.
+func (s *server) stop(t testing.TB) {
+	t.Helper()
+	s.client.CloseIdleConnections()
+	_ = s.process.cmd.Process.Signal(syscall.SIGTERM) // it may have ended; the exit code tells
+	select {
+	case <-s.process.exited:
+	case <-time.After(30 * time.Second):
+		_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // prints where it hangs
+		select {
+		case <-s.process.exited:
+		case <-time.After(5 * time.Second):
+			s.kill(t)
+		}
+		t.Errorf("the server did not end within 30 s of SIGTERM:\n%s", s.log.String())
+		return
+	}
+	code := s.process.cmd.ProcessState.ExitCode()
+	if code != 0 {
+		t.Errorf("the server exited with %d:\n%s", code, s.log.String())
+	}
+}
+
+// kill ends the server as a power cut would, with kill -9.
+func (s *server) kill(t testing.TB) {
+	t.Helper()
+	_ = s.process.cmd.Process.Kill()
+	<-s.process.exited
+	s.client.CloseIdleConnections()
+}
+
+var alarm = regexp.MustCompile(`(?i)\bpanic\b|DATA RACE`)
+
+func (s *server) checkLog(t testing.TB) {
+	t.Helper()
+	log := s.log.String()
+	if found := alarm.FindString(log); found != "" {
+		t.Errorf("the log of the server says %q:\n%s", found, log)
+	}
+	for _, secret := range s.secrets.all() {
+		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+			if strings.Contains(log, form) {
+				t.Errorf("the log of the server holds the secret %q", form)
+				break
+			}
+		}
+	}
+}
+
+// secret notes a value that the server's log must never hold, and returns it. The functions of the harness note
+// what they send and get by themselves. Values of fewer than 8 characters are left out: they may well stand
+// in a log by chance.
+func (s *server) secret(value string) string {
+	s.secrets.add(value)
+	return value
+}
+
+// vault is the set of secrets that the nodes of one installation share.
+type vault struct {
+	mu     sync.Mutex
+	values map[string]bool
+}
+
+func (v *vault) add(value string) {
+	if len(value) < 8 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.values == nil {
+		v.values = map[string]bool{}
+	}
+	v.values[value] = true
+}
+
+func (v *vault) all() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []string
+	for value := range v.values {
+		all = append(all, value)
+	}
+	return all
+}
+
+// cli runs a command of the binary with this server's configuration.
+func (s *server) cli(t testing.TB, stdin string, args ...string) result {
+	t.Helper()
+	return run(t, s.dir, s.options.env, stdin, append(args, "--config", s.config)...)
+}
+
+// mustCLI is cli for a command that has to succeed. It returns what the command printed.
+func (s *server) mustCLI(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	r := s.cli(t, stdin, args...)
+	if r.code != 0 {
+		t.Fatalf("mandate %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+// person is a user of the server.
+type person struct{ Name, Password string }
+
+// person adds a user with a password of its own; args are more flags of `user add`.
+func (s *server) person(t testing.TB, name string, args ...string) person {
+	t.Helper()
+	p := person{name, s.secret("pw " + crand.Text())}
+	s.mustCLI(t, p.Password+"\n", append([]string{"user", "add", name, "--password-stdin"}, args...)...)
+	return p
+}
+
+// application is a registered client.
+type application struct {
+	ID           string `json:"id"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"` // empty for a public client
+	RedirectURI  string `json:"-"`             // the first that was registered
+}
+
+// application registers a client; args are the flags of `application add`, in pairs or `--flag=value`.
+func (s *server) application(t testing.TB, args ...string) application {
+	t.Helper()
+	out := s.mustCLI(t, "", append([]string{"application", "add", "--json"}, args...)...)
+	var a application
+	err := json.Unmarshal([]byte(out), &a)
+	if err != nil || a.ClientID == "" {
+		t.Fatalf("application add --json printed %q: %v", out, err)
+	}
+	s.secret(a.ClientSecret)
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--redirect-uri=")
+		if arg == "--redirect-uri" && i+1 < len(args) {
+			value, joined = args[i+1], true
+		}
+		if joined {
+			a.RedirectURI = value
+			break
+		}
+	}
+	return a
+}
+
+// freeAddress returns a loopback address that nobody listens on. Its port is below the range that outgoing
+// connections take theirs from, so that it is still free when a stopped server wants it back.
+func freeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			listener.Close()
+			return address
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package mandate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mandate/storage/postgrestest"
+)
+
+// The tests of this package run the built binary: TestMain gives it a folder, the first test that needs it
+// builds it, startServer runs it.
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mandate-conformance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binaryDir = dir
+	return postgrestest.Main(m)
+}
+
+// binaryDir is set once, before the first test.
+var binaryDir string
+
+// binary builds the command once and returns its path.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(binaryDir, "mandate")
+	args := []string{"build", "-o", path}
+	if raceDetector {
+		args = append(args, "-race")
+	}
+	err := readSources()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", append(args, "mandate/cmd/mandate")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// readSources looks at each file that the binary is built from. The go command notes what a test looks at,
+// and does not take a result from its cache after one of them has changed.
+func readSources() error {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			_, err = os.Stat(path)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// result is what a command left behind.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// run runs the binary to its end, in dir. Settings of the machine's own environment are kept away from it;
+// env adds others.
+func run(t testing.TB, dir string, env []string, stdin string, args ...string) result {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runProgram(t, dir, append(environment(), env...), stdin, path, args...)
+}
+
+// runProgram runs any program to its end. It fails the test only if the program cannot be started or hangs.
+func runProgram(t testing.TB, dir string, env []string, stdin, path string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = dir, env, strings.NewReader(stdin)
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s %s: %v, %v\n%s%s", filepath.Base(path), strings.Join(args, " "), err, ctx.Err(), &stdout, &stderr)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// environment is that of the tests without what configures the server.
+func environment() []string {
+	// A program with the race detector otherwise sleeps for a second when it exits.
+	env := []string{"GORACE=atexit_sleep_ms=0"}
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "MANDATE_") && !strings.HasPrefix(setting, "GORACE=") {
+			env = append(env, setting)
+		}
+	}
+	return env
+}
+
+// process is a running program.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the program has ended and cmd.ProcessState is set
+}
+
+// launch starts a program whose two outputs go to log.
+func launch(cmd *exec.Cmd, log *logBuffer) (*process, error) {
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = childAttributes()
+	started, exited := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(exited)
+	}()
+	err := <-started
+	return &process{cmd, exited}, err
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// logBuffer is a bytes.Buffer that may be read while a process writes to it.
+type logBuffer struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes.String()
+}
+
+// absent skips a test that needs something the machine does not have, or fails it where skipping is forbidden.
+func absent(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
+		t.Fatal(what)
+	}
+	t.Skip("SKIPPED, NOT TESTED: " + what)
+}
+
+// waitFor asks again and again until the answer is yes. It is for what another process does in its own time.
+func waitFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute still not: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,169 @@
+package mandate
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The challenge of the authorization request decides alone what the token request must prove, and no combination
+// of the two lets a client get by with less.
+
+// challenge is what an authorization request sends. Only S256 is PKCE as RFC 9700 §2.1.1 wants it.
+type challenge struct{ name, value, method string }
+
+func challenges() []challenge {
+	verifier, s256 := newPKCE()
+	return []challenge{
+		{"S256", s256, "S256"},
+		{"none", "", ""},
+		// RFC 7636 §4.3: no method means plain.
+		{"without_a_method", s256, ""},
+		{"plain", verifier, "plain"},
+		{"S256_called_plain", s256, "plain"},
+		{"a_method_alone", "", "S256"},
+		{"an_unknown_method", s256, "S512"},
+		{"the_method_in_lower_case", s256, "s256"},
+		{"padded", s256 + "=", "S256"},
+		{"too_short", s256[:42], "S256"},
+		{"too_long", s256 + "A", "S256"},
+		{"a_character_that_base64url_lacks", "+" + s256[1:], "S256"},
+		{"bits_that_no_digest_has", s256[:42] + "B", "S256"},
+		{"spaces_around_it", " " + s256 + " ", "S256"},
+		{"a_line_break_in_it", s256[:20] + "\n" + s256[20:], "S256"},
+		{"very_long", strings.Repeat("A", 5000), "S256"},
+	}
+}
+
+func TestPKCE(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		v := newTown(t, options{database: db})
+		exempt := v.exempted(t)
+		o := v.options
+		o.provider = append(slices.Clone(o.provider), "PKCE_REQUIRED: false")
+		optional := newServer(t, o, v.BaseURL, v.key, v.secrets)
+		optional.start(t)
+		for _, c := range []struct {
+			name string
+			s    *server
+			app  application
+			none bool // may the challenge be left out?
+		}{
+			{"required/confidential", v.server, v.web, false},
+			{"required/public", v.server, v.phone, false},
+			{"required/exempt", v.server, exempt, true},
+			{"optional/confidential", optional, v.web, true},
+			{"optional/public", optional, v.phone, false},
+			{"optional/exempt", optional, exempt, true},
+		} {
+			b := c.s.signedIn(t, v.alice)
+			for _, ch := range challenges() {
+				t.Run(c.name+"/challenge_"+ch.name, func(t *testing.T) {
+					switch {
+					case ch.name == "S256":
+						b.bindsVerifier(t, c.app, v.alice)
+					case ch.name == "none" && c.none:
+						b.takesNoVerifier(t, c.app, v.alice)
+					default:
+						b.refusesChallenge(t, c.app, ch)
+					}
+				})
+			}
+		}
+	})
+}
+
+// exempted is an application that an administrator exempted from PKCE, which nobody else and no public one can be.
+func (v *town) exempted(t testing.TB) application {
+	t.Helper()
+	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code", "--redirect-uri", "https://old.example/back")
+	page := func(app application) string { return "/o/applications/" + app.ID + "/update/" }
+	exempt := url.Values{"pkce_exempt": {"on"}}
+	bob := v.signedIn(t, v.bob)
+	bob.open(t, page(app))
+	if bob.shows("pkce_exempt") {
+		t.Error("the form of a person without rights offers the exemption")
+	}
+	bob.send(t, page(app), url.Values{"name": {"Old"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"},
+		"redirect_uris": {app.RedirectURI}, "scope": {"read"}, "skip_consent": {"on"}, "pkce_exempt": {"on"}})
+	if bob.Status != http.StatusUnprocessableEntity {
+		t.Errorf("a person without rights exempts an application: %d", bob.Status)
+	}
+	root := v.signedIn(t, v.admin)
+	root.open(t, page(v.phone))
+	root.submit(t, "Save changes", exempt)
+	if root.Status != http.StatusUnprocessableEntity {
+		t.Errorf("a public application is exempted: %d", root.Status)
+	}
+	root.open(t, page(app))
+	root.submit(t, "Save changes", exempt)
+	if root.Status != http.StatusOK || !strings.Contains(root.Body, "Exempt from PKCE") {
+		t.Fatalf("the administrator cannot exempt an application: %d %s\n%s", root.Status, root.URL, root.Body)
+	}
+	return app
+}
+
+// RFC 7636 §4.4.1, RFC 9700 §2.1.1: what is no S256 challenge gets no code, and the client is told at its redirect URI.
+func (b *browser) refusesChallenge(t *testing.T, app application, ch challenge) {
+	address, _ := b.server.authorizeURL(app, "state", "kept", "code_challenge", ch.value, "code_challenge_method", ch.method)
+	b.open(t, address)
+	if b.Away == nil {
+		t.Fatalf("the client is told nothing: %d %s", b.Status, b.URL)
+	}
+	got := b.Away.Query()
+	if got.Get("error") != "invalid_request" || got.Has("code") || got.Get("state") != "kept" || got.Get("iss") != b.server.Issuer {
+		t.Errorf("the client gets %s", b.Away)
+	}
+	if !strings.Contains(got.Get("error_description"), "code_challenge") {
+		t.Errorf("error_description %q does not say what to change", got.Get("error_description"))
+	}
+}
+
+// RFC 7636 §4.6: a code with a challenge takes its verifier and no other, and none at all takes nothing. A wrong one
+// burns nothing and takes the challenge away from nobody (fosite issue: the challenge was deleted at the first try).
+func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
+	other, otherChallenge := newPKCE()
+	for _, wrong := range []struct{ name, verifier, code string }{
+		{"none", "", "invalid_request"},
+		{"another", other, "invalid_grant"},
+		{"a challenge", otherChallenge, "invalid_grant"},
+		{"too short", other[:42], "invalid_grant"},
+		{"too long", strings.Repeat("a", 129), "invalid_grant"},
+		{"with a space", other[:42] + " ", "invalid_grant"},
+		{"with a slash", other[:42] + "/", "invalid_grant"},
+		{"beyond ASCII", other[:42] + "ä", "invalid_grant"},
+	} {
+		form := b.issue(t, app, p)
+		for range 2 {
+			err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", wrong.verifier)).refused(400, wrong.code)
+			if err != nil {
+				t.Errorf("verifier %s: %v", wrong.name, err)
+			}
+		}
+		err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", "")).refused(400, "invalid_request")
+		if err != nil {
+			t.Errorf("none after %s: %v", wrong.name, err)
+		}
+		b.server.mustToken(t, app.auth(), form)
+	}
+	for _, length := range []int{43, 128} {
+		verifier := strings.Repeat("~._-0aZ", 20)[:length]
+		form := with(b.issue(t, app, p, "code_challenge", digestOf(verifier)), "code_verifier", verifier)
+		b.server.mustToken(t, app.auth(), form)
+	}
+}
+
+// RFC 9700 §2.1.1: a verifier without a challenge says that somebody took the challenge out on the way.
+func (b *browser) takesNoVerifier(t *testing.T, app application, p person) {
+	form := with(b.issue(t, app, p, "code_challenge", "", "code_challenge_method", ""), "code_verifier", "")
+	right, s256 := newPKCE()
+	for _, verifier := range []string{right, s256, "short", strings.Repeat("a", 129)} {
+		err := b.server.post(t, "/o/token/", app.auth(), with(form, "code_verifier", verifier)).refused(400, "invalid_grant")
+		if err != nil {
+			t.Errorf("verifier %q: %v", verifier, err)
+		}
+	}
+	b.server.mustToken(t, app.auth(), form)
+}

@@ -1,0 +1,205 @@
+package mandate
+
+import (
+	crand "crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The resource server: a process of its own that knows the authorization server by its settings alone.
+
+// guard runs `mandate resource-server` in front of an API until the test ends. It shares nothing with s but the
+// list of secrets that no log may hold. rules are lines of RULES, settings those of OAUTH2_PROVIDER.
+func (s *server) guard(t testing.TB, upstream string, rules []string, settings ...string) *server {
+	t.Helper()
+	key := make([]byte, 32)
+	_, _ = crand.Read(key) // it cannot fail
+	top := []string{"UPSTREAM: " + quote(upstream), "RULES: [" + strings.Join(rules, ", ") + "]"}
+	g := newServer(t, options{database: newSQLite(t), settings: top, provider: settings}, "", base64.StdEncoding.EncodeToString(key), s.secrets)
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "resource-server", "--config", g.config)
+	cmd.Dir, cmd.Env = g.dir, environment()
+	g.process, err = launch(cmd, &g.log)
+	if err != nil {
+		t.Fatalf("start the resource server: %v", err)
+	}
+	waitFor(t, "the resource server answers at "+g.URL, func() bool {
+		if !g.process.running() {
+			t.Fatalf("the resource server ended at once:\n%s", g.log.String())
+		}
+		answer, err := g.client.Get(g.URL)
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil
+	})
+	return g
+}
+
+// upstream is an API that knows nothing of OAuth. It says what it was asked for.
+func upstream(t testing.TB) (*httptest.Server, func() []*http.Request) {
+	t.Helper()
+	var mu sync.Mutex
+	var requests []*http.Request
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requests = append(requests, r)
+		fmt.Fprint(w, "upstream ", r.Method, " ", r.URL.Path)
+	}))
+	t.Cleanup(api.Close)
+	return api, func() []*http.Request {
+		mu.Lock()
+		defer mu.Unlock()
+		return requests
+	}
+}
+
+// Exactly one of the two kinds of credentials is set. Both and none are refused at the start, by name.
+func TestSpecGuardSettings(t *testing.T) {
+	const (
+		address     = "RESOURCE_SERVER_INTROSPECTION_URL: http://127.0.0.1:1/o/introspect/"
+		token       = "RESOURCE_SERVER_AUTH_TOKEN: mat_secretsecret"
+		credentials = "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [client, secretsecret]"
+	)
+	names := []string{"RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"}
+	for _, c := range []struct {
+		name     string
+		settings []string
+		want     []string
+	}{
+		{"both", []string{address, token, credentials}, names},
+		{"none", []string{address}, names},
+		{"a token without an address", []string{token}, []string{"RESOURCE_SERVER_INTROSPECTION_URL"}},
+		{"credentials without an address", []string{credentials}, []string{"RESOURCE_SERVER_INTROSPECTION_URL"}},
+		{"half a pair", []string{address, "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [client]"}, names[1:]},
+	} {
+		for _, command := range []string{"resource-server", "serve"} {
+			t.Run(c.name+" at "+command, func(t *testing.T) {
+				dir := t.TempDir()
+				lines := []string{"LISTEN: " + quote(freeAddress()), "UPSTREAM: http://127.0.0.1:1", "RULES: [{PATH: /}]", "SAMPLE_API: true",
+					"OAUTH2_PROVIDER:", "  " + strings.Join(c.settings, "\n  ")}
+				config := filepath.Join(dir, "mandate.yaml")
+				err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := run(t, dir, nil, "", command, "--config", config)
+				if r.code != 1 || r.stdout != "" {
+					t.Errorf("exit code %d, standard output %q", r.code, r.stdout)
+				}
+				for _, name := range c.want {
+					if !strings.Contains(r.stderr, name) {
+						t.Errorf("standard error does not name %s:\n%s", name, r.stderr)
+					}
+				}
+				if strings.Contains(r.stderr, "secretsecret") {
+					t.Errorf("standard error holds the secret:\n%s", r.stderr)
+				}
+			})
+		}
+	}
+}
+
+// RFC 7662 §2.1: what the resource server sends, to an endpoint that is not ours.
+func TestSpecGuardQuestion(t *testing.T) {
+	for _, c := range []struct{ name, setting, authorization string }{
+		{"by token", "RESOURCE_SERVER_AUTH_TOKEN: key-of-the-api", "Bearer key-of-the-api"},
+		{"by credentials", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [api, api-secret]",
+			"Basic " + base64.StdEncoding.EncodeToString([]byte("api:api-secret"))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var mu sync.Mutex
+			asked := map[string]int{}
+			endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				err := r.ParseForm()
+				got := []string{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("Authorization")}
+				want := []string{"POST", "/o/introspect/", "application/x-www-form-urlencoded", "application/json", c.authorization}
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("question, %v (-want +got):\n%s", err, diff)
+				}
+				token := r.PostForm.Get("token")
+				asked[token]++
+				w.Header().Set("Content-Type", "application/json")
+				live := token == "good-token"
+				_ = json.NewEncoder(w).Encode(map[string]any{"active": live, "scope": "read", "client_id": "app", "username": "alice"})
+			}))
+			defer endpoint.Close()
+			api, requests := upstream(t)
+			s := &server{secrets: &vault{}}
+			s.secret("key-of-the-api")
+			s.secret("api-secret")
+			g := s.guard(t, api.URL, []string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}", "{PATH: /users, METHODS: [POST], SCOPES: [write]}"},
+				"RESOURCE_SERVER_INTROSPECTION_URL: "+quote(endpoint.URL+"/o/introspect/"), c.setting)
+			for range 3 {
+				if a := g.get(t, "/users/", bearer("good-token")); a.Status != http.StatusOK || a.Body != "upstream GET /users/" {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+			}
+			checkPermission(t, g.post(t, "/users/", bearer("good-token"), params("username", "bob")), "write")
+			checkDetail(t, g.get(t, "/users/", bearer("bad-token")), http.StatusUnauthorized, "invalid_token")
+			checkDetail(t, g.get(t, "/users/", nobody), http.StatusUnauthorized, "")
+			// What no rule covers is refused, whatever the token.
+			if a := g.get(t, "/other", bearer("good-token")); a.Status != http.StatusForbidden {
+				t.Errorf("a path without a rule gave %d", a.Status)
+			}
+			// The answers are kept for some seconds, so each token was asked about once.
+			if diff := cmp.Diff(map[string]int{"good-token": 1, "bad-token": 1}, asked); diff != "" {
+				t.Errorf("questions (-want +got):\n%s", diff)
+			}
+			if len(requests()) != 3 {
+				t.Errorf("%d requests went through, want 3", len(requests()))
+			}
+			for _, r := range requests() {
+				if r.Header.Get("Authorization") != "" || r.Header.Get("X-Token-Username") != "alice" || r.Header.Get("X-Token-Scope") != "read" {
+					t.Errorf("the API got the headers %v", r.Header)
+				}
+			}
+		})
+	}
+}
+
+// An endpoint that does not answer is neither yes nor no.
+func TestSpecGuardWithoutProvider(t *testing.T) {
+	api, requests := upstream(t)
+	s := &server{secrets: &vault{}}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer broken.Close()
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized) // it is the resource server's credentials that are wrong
+	}))
+	defer refusing.Close()
+	for name, endpoint := range map[string]string{"no connection": gone.URL, "503": broken.URL, "401": refusing.URL} {
+		t.Run(name, func(t *testing.T) {
+			g := s.guard(t, api.URL, []string{"{PATH: /}"}, "RESOURCE_SERVER_INTROSPECTION_URL: "+quote(endpoint+"/o/introspect/"),
+				"RESOURCE_SERVER_AUTH_TOKEN: key")
+			a := g.get(t, "/users/", bearer("some-token"))
+			if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+				t.Errorf("%d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
+			}
+		})
+	}
+	if len(requests()) != 0 {
+		t.Errorf("%d requests went through", len(requests()))
+	}
+}
