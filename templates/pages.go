@@ -255,18 +255,30 @@ type GroupRow struct {
 	DeleteURL string
 }
 
-// Walk shows the messages of the code flow, step by step.
+// Walk shows the messages of the code flow, step by step. Its first page has choices and no steps.
 type Walk struct {
 	Frame
 	Intro      string
+	Choices    []WalkChoice
 	Steps      []WalkStep
 	RestartURL string
 }
+
+// WalkChoice is a site that a walk can begin at.
+type WalkChoice struct{ Title, Text, URL, Label string }
 
 // WalkStep is one exchange. Request and Response are shown as they are: HTTP messages, JSON.
 type WalkStep struct {
 	Title, Text       string
 	Request, Response string
+	Token             *WalkToken
+	Checks            []string // what the site has held the answer against
+}
+
+// WalkToken is an ID token in readable form.
+type WalkToken struct {
+	Header, Claims string // JSON
+	Meanings       []Fact
 }
 
 // FormPost carries an answer to the application in a form that sends itself (OIDC Form Post Response Mode §2).

@@ -175,11 +175,13 @@ func developerSamples() []sample {
 		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be taken back.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
 		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}}},
+		{"walk-choices", Walk{Frame: alice, Intro: "Choose a site.", Choices: []WalkChoice{{"Holiday Planner", "It may read your calendar.", "/walk/?site=1", "Go to Holiday Planner"}, {long, "", "/walk/?site=2", "Go to " + long}}}},
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
-			{"Ask for approval", "The application sends your browser here with the digest of a secret that it keeps for now.", "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
-			{"Exchange the code", "", "POST /o/token/ HTTP/1.1\nContent-Type: application/x-www-form-urlencoded\n\ngrant_type=authorization_code&code=mac_…", "{\n  \"access_token\": \"mat_…\",\n  \"token_type\": \"Bearer\",\n  \"expires_in\": 36000\n}"}}}},
+			{Title: "Ask for approval", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
+			{Title: "Exchange the code", Request: "POST /o/token/ HTTP/1.1\nContent-Type: application/x-www-form-urlencoded\n\ngrant_type=authorization_code&code=mac_…", Response: "{\n  \"access_token\": \"mat_…\",\n  \"token_type\": \"Bearer\",\n  \"expires_in\": 36000\n}"},
+			{Title: "Read the ID token", Token: &WalkToken{"{\n  \"alg\": \"ES256\"\n}", "{\n  \"sub\": \"" + strings.Repeat("x", 255) + "\"\n}", []Fact{{"sub", "Whom it is about."}}}, Checks: []string{"alg is ES256.", "The signature is good."}}}}},
 		{"walk-empty", Walk{Frame: alice}},
-		{"walk-hostile", Walk{nasty, hostile, []WalkStep{{hostile, hostile, hostile, hostile}}, "/walk/"}},
+		{"walk-hostile", Walk{nasty, hostile, []WalkChoice{{hostile, hostile, "/walk/", hostile}}, []WalkStep{{hostile, hostile, hostile, hostile, &WalkToken{hostile, hostile, []Fact{{hostile, hostile}}}, []string{hostile}}}, "/walk/"}},
 	}
 }
 

@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"mandate/provider"
 	"mandate/templates"
 )
 
@@ -25,11 +21,16 @@ const demoSettings = `
 SAMPLE_API: true
 LOG_LEVEL: error
 OAUTH2_PROVIDER:
+  OIDC_ENABLED: true
   SCOPES:
     read: Read what the sample API knows
     write: Add people to the sample API
     groups: See the groups of people
+    openid: Sign you in
+    profile: See your name and profile
+    email: See your email address
     introspection: Ask about the tokens of others
+  DEFAULT_SCOPES: [read, write, groups]
 `
 
 func (p *program) demoCommand() *cobra.Command {
@@ -124,67 +125,4 @@ func demoConfig(dir string, l net.Listener) (*Config, error) {
 		return nil, err
 	}
 	return loadConfig(path, nil)
-}
-
-// demoCast is who takes part in the demo.
-type demoCast struct {
-	base, issuer       string
-	alice, admin       provider.Person
-	robot, legacy, web credentials
-}
-
-type credentials struct{ id, secret string }
-
-const demoGroup = "staff"
-
-func (o *opened) fill(ctx context.Context) (*demoCast, error) {
-	cast := &demoCast{base: o.config.BaseURL, issuer: o.config.BaseURL + "/o"}
-	cast.alice = provider.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{demoGroup}}
-	cast.admin = provider.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
-	err := o.provider.AddGroup(ctx, demoGroup)
-	if err != nil {
-		return nil, err
-	}
-	for _, person := range []*provider.Person{&cast.alice, &cast.admin} {
-		person.Password = demoPassword()
-		_, err = o.provider.AddUser(ctx, *person)
-		if err != nil {
-			return nil, err
-		}
-	}
-	for into, r := range map[*credentials]provider.Registration{
-		&cast.robot:  {Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true},
-		&cast.legacy: {Name: "Legacy", GrantTypes: []string{provider.GrantPassword}},
-		&cast.web:    {Name: "Web", GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{cast.callback()}},
-	} {
-		r.ClientType, r.HashClientSecret, r.Owner = provider.Confidential, true, cast.admin.Username
-		made, err := o.provider.Register(ctx, nil, r)
-		if err != nil {
-			return nil, err
-		}
-		*into = credentials{made.Application.ClientID, made.Secret}
-	}
-	return cast, nil
-}
-
-func (d *demoCast) callback() string { return d.base + "/demo/callback" }
-
-// demoPassword is easy to read off and to type: 100 random bits in four words.
-func demoPassword() string {
-	text := strings.ToLower(rand.Text())
-	return strings.Join([]string{text[0:5], text[5:10], text[10:15], text[15:20]}, "-")
-}
-
-// before puts the demo's own client in front of the server.
-func (c *demoClient) before(server http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/demo", "/demo/":
-			c.start(w, r)
-		case "/demo/callback":
-			c.callback(w, r)
-		default:
-			server.ServeHTTP(w, r)
-		}
-	})
 }

@@ -3,12 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"html"
-	"io"
-	"net"
-	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +82,9 @@ func TestDemoLines(t *testing.T) {
 		{"Sample API: add somebody", `^{"username": *"carol-\d+"`},
 		{"Sample API: list the groups", `^\[{"name": *"staff"}`},
 		{"Sample API without a token: 401", `^HTTP/1.1 401 Unauthorized`},
+		{"OpenID Connect: the description", `"id_token_signing_alg_values_supported": *\[[^]]*"RS256"`},
+		{"OpenID Connect: the public keys", `^{"keys": *\[.*"kty": *"RSA"`},
+		{"OpenID Connect: what Legacy may know", `"email": *"alice@example.org".*"given_name": *"Alice"`},
 	}
 	tries := regexp.MustCompile(`(?m)^# (.*)\n(curl .*)$`).FindAllStringSubmatch(out, -1)
 	if len(tries) != len(wants) {
@@ -99,95 +96,4 @@ func TestDemoLines(t *testing.T) {
 			t.Errorf("# %s\n%s\n%v, answer %s\nwant %s: %s", try[1], try[2], err, got, wants[i].what, wants[i].answer)
 		}
 	}
-}
-
-// TestDemoWalk follows the link as a browser would, to the page that shows
-// the exchange. The port that the demo wants is taken.
-func TestDemoWalk(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:"+freePort())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	out := startDemo(t, taken.Addr().String())
-	if !regexp.MustCompile(`(?m)^Port \d+ is taken, so the demo uses \d+\.$`).MatchString(out) {
-		t.Errorf("no word about the port in:\n%s", out)
-	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &demoBrowser{t: t, client: &http.Client{Jar: jar}}
-	start := regexp.MustCompile(`http://\S+/demo/`).FindString(out)
-	b.open(start)
-	password := regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(out)[1]
-	b.submit(url.Values{"username": {"alice"}, "password": {password}})
-	b.submit(url.Values{"decision": {"deny"}})
-	if !strings.Contains(b.page, "error=access_denied") || strings.Contains(b.page, "/o/token/") {
-		t.Errorf("the page after a denial:\n%s", b.page)
-	}
-	b.open(start)
-	forged := start + "callback?code=x&state=forged&iss=" + url.QueryEscape(strings.TrimSuffix(start, "/demo/")+"/o")
-	b.open(forged)
-	if !strings.Contains(b.page, "The state in the answer is not the one that was sent") {
-		t.Errorf("the callback takes an answer that nobody asked for:\n%s", b.page)
-	}
-	b.open(start)
-	b.submit(url.Values{"decision": {"approve"}})
-	for _, want := range []string{"GET /o/authorize/", "code_challenge_method=S256", "grant_type=authorization_code", `"access_token": "mat_`,
-		`"username": "alice"`, `"active": true`, "grant_type=refresh_token"} {
-		if !strings.Contains(b.page, want) {
-			t.Errorf("the page does not show %q", want)
-		}
-	}
-	if strings.Contains(b.page, `"error"`) {
-		t.Errorf("the page shows an error:\n%s", b.page)
-	}
-	// The answer is good once, and in the browser that asked.
-	b.open(b.at.String())
-	if !strings.Contains(b.page, "This walk cannot go on") {
-		t.Errorf("the callback takes an answer twice:\n%s", b.page)
-	}
-}
-
-type demoBrowser struct {
-	t      *testing.T
-	client *http.Client
-	at     *url.URL
-	page   string
-}
-
-func (b *demoBrowser) open(address string) {
-	answer, err := b.client.Get(address)
-	b.take(answer, err)
-}
-
-func (b *demoBrowser) take(answer *http.Response, err error) {
-	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.at, b.page = answer.Request.URL, html.UnescapeString(string(body))
-}
-
-// submit sends the form of the page, with its hidden fields.
-func (b *demoBrowser) submit(form url.Values) {
-	b.t.Helper()
-	action := regexp.MustCompile(`<form method="post" action="([^"]+)"`).FindAllStringSubmatch(b.page, -1)
-	if len(action) == 0 {
-		b.t.Fatalf("no form at %s:\n%s", b.at, b.page)
-	}
-	for _, hidden := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(b.page, -1) {
-		form.Set(hidden[1], hidden[2])
-	}
-	target, err := b.at.Parse(action[len(action)-1][1])
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.take(b.client.PostForm(target.String(), form))
 }

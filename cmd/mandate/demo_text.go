@@ -20,7 +20,7 @@ Its database is thrown away when it ends (Ctrl-C).
   alice   %s
   admin   %s   (administrator)
 
-Walk the code flow in the browser, as alice:
+Walk the code flow in the browser, as alice, with or without OpenID Connect:
 
   %s/demo/
 
@@ -40,18 +40,24 @@ type demoTry struct{ what, line string }
 func (d *demoCast) tries() []demoTry {
 	robot := d.post(d.robot, "/o/token/", "grant_type=client_credentials")
 	alice := d.post(d.legacy, "/o/token/", "grant_type=password", "username="+d.alice.Username, "password="+d.alice.Password)
-	token := within(robot, "access_token")
-	api := "curl -s -H \"Authorization: Bearer " + token + "\" "
+	// A form writes spaces as +, which also needs no quotes within.
+	signedIn := d.post(d.legacy, "/o/token/", "grant_type=password", "username="+d.alice.Username, "password="+d.alice.Password, "scope=openid+profile+email")
+	with := func(answer string) string {
+		return "curl -s -H \"Authorization: Bearer " + within(answer, "access_token") + "\" "
+	}
 	return []demoTry{
 		{"Client credentials: a token for the application Robot itself", robot},
 		{"Client credentials, with one scope", d.post(d.robot, "/o/token/", "grant_type=client_credentials", "scope=read")},
 		{"Password: a token for alice, who gives her password to the application Legacy", alice},
 		{"Refresh: a new token for alice, for a refresh token", d.post(d.legacy, "/o/token/", "grant_type=refresh_token", "refresh_token="+within(alice, "refresh_token"))},
 		{"Introspection: Robot asks about a token of alice", d.post(d.robot, "/o/introspect/", "token="+within(alice, "access_token"))},
-		{"Sample API: list the people (scope read)", api + d.base + "/users/"},
-		{"Sample API: add somebody (scope write)", api + "-d username=carol-$$ -d password=" + demoPassword() + " " + d.base + "/users/"},
-		{"Sample API: list the groups (scope groups)", api + d.base + "/groups/"},
+		{"Sample API: list the people (scope read)", with(robot) + d.base + "/users/"},
+		{"Sample API: add somebody (scope write)", with(robot) + "-d username=carol-$$ -d password=" + demoPassword() + " " + d.base + "/users/"},
+		{"Sample API: list the groups (scope groups)", with(robot) + d.base + "/groups/"},
 		{"Sample API without a token: 401", "curl -si " + d.base + "/users/"},
+		{"OpenID Connect: the description of the server, with which a client begins", "curl -s " + d.issuer + "/.well-known/openid-configuration"},
+		{"OpenID Connect: the public keys that ID tokens are checked with", "curl -s " + d.issuer + "/.well-known/jwks.json"},
+		{"OpenID Connect: what Legacy may know of alice (scope openid)", with(signedIn) + d.issuer + "/userinfo/"},
 	}
 }
 

@@ -1,6 +1,7 @@
 package mandate
 
 import (
+	"encoding/base64"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -10,15 +11,49 @@ import (
 	"time"
 )
 
-// The link that `mandate demo` prints ends on a page that shows the exchange.
+// The link that `mandate demo` prints leads to pages that show the exchange, without and with OpenID Connect.
 func TestBrowserDemo(t *testing.T) {
 	browser := chromium(t)
+	demo, link, alice := startDemo(t)
+	b := demo.window(t, browser)
+	b.open(link)
+	b.expect(200, "The code flow, step by step")
+	b.follow("Go to Web")
+	b.logIn(alice)
+	b.expect(200, "Allow access to your account?")
+	b.says("Web", "admin", demo.URL+"/demo/callback")
+	b.press("Allow")
+	b.expect(200, "The code flow, step by step")
+	b.says("GET /o/authorize/", "grant_type=authorization_code", `"token_type": "Bearer"`, `"active": true`, "grant_type=refresh_token")
+	token := regexp.MustCompile(`"access_token": "(mat_[^"]+)"`).FindStringSubmatch(b.text())
+	if token == nil {
+		t.Fatalf("the page shows no token:\n%s", b.text())
+	}
+	// It is a real one: the sample API of the demo takes it.
+	if a := demo.get(t, "/users/", bearer(token[1])); a.Status != 200 || !strings.Contains(a.Body, `"alice"`) {
+		t.Errorf("the sample API answered %d to the token on the page: %s", a.Status, a.Body)
+	}
+	demo.signsInTo(t, b, "Shop", "RS256")
+	demo.signsInTo(t, b, "Forum", "HS256")
+	b.look("demo", "/demo/")
+	for _, site := range []string{"Web", "Shop", "Forum"} {
+		b.look("demo-"+site, "/demo/start?site="+site) // it has been allowed, so this ends on the page of the walk
+		b.says("The site exchanges the code for tokens")
+	}
+	b.look("demo-refused", "/demo/callback?code=x")
+	b.expect(400, "This walk cannot go on")
+}
+
+// startDemo runs the demo and returns the link that it prints, and the person.
+func startDemo(t *testing.T) (*server, string, person) {
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The demo speaks HTTP to nobody but itself; what it prints stands in for the server's log.
 	demo := &server{URL: "http://" + freeAddress(), secrets: &vault{}, client: http.DefaultClient}
+	demo.Issuer = demo.URL + "/o"
 	cmd := exec.Command(path, "demo", "--listen", strings.TrimPrefix(demo.URL, "http://"))
 	cmd.Dir, cmd.Env = t.TempDir(), append(environment(), "TMPDIR="+t.TempDir())
 	p, err := launch(cmd, &demo.log)
@@ -40,23 +75,44 @@ func TestBrowserDemo(t *testing.T) {
 	printed := demo.log.String()
 	link := regexp.MustCompile(`http://\S+/demo/`).FindString(printed)
 	password := regexp.MustCompile(`(?m)^  alice +(\S+)$`).FindStringSubmatch(printed)
+	return demo, link, person{"alice", password[1]}
+}
 
-	b := demo.window(t, browser)
-	b.open(link)
-	b.logIn(person{"alice", password[1]})
-	b.expect(200, "Allow access to your account?")
-	b.says("Web", "admin", demo.URL+"/demo/callback")
-	b.press("Allow")
-	b.expect(200, "The code flow, step by step")
-	b.says("GET /o/authorize/", "grant_type=authorization_code", `"token_type": "Bearer"`, `"active": true`, "grant_type=refresh_token")
-	token := regexp.MustCompile(`"access_token": "(mat_[^"]+)"`).FindStringSubmatch(b.text())
-	if token == nil {
-		t.Fatalf("the page shows no token:\n%s", b.text())
-	}
-	// It is a real one: the sample API of the demo takes it.
-	if a := demo.get(t, "/users/", bearer(token[1])); a.Status != 200 || !strings.Contains(a.Body, `"alice"`) {
-		t.Errorf("the sample API answered %d to the token on the page: %s", a.Status, a.Body)
-	}
+// signsInTo walks with a site that gets an ID token. The page takes it apart, and so does the test: by the
+// published keys, or by the secret that the page shows the site to send.
+func (s *server) signsInTo(t *testing.T, b *tab, site, algorithm string) {
+	t.Helper()
 	b.follow("Walk through it again")
 	b.expect(200, "The code flow, step by step")
+	b.follow("Go to " + site)
+	b.expect(200, "Allow access to your account?")
+	b.says(site, "Sign you in", "See your email address")
+	b.press("Allow")
+	b.expect(200, "The code flow, step by step")
+	shown := b.text()
+	find := func(pattern string) string {
+		t.Helper()
+		found := regexp.MustCompile(pattern).FindStringSubmatch(shown)
+		if found == nil {
+			t.Fatalf("%s: the page does not show %s:\n%s", algorithm, pattern, shown)
+		}
+		return found[1]
+	}
+	credential, err := base64.StdEncoding.DecodeString(find(`Authorization: Basic (\S+)`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, secret, _ := strings.Cut(string(credential), ":")
+	claims := s.verified(t, application{ClientID: id, ClientSecret: secret}, algorithm, find(`"id_token": "([^"]+)"`))
+	for name, want := range map[string]string{"aud": id, "nonce": find(`&nonce=(\S+)`), "sub": find(`"sub": "([^"]+)"`)} {
+		if claims[name] != want || find(`"`+name+`": "([^"]+)"`) != want {
+			t.Errorf("%s: %s is %v, and the page shows %q, want %q", algorithm, name, claims[name], find(`"`+name+`": "([^"]+)"`), want)
+		}
+	}
+	b.says(`"alg": "`+algorithm+`"`, "GET /o/userinfo/", `"email": "alice@example.org"`, `"given_name": "Alice"`,
+		"The signature is", "nonce is the one", "iss is the server that was asked", "with another sub, the same signature is refused")
+	// The subject of the ID token and that of UserInfo.
+	if n := strings.Count(shown, `"sub": "`+find(`"sub": "([^"]+)"`)+`"`); n != 2 {
+		t.Errorf("%s: the page shows the same sub %d times, want 2", algorithm, n)
+	}
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"crypto"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"math/big"
+	"strings"
+)
+
+// idToken is an ID token that has been taken apart (RFC 7515 §7.1). By itself
+// it proves nothing.
+type idToken struct {
+	header, claims []byte // as JSON
+	signed         string // what the signature is made of
+	signature      []byte
+
+	head struct {
+		Algorithm string `json:"alg"`
+		KeyID     string `json:"kid"`
+	}
+	says struct {
+		Issuer     string `json:"iss"`
+		Subject    string `json:"sub"`
+		Audience   string `json:"aud"` // this server names one
+		Expires    int64  `json:"exp"`
+		Nonce      string `json:"nonce"`
+		AccessHash string `json:"at_hash"`
+	}
+}
+
+func readIDToken(text string) (*idToken, error) {
+	const unreadable = refusal("The token endpoint gave no ID token that the site can read.")
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return nil, unreadable
+	}
+	t := &idToken{signed: parts[0] + "." + parts[1]}
+	for i, into := range []*[]byte{&t.header, &t.claims, &t.signature} {
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(parts[i])
+		if err != nil {
+			return nil, unreadable
+		}
+		*into = raw
+	}
+	if json.Unmarshal(t.header, &t.head) != nil || json.Unmarshal(t.claims, &t.says) != nil {
+		return nil, unreadable
+	}
+	return t, nil
+}
+
+// demoKeys is a set of public keys (RFC 7517 §5).
+type demoKeys struct {
+	Keys []struct {
+		Type     string `json:"kty"`
+		ID       string `json:"kid"`
+		Modulus  string `json:"n"`
+		Exponent string `json:"e"`
+	} `json:"keys"`
+}
+
+// rsa finds an RSA key by its kid (RFC 7518 §6.3.1), or nil.
+func (k demoKeys) rsa(id string) *rsa.PublicKey {
+	number := func(text string) *big.Int {
+		raw, _ := base64.RawURLEncoding.DecodeString(text) // what is wrong verifies nothing
+		return new(big.Int).SetBytes(raw)
+	}
+	for _, key := range k.Keys {
+		if key.Type == "RSA" && key.ID == id {
+			return &rsa.PublicKey{N: number(key.Modulus), E: int(number(key.Exponent).Int64())}
+		}
+	}
+	return nil
+}
+
+// signedBy tells whether a signature is that of the server (RFC 7518 §3.2,
+// §3.3). Which algorithm it has to be was agreed beforehand.
+func (s *demoSite) signedBy(signed string, signature []byte, key *rsa.PublicKey) bool {
+	switch s.algorithm {
+	case "RS256":
+		sum := sha256.Sum256([]byte(signed))
+		return key != nil && rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) == nil
+	case "HS256":
+		mac := hmac.New(sha256.New, []byte(s.secret))
+		mac.Write([]byte(signed))
+		return hmac.Equal(mac.Sum(nil), signature)
+	}
+	return false
+}
