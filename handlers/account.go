@@ -39,21 +39,25 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 		page.Authorized = append(page.Authorized, templates.AuthorizedApp{Name: a.Name, Owner: a.Owner, Scopes: strings.Join(a.Scopes, " "),
 			Since: day(a.Since), RevokeAction: s.path("/account/applications/" + a.ApplicationID + "/revoke/")})
 	}
+	page.Sessions, err = s.sessionList(r, who, u, "/account/sessions/")
+	return page, err
+}
+
+// sessionList lists where somebody is signed in, with the paths that end it.
+func (s *server) sessionList(r *http.Request, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
+	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
 	sessions, err := s.provider.Sessions(r.Context(), u.ID)
-	if err != nil {
-		return page, err
-	}
 	for _, session := range sessions {
 		row := templates.SessionRow{Device: device(session.UserAgent), Address: session.Address, Since: moment(session.AuthTime), LastSeen: moment(session.SeenAt)}
 		if session.ID == who.Session.ID {
 			// This one is ended by logging out.
 			row.Current = true
 		} else {
-			row.EndAction = s.path("/account/sessions/" + session.ID + "/end/")
+			row.EndAction = s.path(path + session.ID + "/end/")
 		}
-		page.Sessions = append(page.Sessions, row)
+		list.Rows = append(list.Rows, row)
 	}
-	return page, nil
+	return list, err
 }
 
 // toAccount is for addresses that a reload or a bookmark leads to.
@@ -114,6 +118,19 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	s.say(w, "session")
 	redirect(w, r, s.path("/account/"))
 	return nil
+}
+
+// endSessions signs the person out everywhere, here too.
+func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.person(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.provider.EndSessions(r.Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	return s.loggedOut(w, r, &provider.LogoutRequest{})
 }
 
 // revokeApplication takes back what the person has allowed an application.

@@ -98,6 +98,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	if !s.config.OpenID {
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
+		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
 	if !who.User.Administrator {
 		// The form of others does not have these: they stay. Whoever sends them all
@@ -136,6 +137,7 @@ func (s *server) registration(form url.Values) provider.Registration {
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
 		Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
+		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
 	all := s.provider.Scopes()
 	unchosen := func(scope provider.Scope) bool { return !slices.Contains(said.Scopes, scope.Name) }
@@ -178,7 +180,8 @@ func unique(names []string) []string {
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a),
-		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm}}
+		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
+		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
 	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
 		if on {
 			form.Set(name, "on")
@@ -220,6 +223,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.Algorithms, page.AlgorithmError = checked(form["algorithm"], algorithms()...), invalid.At("algorithm")
 		unsigned := templates.Option{Value: "", Label: "Not signed", Help: "Plain JSON, which is what nearly every application expects."}
 		page.UserInfoAlgorithms = checked(form["userinfo_algorithm"], append([]templates.Option{unsigned}, algorithms()...)...)
+		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
 	}
 	for _, scope := range s.provider.Scopes() {

@@ -80,7 +80,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
 		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, defaultAlgorithm), a.UserInfoAlgorithm
-		page.Sector = a.Sector
+		page.Sector, page.PostLogoutURIs, page.BackchannelURI = a.Sector, lines(a.PostLogoutURIs), a.BackchannelURI
 	}
 	if a.OldSecret != "" && a.OldSecretExpiresAt > time.Now().Unix() {
 		page.OldSecretUntil = moment(a.OldSecretExpiresAt)

@@ -15,6 +15,7 @@ func notices(name string) string {
 		"signed-out":  "You are signed out.",
 		"password":    "Your password is changed. Everywhere else you are signed out.",
 		"session":     "That browser is signed out.",
+		"sessions":    "They are signed out everywhere.",
 		"revoked":     "The application may no longer act for you.",
 		"registered":  "The application is registered.",
 		"saved":       "Your changes are saved.",

@@ -30,6 +30,7 @@ type Config struct {
 	ReadScope, WriteScope string          // what the sample API asks for; empty: read and write
 
 	OpenID     bool  // the OpenID Connect endpoints are there
+	RPLogout   bool  // applications may send people to log out
 	JWKSMaxAge int64 // seconds
 
 	Log *slog.Logger // nil: nothing is logged

@@ -41,16 +41,15 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 		return err
 	}
 	h := w.Header()
-	switch page.(type) {
-	case templates.Login, templates.Consent, templates.FormPost:
+	if leadsAway(page) {
 		// Their forms end at the client's redirect URI, by a redirect, and the client
 		// may redirect on to anywhere. Chromium holds every one of these steps
 		// against form-action, so no list of ours could be complete.
 		//
-		// Nor do these two get an opener policy: a client may have opened them in a
+		// Nor do these get an opener policy: a client may have opened them in a
 		// window of its own, and its page in there tells the opener how it went.
 		h.Set("Content-Security-Policy", policy)
-	default:
+	} else {
 		h.Set("Content-Security-Policy", policy+s.formAction())
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
@@ -60,6 +59,17 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has gone
 	return nil
+}
+
+// leadsAway says that a form of the page may end at an application.
+func leadsAway(page any) bool {
+	switch p := page.(type) {
+	case templates.Login, templates.Consent, templates.FormPost:
+		return true
+	case templates.Logout:
+		return p.Ticket != ""
+	}
+	return false
 }
 
 // formAction keeps forms on this server. Where people sign in elsewhere, a form

@@ -30,13 +30,19 @@ func TestAccount(t *testing.T) {
 	s := newSite(t, "")
 	v, other := s.as(t, "alice"), s.as(t, "alice")
 	page := v.get(t, "/account/")
-	end := regexp.MustCompile(`action="(/account/sessions/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
+	end := regexp.MustCompile(`action="(/account/sessions/[^/"]+/end/)"`).FindAllStringSubmatch(page.body, -1)
 	if len(end) != 1 {
 		t.Fatalf("%d other sessions\n%s", len(end), page.body)
 	}
 	s.as(t, "root").post(t, end[0][1]).wants(t, 404)
 	v.follow(t, v.post(t, end[0][1])).wants(t, 200, "That browser is signed out.")
 	other.get(t, "/account/").wants(t, 303)
+	third := s.as(t, "alice")
+	v.follow(t, v.post(t, "/account/sessions/end/")).wants(t, 200, "You are signed out.")
+	for _, browser := range []*visitor{v, third} {
+		browser.get(t, "/account/").wants(t, 303)
+	}
+	v = s.as(t, "alice")
 
 	other = s.as(t, "alice")
 	got := v.post(t, "/account/password/", "current_password", "wrong", "new_password", "short")
@@ -85,13 +91,26 @@ func TestAdministration(t *testing.T) {
 	root.post(t, "/admin/users/new/", "username", "alice", "password", goodPassword).wants(t, 422, "already exists")
 	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password", goodPassword, "group", "night / shift", "active", "on")).
 		wants(t, 200, "bob@example.com", "night / shift", "The user is added.")
-	bob := s.as(t, "bob")
+	bob, elsewhere := s.as(t, "bob"), s.as(t, "bob")
 	u, err := s.provider.UserByName(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := "/admin/users/" + u.ID + "/"
-	root.get(t, path).wants(t, 200, `value="bob"`, `value="night / shift" checked`)
+	signedIn := root.get(t, path)
+	signedIn.wants(t, 200, `value="bob"`, `value="night / shift" checked`, "Where they are signed in")
+	end := regexp.MustCompile(`action="(/admin/users/[^"]+/sessions/[^/"]+/end/)"`).FindAllStringSubmatch(signedIn.body, -1)
+	if len(end) != 2 {
+		t.Fatalf("%d sessions of bob\n%s", len(end), signedIn.body)
+	}
+	bob.post(t, end[0][1]).wants(t, 403)
+	root.follow(t, root.post(t, end[0][1])).wants(t, 200, "That browser is signed out.")
+	root.post(t, end[0][1]).wants(t, 404)
+	root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "They are signed out everywhere.", "Nowhere.")
+	for _, browser := range []*visitor{bob, elsewhere} {
+		browser.get(t, "/account/").wants(t, 303)
+	}
+	bob = s.as(t, "bob")
 	root.follow(t, root.post(t, path, "username", "bob", "first_name", "Bobby")).wants(t, 200, "Bobby", "Deactivated")
 	bob.get(t, "/account/").wants(t, 303)
 	root.post(t, path, "username", "", "group", "none").wants(t, 422)

@@ -54,6 +54,11 @@ func (s *server) routes() http.Handler {
 	// Other sites send browsers here on purpose (OIDC Core §3.1.2.1).
 	at("/o/authorize/", s.page, on{get: s.authorize, post: s.authorize})
 
+	if s.config.OpenID && s.config.RPLogout {
+		// Likewise (OIDC RP-Logout §2).
+		at("/o/logout/", s.page, on{get: s.logoutRequest, post: s.logoutRequest})
+	}
+
 	// What a person's cookie does is asked for by our own pages only.
 	login := func(h handle) http.Handler { return s.page(sameOrigin(s.loginForms, h)) }
 	own := func(h handle) http.Handler { return s.page(sameOrigin(s.ownForms, h)) }
@@ -65,6 +70,7 @@ func (s *server) routes() http.Handler {
 	at("/o/authorized_tokens/", own, on{get: s.toAccount})
 	at("/account/", own, on{get: s.account})
 	at("/account/password/", own, on{get: s.toAccount, post: s.changePassword})
+	at("/account/sessions/end/", own, on{get: s.toAccount, post: s.endSessions})
 	at("/account/sessions/{id}/end/", own, on{get: s.toAccount, post: s.endSession})
 	at("/account/applications/{id}/revoke/", own, on{get: s.toAccount, post: s.revokeApplication})
 	at("/o/applications/", own, on{get: s.applications})
@@ -76,6 +82,8 @@ func (s *server) routes() http.Handler {
 	at("/admin/users/", own, on{get: s.users})
 	at("/admin/users/new/", own, on{get: s.newUserPage, post: s.newUser})
 	at("/admin/users/{id}/", own, on{get: s.userPage, post: s.updateUser})
+	at("/admin/users/{id}/sessions/end/", own, on{get: s.userPage, post: s.endUserSessions})
+	at("/admin/users/{id}/sessions/{session}/end/", own, on{get: s.userPage, post: s.endUserSession})
 	at("/admin/users/{id}/delete/", own, on{get: s.deleteUserPage, post: s.deleteUser})
 	at("/admin/groups/", own, on{get: s.groups, post: s.addGroup})
 	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})

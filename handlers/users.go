@@ -45,7 +45,7 @@ func (s *server) newUserPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.userForm(r, who, "", url.Values{"active": {"on"}}, nil)
+	page, err := s.userForm(r, who, nil, url.Values{"active": {"on"}}, nil)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	said := s.personIn(r.PostForm)
 	_, err = s.provider.AddUser(r.Context(), said)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		return s.correctUser(w, r, who, "", invalid)
+		return s.correctUser(w, r, who, nil, invalid)
 	}
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.userForm(r, who, u.ID, form, nil)
+	page, err := s.userForm(r, who, &u, form, nil)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.provider.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		return s.correctUser(w, r, who, u.ID, invalid)
+		return s.correctUser(w, r, who, &u, invalid)
 	}
 	if err != nil {
 		return err
@@ -161,6 +161,40 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// endUserSession signs somebody out in one browser.
+func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
+	_, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	id, err := variable(r, "session")
+	if err != nil {
+		return err
+	}
+	err = s.provider.EndSession(r.Context(), u.ID, id)
+	if err != nil {
+		return err
+	}
+	s.say(w, "session")
+	redirect(w, r, s.userPath(u.ID))
+	return nil
+}
+
+// endUserSessions signs somebody out everywhere.
+func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
+	_, u, err := s.namedUser(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.provider.EndSessions(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
+	s.say(w, "sessions")
+	redirect(w, r, s.userPath(u.ID))
+	return nil
+}
+
 func (s *server) userPath(id string) string { return s.path("/admin/users/" + id + "/") }
 
 func (s *server) personIn(form url.Values) provider.Person {
@@ -169,9 +203,9 @@ func (s *server) personIn(form url.Values) provider.Person {
 		Password: form.Get("password"), Groups: unique(form["group"]), Inactive: !form.Has("active"), Administrator: form.Has("administrator"), Profile: s.profileIn(form)}
 }
 
-func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string, invalid *provider.Invalid) error {
+func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, u *provider.User, invalid *provider.Invalid) error {
 	noteInvalid(r, invalid)
-	page, err := s.userForm(r, who, id, r.PostForm, invalid)
+	page, err := s.userForm(r, who, u, r.PostForm, invalid)
 	if err != nil {
 		return err
 	}
@@ -179,16 +213,21 @@ func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provid
 }
 
 // userForm shows the form with what was typed, but for the password.
-func (s *server) userForm(r *http.Request, who *provider.SignedIn, id string, form url.Values, invalid *provider.Invalid) (templates.UserForm, error) {
+func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.User, form url.Values, invalid *provider.Invalid) (templates.UserForm, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.UserForm{Frame: s.frame(r, ""), New: id == "", Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
+	page := templates.UserForm{Frame: s.frame(r, ""), New: u == nil, Action: s.path("/admin/users/new/"), CancelURL: s.path("/admin/users/"),
 		UsernameField: field("username"), Email: field("email"), FirstName: field("first_name"), LastName: field("last_name"),
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
-		Self: id == who.User.ID, Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
-	if id != "" {
-		page.Action, page.DeleteURL = s.userPath(id), s.userPath(id)+"delete/"
+		Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
+	if u != nil {
+		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
+		var err error
+		page.Sessions, err = s.sessionList(r, who, *u, "/admin/users/"+u.ID+"/sessions/")
+		if err != nil {
+			return page, err
+		}
 	}
 	groups, err := s.provider.Groups(r.Context())
 	for _, g := range groups {

@@ -43,7 +43,16 @@ func (p *Provider) Sessions(ctx context.Context, userID string) ([]Session, erro
 
 // EndSession signs a person out in one browser.
 func (p *Provider) EndSession(ctx context.Context, userID, sessionID string) error {
-	return stored(p.store.EndSession(ctx, userID, sessionID))
+	err := p.store.EndSession(ctx, userID, sessionID, now(), false)
+	p.tellNow()
+	return stored(err)
+}
+
+// EndSessions signs a person out everywhere, and says of how many browsers.
+func (p *Provider) EndSessions(ctx context.Context, userID string) (int, error) {
+	n, err := p.store.EndSessions(ctx, userID, now())
+	p.tellNow()
+	return n, stored(err)
 }
 
 // RevokeApplication takes an approval back: the consent is forgotten, and all

@@ -39,6 +39,8 @@ type Registration struct {
 	// for the application's sector alone.
 	Algorithm, UserInfoAlgorithm string
 	Pairwise                     bool
+	PostLogoutURIs               []string // where browsers may go when a person has logged out
+	BackchannelURI               string   // where the server says that a session has ended
 
 	// Of the CLI only: what is otherwise generated.
 	ClientID, ClientSecret string
@@ -121,6 +123,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	if r.Pairwise {
 		a.Sector = sectorOf(r)
 	}
+	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = now()
 	var err error
 	switch {
@@ -206,6 +209,9 @@ func checkVouched(found *Invalid, r Registration, was Application) {
 		"grant_type":    !sameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
 		"redirect_uris": !sameSet(r.RedirectURIs, splitLines(was.RedirectURIs)),
 		"scope":         !sameSet(r.Scopes, strings.Fields(was.Scopes)),
+
+		"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)),
+		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
 	} {
 		if changed {
 			found.add(field, "An administrator vouches for this application, so only an administrator may change this.")
@@ -235,17 +241,22 @@ func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
 		found.add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
-	if len(r.RedirectURIs) > maxRedirectURIs {
-		found.add("redirect_uris", "Register at most %d redirect URIs.", maxRedirectURIs)
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.checkRedirectURI)
+}
+
+// checkURIs says at one field what is wrong with each of its URIs.
+func checkURIs(found *Invalid, field string, uris []string, check func(string) string) {
+	if len(uris) > maxRedirectURIs {
+		found.add(field, "Register at most %d URIs.", maxRedirectURIs)
 	}
 	var mistakes []string
-	for _, uri := range r.RedirectURIs {
-		if wrong := p.config.checkRedirectURI(uri); wrong != "" {
+	for _, uri := range uris {
+		if wrong := check(uri); wrong != "" {
 			mistakes = append(mistakes, Clip(uri, 120)+" "+wrong+".")
 		}
 	}
 	if len(mistakes) > 0 {
-		found.add("redirect_uris", "%s", strings.Join(mistakes, " "))
+		found.add(field, "%s", strings.Join(mistakes, " "))
 	}
 }
 

@@ -17,7 +17,8 @@ const leastHMACSecret = 32
 func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm,
-			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != "")} {
+			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
+			"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
 			if changed {
 				found.add(field, "OpenID Connect is switched off on this server: OIDC_ENABLED turns it on.")
 			}
@@ -33,6 +34,17 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 	}
 	if r.Pairwise && sectorOf(r) == "" {
 		found.add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
+	}
+	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
+		wrong := p.config.checkRedirectURI(uri)
+		// OIDC RP-Logout §3.1
+		if wrong == "" && p.config.RPLogout.StrictURIs && r.ClientType == Public && strings.HasPrefix(uri, "http://") {
+			wrong = "may begin with http:// for a confidential application only"
+		}
+		return wrong
+	})
+	if r.BackchannelURI != "" {
+		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.config.checkOutboundURI(uri, r.ClientType) })
 	}
 }
 

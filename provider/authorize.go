@@ -140,6 +140,11 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 	if err != nil {
 		return err
 	}
+	asked := a.Application.ClientType == Public || !a.Application.SkipConsent || slices.Contains(a.openID.prompt, "consent")
+	names = p.config.online(names, asked)
+	if len(names) == 0 {
+		return refuse("invalid_scope", "offline_access goes together with the scope openid.")
+	}
 	a.Scopes = p.config.describe(names)
 	return p.newRequest(ctx, a)
 }

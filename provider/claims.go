@@ -50,7 +50,7 @@ func allClaims(u User) (map[string]any, error) {
 	}
 	all["preferred_username"] = u.Username
 	all["updated_at"] = max(u.UpdatedAt, u.CreatedAt)
-	for name, value := range map[string]string{"name": strings.TrimSpace(u.FirstName + " " + u.LastName), "given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
+	for name, value := range map[string]string{"name": strings.Join(strings.Fields(u.FirstName+" "+profile.MiddleName+" "+u.LastName), " "), "given_name": u.FirstName, "family_name": u.LastName, "email": u.Email} {
 		if value != "" {
 			all[name] = value
 		}

@@ -1,6 +1,9 @@
 package provider
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Config is what an operator decides.
 type Config struct {
@@ -37,6 +40,11 @@ type Config struct {
 	KeyLifetime     time.Duration
 	JWKSMaxAge      time.Duration
 
+	RPLogout RPLogout
+	// OutboundNetworks are special-use addresses that the server may call where an
+	// application registered one.
+	OutboundNetworks []netip.Prefix
+
 	SessionLifetime time.Duration
 	SessionIdle     time.Duration
 
@@ -49,9 +57,22 @@ type Config struct {
 	SweepBatch    int
 }
 
+// RPLogout is what an application may do to log people out (OIDC RP-Logout).
+type RPLogout struct {
+	Enabled       bool
+	AlwaysPrompt  bool // ask the person, whatever the application proves
+	StrictURIs    bool // post-logout redirect URIs with http:// for confidential applications only
+	RefuseExpired bool // an ID token that has expired is no hint
+	KeepTokens    bool // the tokens do not end with the session
+}
+
 // introspectionScope lets a token ask about other tokens. It is never a
 // default: whoever holds it sees what every token may do.
 const introspectionScope = "introspection"
+
+// offlineAccess lets tokens outlive the login that they came from (OIDC Core
+// §11). It is never a default: the application asks for it, and the person agrees.
+const offlineAccess = "offline_access"
 
 func (c Config) scopeNames() []string {
 	names := make([]string, len(c.Scopes))

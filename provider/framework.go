@@ -204,13 +204,17 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
 	at := now()
 	end := at + seconds(s.p.config.CodeLifetime)
-	return stored(s.p.store.AddGrant(ctx, storage.Grant{
+	err := s.p.store.AddGrant(ctx, storage.Grant{
 		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		Nonce: by.openID.nonce, Claims: by.openID.claims,
-	}))
+		Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
+	}, s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid"))
+	if errors.Is(err, storage.ErrSpent) {
+		return refuse("access_denied", "The person was logged out meanwhile.")
+	}
+	return stored(err)
 }
 
 // session is fosite's word for what a request carries from its first step to

@@ -45,7 +45,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if grant.CodeUsedAt != nil {
 		return g.replayed(ctx, grant.ID)
 	}
-	if grant.CodeExpiresAt <= now() || !grant.UserActive {
+	if grant.CodeExpiresAt <= now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= now() {
 		return refuse("invalid_grant", "The code is unknown, expired, or used.")
 	}
 	issued := request.GetSession().(*session)
@@ -90,7 +90,8 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 		return fosite.ErrUnknownRequest
 	}
 	issued := request.GetSession().(*session)
-	made := g.p.newPair(request.GetClient().(*client).Application, issued.grant.ID, issued.grant.CreatedAt, issued.grant.Scope, issued.scope)
+	made := g.p.newPair(request.GetClient().(*client).Application,
+		family{issued.grant.ID, issued.grant.CreatedAt, issued.grant.SessionEndsAt, issued.grant.Scope}, issued.scope)
 	// Signed before anything is spent: a key that fails costs nobody their code.
 	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{
 		application: request.GetClient().(*client).Application, userID: issued.grant.UserID, authTime: issued.grant.AuthTime,

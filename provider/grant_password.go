@@ -77,7 +77,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at}
-	made := g.p.newPair(a, grant.ID, at, scope, issued.scope)
+	made := g.p.newPair(a, family{grantID: grant.ID, began: at, scope: scope}, issued.scope)
 	grant.ExpiresAt = made.expiresAt
 	err := g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile

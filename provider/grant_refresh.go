@@ -94,7 +94,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*client).Application, issued.token
-	made := g.p.newPair(a, *token.GrantID, *token.GrantCreatedAt, token.Scope, issued.scope)
+	made := g.p.newPair(a, family{*token.GrantID, *token.GrantCreatedAt, deref(token.SessionEndsAt), token.Scope}, issued.scope)
 	// OIDC Core §12.2: the same login, and no nonce.
 	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID),
 		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -18,6 +19,9 @@ import (
 
 // passwordLogin is the one way to sign in: its acr, and its amr by RFC 8176 §2.
 const passwordLogin = "urn:mandate:acr:password"
+
+// OIDC Registration §2: what signs where nothing was agreed.
+const defaultAlgorithm = "RS256"
 
 // idTokenFor is what an ID token says, and to whom.
 type idTokenFor struct {
@@ -45,10 +49,7 @@ func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope 
 
 // idToken signs an ID token (OIDC Core §2).
 func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
-	algorithm := about.application.Algorithm
-	if algorithm == "" {
-		algorithm = "RS256" // OIDC Registration §2
-	}
+	algorithm := cmp.Or(about.application.Algorithm, defaultAlgorithm)
 	at := now()
 	claims := jwt.MapClaims{
 		"iss": p.config.Issuer, "sub": p.subject(about.application, about.userID), "aud": about.application.ClientID,
@@ -59,7 +60,7 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 		claims["nonce"] = about.nonce
 	}
 	if about.sessionID != "" {
-		claims["sid"] = about.sessionID
+		claims["sid"] = p.sid(about.application, about.sessionID)
 	}
 	var asked claimsRequest
 	if about.claims != "" {
@@ -72,12 +73,14 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 	if err != nil {
 		return "", err
 	}
-	return p.sign(ctx, about.application, algorithm, claims)
+	return p.sign(ctx, about.application, algorithm, "JWT", claims)
 }
 
-// sign makes a JWT by an algorithm of the application's.
-func (p *Provider) sign(ctx context.Context, a Application, algorithm string, claims jwt.MapClaims) (string, error) {
+// sign makes a JWT by an algorithm of the application's. kind tells it from
+// others of the same signer (RFC 8725 §3.11).
+func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims jwt.MapClaims) (string, error) {
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
+	token.Header["typ"] = kind
 	if algorithm == hmacAlgorithm {
 		// OIDC Core §10.1: the key is the secret, in its own bytes.
 		if !readable(a.Secret) {
@@ -125,12 +128,17 @@ func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error)
 	wrong := refuse("invalid_request", "id_token_hint is not an ID token of this server.")
 	claims := jwt.MapClaims{}
 	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithValidMethods(append(Algorithms(), hmacAlgorithm)))
-	_, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) { return p.hintKey(ctx, t, claims) })
+	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) { return p.hintKey(ctx, t, claims) })
 	if e, ok := errors.AsType[*Error](err); ok && e.Status >= 500 {
 		return nil, e
 	}
 	issuer, _ := claims.GetIssuer()
 	if err != nil || issuer != p.config.Issuer {
+		return nil, wrong
+	}
+	// Logout tokens and UserInfo answers have the same signature and are none: the
+	// former have a type of their own, the latter no end.
+	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || claims["exp"] == nil {
 		return nil, wrong
 	}
 	return claims, nil

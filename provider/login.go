@@ -148,15 +148,6 @@ func (p *Provider) idleSince(at int64) int64 {
 	return at - seconds(p.config.SessionIdle)
 }
 
-// Logout ends the session.
-func (p *Provider) Logout(ctx context.Context, s *SignedIn) error {
-	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return unavailable(err)
-	}
-	return nil
-}
-
 // SetupLink is the secret part of the first administrator's link, or "" where
 // somebody is there already.
 func (p *Provider) SetupLink(ctx context.Context) (string, error) {

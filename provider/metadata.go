@@ -35,6 +35,9 @@ type OpenIDMetadata struct {
 	ClaimsParameterSupported     bool     `json:"claims_parameter_supported"`
 	RequestParameterSupported    bool     `json:"request_parameter_supported"`
 	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
+	EndSessionEndpoint           string   `json:"end_session_endpoint,omitempty"`       // OIDC RP-Logout §2.1
+	BackchannelSupported         bool     `json:"backchannel_logout_supported"`         // OIDC Back-Channel §2.1
+	BackchannelSessionSupported  bool     `json:"backchannel_logout_session_supported"` // the same
 }
 
 // Metadata describes what is enabled.
@@ -65,7 +68,7 @@ func (p *Provider) Metadata() Metadata {
 }
 
 func (p *Provider) openIDMetadata() *OpenIDMetadata {
-	return &OpenIDMetadata{
+	m := &OpenIDMetadata{
 		UserInfoEndpoint:          p.config.Issuer + "/userinfo/",
 		JWKSURI:                   p.config.Issuer + "/.well-known/jwks.json",
 		SubjectTypesSupported:     []string{"public", "pairwise"},
@@ -77,7 +80,13 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		ClaimTypesSupported:       []string{"normal"},
 		ClaimsSupported:           p.config.claimsSupported(),
 		ClaimsParameterSupported:  true,
+
+		BackchannelSupported: true, BackchannelSessionSupported: true,
 	}
+	if p.config.RPLogout.Enabled {
+		m.EndSessionEndpoint = p.config.Issuer + "/logout/"
+	}
+	return m
 }
 
 // Issuer is this server's identifier.

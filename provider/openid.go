@@ -215,6 +215,16 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	return o.subject != "" && o.subject != p.subject(a.Application, s.User.ID)
 }
 
+// sessionBound is when a login's tokens end at the latest: with the session,
+// unless the person agreed to offline access (OIDC Core §11). An approval that is
+// no login has nothing to do with how long a browser is signed in; 0 is never.
+func (p *Provider) sessionBound(scopes []string, s Session) int64 {
+	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, offlineAccess) {
+		return 0
+	}
+	return s.ExpiresAt
+}
+
 // Silent says that nothing may be shown to the person: OIDC Core §3.1.2.1,
 // prompt=none.
 func (a *Authorization) Silent() bool { return slices.Contains(a.openID.prompt, "none") }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -34,6 +35,9 @@ type Provider struct {
 	ring     keyring
 	setup    string // the first administrator's link
 
+	outbound *http.Client  // to addresses that somebody registered
+	ended    chan struct{} // a session has ended at this node
+
 	deprecated sync.Map // applications whose password grant was warned of
 }
 
@@ -42,7 +46,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}}}
+	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}},
+		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
 	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal} {
 		sealed, err := newSealer(config.ServerKey, purpose)
 		if err != nil {
@@ -102,8 +107,13 @@ const keyCheck = time.Minute
 
 // Run removes what has expired until ctx ends: small batches all the time, so
 // that the tables stay as large as what is alive. It rotates the signing keys
-// too.
+// too, and tells applications of logouts.
 func (p *Provider) Run(ctx context.Context) {
+	if p.config.OpenID {
+		var teller sync.WaitGroup
+		teller.Go(func() { p.tell(ctx) })
+		defer teller.Wait()
+	}
 	var sweep, keys <-chan time.Time
 	if p.config.SweepInterval > 0 && p.config.SweepBatch > 0 {
 		tick := time.NewTicker(p.config.SweepInterval)

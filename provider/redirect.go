@@ -14,6 +14,21 @@ const (
 // checkRedirectURI says what is wrong with a redirect URI that somebody wants
 // to register, or "".
 func (c Config) checkRedirectURI(raw string) string {
+	if wrong := checkURIText(raw); wrong != "" {
+		return wrong
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "is not a URI"
+	}
+	if u.Scheme == "" {
+		return "must be absolute: begin with https://"
+	}
+	return c.checkRedirectParts(raw, u)
+}
+
+// checkURIText checks the letters of a URI that somebody wants to register.
+func checkURIText(raw string) string {
 	if len(raw) > maxRedirectURI {
 		return "is longer than 2000 bytes"
 	}
@@ -26,14 +41,7 @@ func (c Config) checkRedirectURI(raw string) string {
 	if strings.Contains(raw, "#") {
 		return "must not have a fragment (#...)"
 	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "is not a URI"
-	}
-	if u.Scheme == "" {
-		return "must be absolute: begin with https://"
-	}
-	return c.checkRedirectParts(raw, u)
+	return ""
 }
 
 func (c Config) checkRedirectParts(raw string, u *url.URL) string {

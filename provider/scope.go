@@ -56,7 +56,7 @@ func (c Config) defaultScopes(allowed []string) []string {
 	}
 	var names []string
 	for _, name := range defaults {
-		if name != introspectionScope && name != "openid" && slices.Contains(allowed, name) {
+		if name != introspectionScope && name != "openid" && (name != offlineAccess || !c.OpenID) && slices.Contains(allowed, name) {
 			names = append(names, name)
 		}
 	}
@@ -88,6 +88,15 @@ func (c Config) resolveScope(a Application, parameter string) ([]string, error) 
 		}
 	}
 	return asked, nil
+}
+
+// online takes offline_access out where it cannot be had: without openid it is
+// to be ignored, and so it is where the person is not asked (OIDC Core §11).
+func (c Config) online(names []string, asked bool) []string {
+	if c.OpenID && !(asked && slices.Contains(names, "openid")) {
+		return slices.DeleteFunc(names, func(name string) bool { return name == offlineAccess })
+	}
+	return names
 }
 
 // narrow keeps the names that are allowed.

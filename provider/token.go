@@ -74,20 +74,31 @@ type pair struct {
 	expiresAt int64 // of the later one
 }
 
+// family is what tokens have in common that came from one approval.
+type family struct {
+	grantID       string
+	began         int64
+	sessionEndsAt int64 // 0: it outlives the session
+	scope         string
+}
+
 // newPair makes both tokens of a family. The refresh token has the family's
 // whole scope; it ends after disuse, and with the family.
-func (p *Provider) newPair(a Application, grantID string, began int64, familyScope string, scope []string) pair {
+func (p *Provider) newPair(a Application, f family, scope []string) pair {
 	at := now()
 	access, accessDigest := mint(accessPrefix)
 	refresh, refreshDigest := mint(refreshPrefix)
 	narrowed := strings.Join(scope, " ")
 	accessEnd := at + p.accessLifetime(a)
-	refreshEnd := min(at+p.refreshLifetime(a), began+seconds(p.config.RefreshTokenMaxLifetime))
+	refreshEnd := min(at+p.refreshLifetime(a), f.began+seconds(p.config.RefreshTokenMaxLifetime))
+	if f.sessionEndsAt > 0 {
+		accessEnd, refreshEnd = min(accessEnd, f.sessionEndsAt), min(refreshEnd, f.sessionEndsAt)
+	}
 	return pair{
 		answer: &TokenResponse{AccessToken: access, ExpiresIn: accessEnd - at, Scope: narrowed, RefreshToken: refresh},
 		tokens: []storage.Token{
-			{Digest: accessDigest, GrantID: &grantID, Scope: narrowed, IssuedAt: at, ExpiresAt: accessEnd},
-			{Digest: refreshDigest, Refresh: true, GrantID: &grantID, Scope: familyScope, IssuedAt: at, ExpiresAt: refreshEnd},
+			{Digest: accessDigest, GrantID: &f.grantID, Scope: narrowed, IssuedAt: at, ExpiresAt: accessEnd},
+			{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd},
 		},
 		expiresAt: max(accessEnd, refreshEnd),
 	}

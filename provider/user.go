@@ -1,9 +1,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/mail"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,7 +24,15 @@ type Person struct {
 	Inactive      bool
 	Administrator bool
 	Profile       *Profile // nil leaves it as it is
+
+	// Subject is of the CLI only: the identifier that applications know somebody by
+	// who comes from another server; empty has one made.
+	Subject string
 }
+
+// anySubject is what an address of ours and every relying party takes (OIDC
+// Core §2: at most 255 ASCII characters).
+var anySubject = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 
 // foldName makes names that look alike one: without case, and in one
 // composition of their characters.
@@ -54,6 +64,9 @@ func (person Person) check(found *Invalid) {
 	checkText(found, "last_name", person.LastName)
 	if person.Profile != nil {
 		person.Profile.check(found, person.Email)
+	}
+	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || person.Subject == "new") {
+		found.add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
 	}
 }
 
@@ -101,12 +114,20 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if !errors.Is(err, storage.ErrNotFound) {
 		return User{}, unavailable(err)
 	}
+	_, err = p.store.UserByID(ctx, person.Subject)
+	if err == nil {
+		found.add("subject", "A user with that subject already exists.")
+		return User{}, found
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return User{}, unavailable(err)
+	}
 	hash, err := p.machine.hash(ctx, person.Password)
 	if err != nil {
 		return User{}, err
 	}
 	at := now()
-	return User{Profile: profile, UpdatedAt: at, ID: identifier(), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }
@@ -242,7 +263,7 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.DisableUser(ctx, u.ID))
+	return endError(p.store.DisableUser(ctx, u.ID, now()))
 }
 
 // DeleteUser removes a person, but not whoever asks for it.
@@ -252,7 +273,7 @@ func (p *Provider) DeleteUser(ctx context.Context, actor User, id string) error 
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	return endError(p.store.DeleteUser(ctx, id))
+	return endError(p.store.DeleteUser(ctx, id, now()))
 }
 
 // Groups lists all groups.

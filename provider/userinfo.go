@@ -58,7 +58,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 	}
 	// OIDC Core §5.3.2: signed, it says by whom and for whom.
 	claims["iss"], claims["aud"] = p.config.Issuer, a.ClientID
-	signed, err := p.sign(ctx, a, a.UserInfoAlgorithm, claims)
+	signed, err := p.sign(ctx, a, a.UserInfoAlgorithm, "JWT", claims)
 	return &UserInfo{Signed: signed}, token.ClientID, err
 }
 

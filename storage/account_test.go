@@ -43,8 +43,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	a.OwnerID = &alice.ID
 	must(t, w.AddApplication(t.Context(), a))
 	for _, u := range []User{alice, bob} {
-		w.session(t, u.ID)
-		w.session(t, u.ID)
+		w.session(t, u.ID) // the family has one of its own
 		must(t, w.KeepConsent(t.Context(), Consent{u.ID, a.ID, "read", at}))
 		w.family(t, u.ID, a.ID)
 		g := newGrant(u.ID, a.ID)
@@ -81,7 +80,7 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			left   map[string]int
 		}{
 			"disabled": {
-				func(u User) error { return w.DisableUser(t.Context(), u.ID) },
+				func(u User) error { return w.DisableUser(t.Context(), u.ID, at) },
 				signedOut,
 			},
 			"made inactive with the form": {
@@ -96,7 +95,7 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				has,
 			},
 			"deleted": {
-				func(u User) error { return w.DeleteUser(t.Context(), u.ID) },
+				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at) },
 				map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0},
 			},
 			"new password": {
@@ -181,7 +180,7 @@ func TestRehashNeverUndoesAChangeOfPassword(t *testing.T) {
 func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, a := twoPeople(t, w, "alice", "bob")
-		must(t, w.DeleteUser(t.Context(), alice.ID))
+		must(t, w.DeleteUser(t.Context(), alice.ID, at))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if got.OwnerID != nil || got.Owner != nil {
@@ -201,7 +200,7 @@ func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, _ := w.scene(t, "alice")
-		must(t, w.DisableUser(t.Context(), alice.ID))
+		must(t, w.DisableUser(t.Context(), alice.ID, at))
 		slipped := w.family(t, alice.ID, a.ID) // an approval that was under way lands afterwards
 		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
@@ -218,8 +217,8 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 		a := w.application(t, "App")
 		for name, end := range map[string]func(User) error{
 			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
-			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID) },
-			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID) },
+			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID, at) },
+			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID, at) },
 		} {
 			u := w.person(t, name)
 			must(t, end(u))
@@ -296,8 +295,8 @@ func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 			u.Active = false
 			return s.UpdateUser(t.Context(), u, nil)
 		},
-		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID) },
-		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID) },
+		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID, at) },
+		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at) },
 	}
 }
 
@@ -324,9 +323,9 @@ func TestLastAdministratorStays(t *testing.T) {
 		}
 		root.FirstName = "New"
 		is(t, "another change", w.UpdateUser(t.Context(), root, nil), nil)
-		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID), nil)
+		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at), nil)
 		administrators(t, w, "second")
-		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID), nil)
+		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at), nil)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, kept.ID, "read", at - 5}))
 		w.family(t, alice.ID, lives.ID)
 		w.family(t, bob.ID, foreign.ID)
-		must(t, w.AddGrant(t.Context(), newGrant(alice.ID, waits.ID))) // a code that nobody exchanged yet
+		w.addGrant(t, newGrant(alice.ID, waits.ID)) // a code that nobody exchanged yet
 		old := newGrant(alice.ID, expired.ID)
 		old.CodeDigest, old.ExpiresAt = nil, at
 		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID), proof(w.Store, old.UserID)))
@@ -71,7 +71,7 @@ func TestRevokedConsentEndsEveryFamilyBetweenTheTwo(t *testing.T) {
 		alice, a, first := w.scene(t, "alice")
 		second := w.family(t, alice.ID, a.ID)
 		waiting := newGrant(alice.ID, a.ID)
-		must(t, w.AddGrant(t.Context(), waiting))
+		w.addGrant(t, waiting)
 		bob, b := w.person(t, "bob"), w.application(t, "Other")
 		bobs, others := w.family(t, bob.ID, a.ID), w.family(t, alice.ID, b.ID)
 		for _, c := range []Consent{{alice.ID, a.ID, "read", at}, {bob.ID, a.ID, "read", at}, {alice.ID, b.ID, "read", at}} {

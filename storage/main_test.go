@@ -145,7 +145,7 @@ func count(t *testing.T, s *Store, query string, args ...any) int {
 func counts(t *testing.T, s *Store) map[string]int {
 	t.Helper()
 	rows := map[string]int{}
-	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants", "tokens"} {
+	for _, table := range []string{"users", "groups", "memberships", "sessions", "applications", "consents", "grants", "tokens", "logins"} {
 		rows[table] = count(t, s, `SELECT COUNT(*) FROM `+table)
 	}
 	return rows
@@ -181,7 +181,7 @@ func (w world) application(t *testing.T, name string) Application {
 
 func newGrant(userID, applicationID string) Grant {
 	code := rand.Text()
-	return Grant{ID: rand.Text(), GrantType: "authorization_code", ApplicationID: applicationID, UserID: userID, SessionID: "session", Scope: "read write",
+	return Grant{ID: rand.Text(), GrantType: "authorization_code", ApplicationID: applicationID, UserID: userID, SessionID: "session of " + userID, Scope: "read write",
 		AuthTime: at - 10, CreatedAt: at, ExpiresAt: at + 60, CodeDigest: &code, CodeExpiresAt: at + 60, CodeChallenge: "challenge",
 		RedirectURI: "https://a.example/", RedirectSent: true}
 }
@@ -194,6 +194,15 @@ func newPair(grantID string) []Token {
 	}
 }
 
+// addGrant stores a grant, in a session that goes on.
+func (w world) addGrant(t *testing.T, g Grant) {
+	t.Helper()
+	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
+		VALUES ($1, $1, $2, $3, $3, $4, '', '') ON CONFLICT (id) DO NOTHING`, g.SessionID, g.UserID, at, later)
+	must(t, err)
+	must(t, w.AddGrant(t.Context(), g, false))
+}
+
 // family is a grant whose code was redeemed for the two tokens.
 type family struct {
 	Grant
@@ -204,7 +213,7 @@ func (w world) family(t *testing.T, userID, applicationID string) family {
 	t.Helper()
 	g := newGrant(userID, applicationID)
 	pair := newPair(g.ID)
-	must(t, w.AddGrant(t.Context(), g))
+	w.addGrant(t, g)
 	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 	return family{g, pair[0].Digest, pair[1].Digest}
 }

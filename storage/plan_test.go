@@ -40,7 +40,11 @@ func hot(t *testing.T, w world) []string {
 			s.RevokeToken(t.Context(), "own"),
 			second(s.Sweep(t.Context(), at, 10)),
 			s.RevokeGrant(t.Context(), f.ID),
-			s.DisableUser(t.Context(), alice.ID),
+			s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), true),
+			second(s.DueLogins(t.Context(), at, 10)),
+			s.ForgetLogin(t.Context(), Login{}),
+			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
+			s.DisableUser(t.Context(), alice.ID, at),
 			s.UpdateUser(t.Context(), alice, nil),
 			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID)),
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
@@ -58,6 +62,11 @@ func hot(t *testing.T, w world) []string {
 		t.Fatalf("only %d statements were prepared", len(texts))
 	}
 	return texts
+}
+
+func inSession(g Grant, n Session) Grant {
+	g.SessionID = n.ID
+	return g
 }
 
 func parameters(query string) int {
@@ -110,6 +119,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO settings SELECT 's' || i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO grants SELECT 'g' || i, '', 'a' || i, 'u' || i, '', '', i, i, i, 'c' || i, i, NULL, '', '', TRUE FROM generate_series(1, 5000) i`,
 		`INSERT INTO tokens SELECT 't' || i, FALSE, 'g' || i, NULL, '', i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO logins SELECT 's' || i, 'a' || i, 'u' || i, i % 2 * i, 0, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {
 		_, err := w.write.ExecContext(t.Context(), statement)

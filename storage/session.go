@@ -16,15 +16,25 @@ type Session struct {
 }
 
 // AddSession stores a session and ends the one that it takes the place of, so
-// that a cookie planted before the login is worth nothing after it. hash is the
-// password that was checked: where it is no longer the person's, ErrSpent.
+// that a cookie planted before the login is worth nothing after it. Whoever signs
+// in again where they are signed in goes on with their session under a new cookie:
+// applications know it by its id. hash is the password that was checked: where it
+// is no longer the person's, ErrSpent.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM sessions WHERE digest = $1`, replaces)
+		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8
+			WHERE digest = $1 AND user_id = $2 AND expires_at > $4`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address)
+		if err == nil && renewed > 0 {
+			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt)
+		}
+		if err != nil || renewed > 0 {
+			return err
+		}
+		_, err = t.endSessions(n.AuthTime, false, `digest = $1`, replaces)
 		if err != nil {
 			return err
 		}
@@ -66,9 +76,4 @@ func (s *Store) SessionsOf(ctx context.Context, userID string, now, idleSince in
 	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address FROM sessions
 		WHERE user_id = $1 AND expires_at > $2 AND seen_at > $3 ORDER BY seen_at DESC, id`, userID, now, idleSince)
 	return sessions, err
-}
-
-// EndSession ends one session of one person.
-func (s *Store) EndSession(ctx context.Context, userID, id string) error {
-	return s.one(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, userID, id)
 }

@@ -7,22 +7,22 @@ import (
 	"testing"
 )
 
-// expiring adds a token, a grant and a session that expire then.
+// expiring adds a token, a grant, a session and a login by it that expire then.
 func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	t.Helper()
 	g := newGrant(userID, applicationID)
 	g.ID, g.ExpiresAt = fmt.Sprint("grant ", then), then
-	must(t, w.AddGrant(t.Context(), g))
-	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 	n := newSession(userID)
 	n.ID, n.ExpiresAt = fmt.Sprint("session ", then), then
 	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID)))
+	must(t, w.AddGrant(t.Context(), inSession(g, n), true))
+	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 }
 
 // leftAfter proves that of each kind these are left.
 func leftAfter(t *testing.T, w world, want ...int64) {
 	t.Helper()
-	for table, key := range map[string]string{"token": "digest", "grant": "id", "session": "id"} {
+	for table, key := range map[string]string{"token": "digest", "grant": "id", "session": "id", "login": "session_id"} {
 		left := []int64{}
 		must(t, w.write.SelectContext(t.Context(), &left, `SELECT expires_at FROM `+table+`s ORDER BY expires_at`))
 		if !slices.Equal(left, want) {
@@ -47,11 +47,11 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 		}
 		sweep(0, 0)
 		leftAfter(t, w, at-4, at-3, at-2, at-1, at, at+1, at+2)
-		sweep(2, 6)
+		sweep(2, 8)
 		leftAfter(t, w, at-2, at-1, at, at+1, at+2)
-		sweep(2, 6)
+		sweep(2, 8)
 		leftAfter(t, w, at, at+1, at+2)
-		sweep(2, 3)
+		sweep(2, 4)
 		leftAfter(t, w, at+1, at+2)
 		sweep(2, 0)
 		leftAfter(t, w, at+1, at+2)
@@ -82,8 +82,8 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 		is(t, "session", err, nil)
 		sum, err = w.Sweep(t.Context(), later, 100)
 		must(t, err)
-		if sum != 4 { // two access tokens, the grant, the session
-			t.Errorf("%d rows went, want 4", sum)
+		if sum != 5 { // two access tokens, the grant, its session, the other session
+			t.Errorf("%d rows went, want 5", sum)
 		}
 	})
 }
@@ -109,8 +109,8 @@ func TestManyNodesMaySweepTogether(t *testing.T) {
 		for _, n := range went {
 			sum += n
 		}
-		if sum != 60 {
-			t.Errorf("%d rows were counted, want 60", sum)
+		if sum != 80 {
+			t.Errorf("%d rows were counted, want 80", sum)
 		}
 		leftAfter(t, w, at+1)
 	})
@@ -118,7 +118,7 @@ func TestManyNodesMaySweepTogether(t *testing.T) {
 
 // On PostgreSQL a refresh can be held while the sweep waits for its row.
 func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
-	for _, table := range []string{"token", "grant", "session"} {
+	for _, table := range []string{"token", "grant", "session", "login"} {
 		t.Run(table, func(t *testing.T) {
 			w := migrated(t, postgresURL(t))
 			alice, a := w.person(t, "alice"), w.application(t, "App")

@@ -10,11 +10,11 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "Alice")
 		w.scene(t, "bob")
-		created, none := int64(at), ""
+		created, none, outlives := int64(at), "", int64(0)
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, AuthTime: &f.AuthTime, Claims: &none,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, AuthTime: &f.AuthTime, Claims: &none,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)
@@ -53,8 +53,8 @@ func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
 		for name, end := range map[string]func(userID, applicationID, grantID string) error{
 			"grant revoked":       func(_, _, g string) error { return w.RevokeGrant(t.Context(), g) },
 			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
-			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u) },
-			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u) },
+			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u, at) },
+			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at) },
 			// The grant may have slipped in behind the one who deletes.
 			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
 			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },

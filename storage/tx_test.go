@@ -93,7 +93,7 @@ func TestMixedLoadNeitherLocksUpNorLosesAnything(t *testing.T) {
 			}
 		}
 		got := counts(t, w.Store)
-		want := map[string]int{"users": 1, "groups": 0, "memberships": 0, "applications": 1, "consents": 1,
+		want := map[string]int{"users": 1, "groups": 0, "memberships": 0, "applications": 1, "consents": 1, "logins": 0,
 			"sessions": workers * rounds, "grants": workers * rounds, "tokens": workers * rounds * 5}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -103,21 +103,22 @@ func TestMixedLoadNeitherLocksUpNorLosesAnything(t *testing.T) {
 
 func mixed(ctx context.Context, s *Store, userID, applicationID, name string) error {
 	g := newGrant(userID, applicationID)
-	one, two := newPair(g.ID), newPair(g.ID)
 	n := newSession(userID)
+	g.SessionID = n.ID
+	one, two := newPair(g.ID), newPair(g.ID)
 	gone, cancel := context.WithCancel(ctx)
 	go cancel() // at any moment of the next call, which is then done or not
 	_ = s.AddUser(gone, newUser(name), nil)
 	u, err := s.UserByKey(ctx, name)
 	if err == nil {
-		err = s.DeleteUser(ctx, u.ID)
+		err = s.DeleteUser(ctx, u.ID, at)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	for _, step := range []func() error{
 		func() error { return s.AddSession(ctx, n, "", proof(s, n.UserID)) },
-		func() error { return s.AddGrant(ctx, g) },
+		func() error { return s.AddGrant(ctx, g, false) },
 		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest)) },
 		func() error { return s.RedeemCode(ctx, g.ID, at, later, one) },
 		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },

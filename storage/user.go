@@ -180,7 +180,7 @@ func (t tx) updateUser(u User, groups []string) error {
 		return ErrNotFound
 	}
 	if !u.Active || dormant > 0 {
-		err = t.endUser(u.ID)
+		err = t.endUser(u.ID, u.UpdatedAt)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64)
 		if n == 0 {
 			return ErrNotFound
 		}
-		return t.endUser(userID)
+		return t.endUser(userID, now)
 	})
 }
 
@@ -213,7 +213,7 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, session)
+		_, err = t.endSessions(now, false, `user_id = $1 AND id <> $2`, userID, session)
 		if err != nil {
 			return err
 		}
@@ -230,8 +230,8 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 }
 
 // endUser signs a person out everywhere and revokes every family of theirs.
-func (t tx) endUser(id string) error {
-	_, err := t.exec(`DELETE FROM sessions WHERE user_id = $1`, id)
+func (t tx) endUser(id string, now int64) error {
+	_, err := t.endSessions(now, false, `user_id = $1`, id)
 	if err != nil {
 		return err
 	}
@@ -240,28 +240,34 @@ func (t tx) endUser(id string) error {
 }
 
 // DisableUser deactivates a person and ends all they had.
-func (s *Store) DisableUser(ctx context.Context, id string) error {
-	return s.endsUser(ctx, `UPDATE users SET active = FALSE WHERE id = $1`, id)
+func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
+	return s.endsUser(ctx, id, now, func(tx) error { return nil })
 }
 
 // DeleteUser removes a person; the applications they registered stay, without
 // an owner.
-func (s *Store) DeleteUser(ctx context.Context, id string) error {
-	return s.endsUser(ctx, `DELETE FROM users WHERE id = $1`, id)
+func (s *Store) DeleteUser(ctx context.Context, id string, now int64) error {
+	return s.endsUser(ctx, id, now, func(t tx) error {
+		_, err := t.exec(`DELETE FROM users WHERE id = $1`, id)
+		return err
+	})
 }
 
-// endsUser runs a statement that puts an end to a person.
-func (s *Store) endsUser(ctx context.Context, statement, id string) error {
+// endsUser deactivates a person, ends all they had, and does what is left to do.
+func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
-			n, err := t.exec(statement, id)
-			if err != nil {
-				return err
+			n, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1`, id)
+			if err == nil && n == 0 {
+				err = ErrNotFound
 			}
-			if n == 0 {
-				return ErrNotFound
+			if err == nil {
+				err = t.endUser(id, now)
 			}
-			return t.endUser(id)
+			if err == nil {
+				err = last(t)
+			}
+			return err
 		})
 	})
 }

@@ -53,7 +53,10 @@ type Setup struct {
 // Logout asks before it ends the session, because any site can send a browser here.
 type Logout struct {
 	Frame
-	Action string
+	Action      string
+	Application string // which one asks, chosen by a stranger; empty where the person came by themselves
+	Ticket      string // hidden field: the request of that application
+	OpenID      bool   // logins at applications end too
 }
 
 // Consent asks a person whether an application may act for them.
@@ -66,6 +69,7 @@ type Consent struct {
 	Scopes             []ConsentScope
 	Ticket             string // hidden field: the request that is being answered
 	Action             string
+	Offline            bool   // the access outlives the session
 	SwitchURL          string // signs in as somebody else
 }
 
@@ -140,6 +144,8 @@ type ApplicationForm struct {
 	UserInfoAlgorithmError string
 	Pairwise               bool
 	PairwiseError          string
+	PostLogoutURIs         Field // one a line
+	BackchannelURI         Field
 
 	Errors []FieldError
 }
@@ -158,6 +164,8 @@ type Application struct {
 	AuthorizeURL, TokenURL                     string
 	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
 	Sector                                     string // the subjects are made for it alone
+	PostLogoutURIs                             []string
+	BackchannelURI                             string
 	UpdateURL, DeleteURL, RotateURL, ListURL   string
 }
 
@@ -184,7 +192,7 @@ type Account struct {
 	FullName, Email              string
 	Claims                       []Fact // what else applications may be told; empty without OpenID Connect
 	Authorized                   []AuthorizedApp
-	Sessions                     []SessionRow
+	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
 }
@@ -194,6 +202,12 @@ type Fact struct{ Name, Value string }
 
 // AuthorizedApp is an application that a person has approved. RevokeAction takes a POST.
 type AuthorizedApp struct{ Name, Owner, Scopes, Since, RevokeAction string }
+
+// SessionList is where a person is signed in. EndAllAction takes a POST.
+type SessionList struct {
+	Rows         []SessionRow
+	EndAllAction string
+}
 
 // SessionRow is a browser in which a person is signed in. EndAction takes a POST.
 type SessionRow struct {
@@ -228,6 +242,7 @@ type UserForm struct {
 	Active, Administrator                     bool
 	Self                                      bool        // it is their own record: they cannot lock themselves out
 	Claims                                    *ClaimsForm // nil without OpenID Connect
+	Sessions                                  SessionList // of somebody who is there already
 	Errors                                    []FieldError
 }
 

@@ -48,16 +48,16 @@ func peopleSamples() []sample {
 	for i := range 40 {
 		posing.Scopes = append(posing.Scopes, ConsentScope{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("Change what stands in ledger number %d", i), i%9 == 4})
 	}
-	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, hostile, "/o/authorize/", "/login/"}
+	broken := Consent{nasty, hostile, hostile, hostile, hostile, true, []ConsentScope{{hostile, hostile, true}}, hostile, "/o/authorize/", true, "/login/"}
 
 	apps := []AuthorizedApp{
 		{"Holiday Planner", "bob", "read groups", "on 3 March 2026", "/account/revoke/1"},
 		{long, "", "read write groups openid profile email", "yesterday", "/account/revoke/2"},
 	}
-	sessions := []SessionRow{
+	sessions := SessionList{EndAllAction: "/account/sessions/end/", Rows: []SessionRow{
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
 		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "on 2 March 2026", "yesterday", false, "/account/sessions/2"},
-	}
+	}}
 	failed := "That username and password do not belong together."
 	return []sample{
 		{"home", Home{alice, 3, 12, 2}},
@@ -69,9 +69,10 @@ func peopleSamples() []sample {
 		{"setup", Setup{Action: "/setup/abc"}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
 		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},
-		{"logout", Logout{alice, "/logout/"}},
+		{"logout", Logout{Frame: alice, Action: "/logout/"}},
+		{"logout-asked", Logout{alice, "/logout/", "Holiday Planner", "ticket", true}},
 		{"logout-nobody", Logout{Action: "/logout/"}},
-		{"logout-hostile", Logout{nasty, "/logout/"}},
+		{"logout-hostile", Logout{nasty, "/logout/", hostile, hostile, true}},
 		{"consent", consent},
 		{"consent-loopback", bare},
 		{"consent-posing", posing},
@@ -81,7 +82,7 @@ func peopleSamples() []sample {
 		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password is changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}}},
-		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, []SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/p", badText, badText}},
+		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "There is nothing here", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
@@ -136,7 +137,7 @@ func developerSamples() []sample {
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
 		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, true, options, hostile, options, hostile, true, hostile, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -145,6 +146,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
+	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	fresh := detail
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
 	fresh.NewSecret, fresh.OldSecretUntil = "mcs_7Jw0b2Xr8sVn1kQd5tYh3uLp9zAe6cGf4iMo0vBq2W", "4 March 2026 at 17:00 UTC"
@@ -153,7 +155,7 @@ func developerSamples() []sample {
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -211,7 +213,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},

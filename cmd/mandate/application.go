@@ -35,6 +35,8 @@ type applicationView struct {
 	Algorithm            string   `json:"algorithm"`
 	UserInfoAlgorithm    string   `json:"userinfo_algorithm"`
 	Sector               string   `json:"sector"`
+	PostLogoutURIs       []string `json:"post_logout_redirect_uris"`
+	BackchannelURI       string   `json:"backchannel_logout_uri"`
 	CreatedAt            string   `json:"created_at"`
 	UpdatedAt            string   `json:"updated_at"`
 }
@@ -45,6 +47,7 @@ func viewApplication(a provider.Application, secret string) applicationView {
 		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
 		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
+		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
 		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
 		view.Owner = *a.Owner
@@ -83,7 +86,8 @@ func (v applicationView) write(p *program) error {
 		{"secret is hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
 	}...)
-	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector}} {
+	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
+		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"told of logout at", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
@@ -137,6 +141,8 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens: ES256, EdDSA, RS256, PS256 or HS256 (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo answers (default: none does)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "give it subjects that applications of other hosts cannot compare")
+	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "`URI` to which browsers may go when a person has logged out; may be repeated")
+	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` at which it is told that a session has ended")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -29,6 +29,8 @@ type Config struct {
 	SampleAPI bool `key:"SAMPLE_API" default:"false"`
 	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` is believed; everybody else's is ignored (RFC 9700 §4.13).
 	TrustedProxies []netip.Prefix `key:"TRUSTED_PROXIES" default:"[]"`
+	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call addresses that were registered for back-channel logout. Without it only public addresses are called (RFC 6890).
+	OutboundAllowedNetworks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]"`
 	// SessionCookieAge is the life of a browser session in seconds, counted from the login.
 	SessionCookieAge time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000"`
 	// SessionIdle is how many seconds a browser session survives without a request; left out, it is never more than `SESSION_COOKIE_AGE`.
@@ -71,7 +73,7 @@ type Config struct {
 type ProviderConfig struct {
 	// Scopes are the scopes there are, in this order, each with the text that the consent page shows: a mapping from name to description (RFC 6749 §3.3).
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
-	// DefaultScopes is what a request without a scope gets (RFC 6749 §3.3). `[__all__]`, the default, is every scope of `SCOPES` but `introspection` and `openid`; an empty list refuses such a request.
+	// DefaultScopes is what a request without a scope gets (RFC 6749 §3.3). `[__all__]`, the default, is every scope of `SCOPES` but `introspection`, `openid` and `offline_access`; an empty list refuses such a request.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
 	// ReadScope is the scope that the sample API wants for reading.
 	ReadScope string `key:"READ_SCOPE" default:"read"`
@@ -113,6 +115,16 @@ type ProviderConfig struct {
 	OIDCJWKSMaxAge time.Duration `key:"OIDC_JWKS_MAX_AGE_SECONDS" default:"3600" min:"0" max:"604800"`
 	// OIDCKeyRotation is how many seconds one of the server's keys signs before the next one does; 0 is for ever.
 	OIDCKeyRotation time.Duration `key:"OIDC_KEY_ROTATION_SECONDS" default:"7776000" min:"0" max:"315360000"`
+	// OIDCRPLogout lets applications send people to `/o/logout/` (OIDC RP-Logout §2), where that is advertised.
+	OIDCRPLogout bool `key:"OIDC_RP_INITIATED_LOGOUT_ENABLED" default:"true"`
+	// OIDCRPLogoutAlwaysPrompt asks the person there each time. `false` asks unless the request has an ID token of this very login.
+	OIDCRPLogoutAlwaysPrompt bool `key:"OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT" default:"false"`
+	// OIDCRPLogoutStrictURIs lets only confidential applications register post-logout redirect URIs that begin with `http:` (which lead to this computer in any case).
+	OIDCRPLogoutStrictURIs bool `key:"OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS" default:"false"`
+	// OIDCRPLogoutAcceptExpired takes an ID token as a hint that has expired, as most have by the time a person logs out (OIDC RP-Logout §4).
+	OIDCRPLogoutAcceptExpired bool `key:"OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS" default:"true"`
+	// OIDCRPLogoutDeleteTokens ends the tokens of the session with it, but for those with `offline_access`.
+	OIDCRPLogoutDeleteTokens bool `key:"OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS" default:"true"`
 	// ResourceServerIntrospectionURL is the introspection endpoint that the resource server asks about tokens (RFC 7662 §2), such as `https://auth.example.com/o/introspect/`.
 	ResourceServerIntrospectionURL string `key:"RESOURCE_SERVER_INTROSPECTION_URL" default:""`
 	// ResourceServerAuthToken is the access token with scope `introspection` by which the resource server authenticates there; either this or the credentials.

@@ -17,6 +17,10 @@ const (
 	allScopes          = "__all__"       // how django-oauth-toolkit spells its default
 )
 
+// neverDefault are the scopes that an application asks for by name. OIDC Core
+// §11: tokens that outlive the session are agreed to.
+var neverDefault = []string{scopeIntrospection, scopeOpenID, "offline_access"}
+
 // RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,255}$`)
 
@@ -57,7 +61,7 @@ func (l *loader) checkDefaultScopes() {
 	if slices.Equal(p.DefaultScopes, []string{allScopes}) {
 		p.DefaultScopes = []string{}
 		for _, scope := range p.Scopes {
-			if scope.Name != scopeIntrospection && scope.Name != scopeOpenID {
+			if !slices.Contains(neverDefault, scope.Name) {
 				p.DefaultScopes = append(p.DefaultScopes, scope.Name)
 			}
 		}

@@ -45,7 +45,7 @@ func TestConfigErrors(t *testing.T) {
 		{p + "OIDC_RSA_PRIVATE_KEY: x\n", pat + "OIDC_RSA_PRIVATE_KEY: is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----"},
 		{p + "OIDC_RSA_PRIVATE_KEYS_INACTIVE: [x]\n", pat + "OIDC_RSA_PRIVATE_KEYS_INACTIVE[0]: is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----"},
 		{p + "OIDC_ISS_ENDPOINT: https://a\n", pat + "OIDC_ISS_ENDPOINT: is not a choice: the issuer is BASE_URL and /o; set BASE_URL, and leave it out"},
-		{p + "OIDC_RP_INITIATED_LOGOUT_ENABLED: true\n", pat + "OIDC_RP_INITIATED_LOGOUT_ENABLED: is not supported: there is no logout by an application in this version; leave it out"},
+		{p + "OIDC_BACKCHANNEL_LOGOUT_ENABLED: true\n", pat + "OIDC_BACKCHANNEL_LOGOUT_ENABLED: is not needed: every application that registers a back-channel logout URI is told; leave it out"},
 		{p + "COMPLIANT_BCP_RFC9700_PKCE_METHOD: true\n", pat + "COMPLIANT_BCP_RFC9700_PKCE_METHOD: is not needed: RFC 9700 is the default here, and each leniency is a setting of its own; leave it out"},
 		{"LOG_LEVEL: info\nLOG_LEVEL: info\n", "mandate.yaml:2: LOG_LEVEL: is given twice, first at mandate.yaml:1; keep one"},
 		{p + "PKCE_REQUIRED: true\nOAUTH2_PROVIDER: {}\n", "mandate.yaml:3: OAUTH2_PROVIDER: is given twice, first at mandate.yaml:1; keep one"},

@@ -15,8 +15,7 @@ var unavailable = []struct{ key, text string }{
 	{"OIDC_RESPONSE_TYPES_SUPPORTED", served},
 	{"OIDC_SUBJECT_TYPES_SUPPORTED", "is not a choice: both are supported, and each application says whether its subjects are pairwise; leave it out"},
 	{"OIDC_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
-	{"OIDC_RP_INITIATED_LOGOUT_*", noLogout},
-	{"OIDC_BACKCHANNEL_LOGOUT_*", noLogout},
+	{"OIDC_BACKCHANNEL_LOGOUT_*", "is not needed: every application that registers a back-channel logout URI is told; leave it out"},
 	{"SCOPES_BACKEND_CLASS", "loads Python code; list the scopes in SCOPES"},
 	{"OAUTH2_SERVER_CLASS", pythonCode},
 	{"OAUTH2_VALIDATOR_CLASS", pythonCode},
@@ -68,7 +67,6 @@ var unavailable = []struct{ key, text string }{
 }
 
 const (
-	noLogout    = "is not supported: there is no logout by an application in this version; leave it out"
 	served      = "is not a choice: what is advertised follows from what is served; leave it out"
 	pythonCode  = "names Python code, which this server does not run; leave it out"
 	generated   = "is not a choice: identifiers, secrets and tokens are made here, with 256 random bits where they are secret; leave it out"

@@ -62,7 +62,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	want := &Config{
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db",
-		TrustedProxies: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
+		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, Rules: []Rule{},
 		Provider: ProviderConfig{
@@ -73,6 +73,7 @@ func TestConfigDefaults(t *testing.T) {
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
 			IDTokenExpire: time.Hour, OIDCInactiveKeys: []string{}, OIDCJWKSMaxAge: time.Hour, OIDCKeyRotation: 90 * 24 * time.Hour,
+			OIDCRPLogout: true, OIDCRPLogoutAcceptExpired: true, OIDCRPLogoutDeleteTokens: true,
 			ResourceServerIntrospectionCredentials: []string{},
 			ResourceServerTokenCaching:             10 * time.Second, ResourceServerIntrospectionTimeout: 5 * time.Second,
 		},

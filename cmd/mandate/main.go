@@ -95,7 +95,7 @@ func (p *program) root() *cobra.Command {
 		p.demoCommand(),
 		p.resourceServerCommand(),
 		p.migrateCommand(),
-		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userDisableCommand()),
+		group("user", "People who can sign in", p.userAddCommand(), p.userListCommand(), p.userPasswdCommand(), p.userDisableCommand(), p.userLogoutCommand()),
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),
 		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
 			p.applicationRotateCommand(), p.applicationDeleteCommand()),

@@ -83,6 +83,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		ReadScope:      o.config.Provider.ReadScope,
 		WriteScope:     o.config.Provider.WriteScope,
 		OpenID:         o.config.Provider.OpenID,
+		RPLogout:       o.config.Provider.OIDCRPLogout,
 		JWKSMaxAge:     int64(o.config.Provider.OIDCJWKSMaxAge / time.Second),
 		Log:            log,
 	}

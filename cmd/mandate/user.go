@@ -44,6 +44,7 @@ func (p *program) userAddCommand() *cobra.Command {
 			return p.addUser(c.Context(), person, asJSON)
 		}}
 	f := c.Flags()
+	f.StringVar(&person.Subject, "subject", "", "the `ID` that applications know the person by (sub), if it must not be made up")
 	f.StringVar(&person.Email, "email", "", "email `ADDRESS`")
 	f.StringVar(&person.FirstName, "first-name", "", "first `NAME`")
 	f.StringVar(&person.LastName, "last-name", "", "last `NAME`")
@@ -200,6 +201,19 @@ func (p *program) userDisableCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
 				return o.provider.DisableUser(c.Context(), args[0])
+			})
+		}}
+}
+
+func (p *program) userLogoutCommand() *cobra.Command {
+	return &cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere; applications with a back-channel logout URI are told", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened) error {
+				u, err := o.provider.UserByName(c.Context(), args[0])
+				if err == nil {
+					_, err = o.provider.EndSessions(c.Context(), u.ID)
+				}
+				return err
 			})
 		}}
 }

@@ -16,7 +16,7 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 		b := s.browser(t)
 		for scope, want := range map[string]map[string]any{
 			"": {},
-			"profile": {"name": "Alice Liddell", "given_name": "Alice", "family_name": "Liddell", "middle_name": "Pleasance", "nickname": "al",
+			"profile": {"name": "Alice Pleasance Liddell", "given_name": "Alice", "family_name": "Liddell", "middle_name": "Pleasance", "nickname": "al",
 				"preferred_username": "alice", "profile": "https://alice.example/", "picture": "https://alice.example/p.png", "website": "https://alice.example/w",
 				"gender": "female", "birthdate": "0000-05-04", "zoneinfo": "Europe/London", "locale": "en-GB", "updated_at": 1.0},
 			"email":   {"email": "alice@example.org", "email_verified": true},

@@ -1,0 +1,561 @@
+package mandate
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// OpenID Connect RP-Initiated Logout 1.0 and Back-Channel Logout 1.0, clause by clause.
+
+const (
+	bye       = "https://shop.example/bye?x=1"
+	thisHost  = "OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"
+	eventName = "http://schemas.openid.net/event/backchannel-logout"
+)
+
+// logoutServer is an OpenID Provider that may call this computer.
+func logoutServer(t testing.TB, db database, more ...string) *server {
+	t.Helper()
+	return startServer(t, options{database: db, settings: []string{thisHost}, provider: append([]string{"OIDC_ENABLED: true",
+		"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}, more...)})
+}
+
+// listener is an application's back-channel logout endpoint.
+type listener struct {
+	*httptest.Server
+	heard chan heard
+}
+
+type heard struct {
+	header http.Header
+	form   url.Values
+	query  string
+}
+
+// listen answers what it hears with the statuses in turn, and then with the last of them.
+func listen(t testing.TB, statuses ...int) *listener {
+	t.Helper()
+	l := &listener{heard: make(chan heard, 100)}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // what is wrong with it shows in the form
+		l.heard <- heard{r.Header, r.PostForm, r.URL.RawQuery}
+		w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
+		w.WriteHeader(statuses[0])
+		if len(statuses) > 1 {
+			statuses = statuses[1:]
+		}
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+func (l *listener) next(t testing.TB) heard {
+	t.Helper()
+	select {
+	case h := <-l.heard:
+		return h
+	case <-time.After(20 * time.Second):
+		t.Fatal("the application was not told")
+	}
+	return heard{}
+}
+
+// fromElsewhere sends a form as a page of another site does.
+func (b *browser) fromElsewhere(t testing.TB, path string, form url.Values) {
+	t.Helper()
+	request, err := http.NewRequest("POST", b.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Origin", "https://shop.example")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	b.follow(t, request)
+}
+
+// button is the whole text of the first button that begins so.
+func (b *browser) button(t testing.TB, beginning string) string {
+	t.Helper()
+	for _, f := range b.forms() {
+		for _, control := range f.controls {
+			if label := text(control); isButton(control) && strings.HasPrefix(label, beginning) {
+				return label
+			}
+		}
+	}
+	t.Fatalf("no button %q at %s:\n%s", beginning, b.URL, b.Body)
+	return ""
+}
+
+// silent checks that nothing was said up to a moment that is proven by another listener's having heard.
+func (l *listener) silent(t testing.TB) {
+	t.Helper()
+	if len(l.heard) > 0 {
+		t.Errorf("the application was told %v", <-l.heard)
+	}
+}
+
+// endSession is the address of an application's logout request.
+func (s *server) endSession(pairs ...string) string {
+	return s.URL + "/o/logout/?" + params(pairs...).Encode()
+}
+
+func (b *browser) signedOut(t testing.TB) bool {
+	t.Helper()
+	b.open(t, "/account/")
+	return strings.Contains(b.URL.Path, "/login/")
+}
+
+func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := logoutServer(t, db)
+		alice := s.person(t, "alice")
+		for _, algorithm := range []string{"RS256", "HS256"} {
+			args := []string{"--post-logout-redirect-uri", "https://shop.example/other", "--post-logout-redirect-uri", bye, "--algorithm", algorithm}
+			if algorithm == "HS256" {
+				args = append(args, "--no-hash-client-secret")
+			}
+			app := s.relyingParty(t, args...)
+			for _, method := range []string{"GET", "POST"} {
+				b := s.browser(t)
+				tokens := b.signsIn(t, app, alice)
+				form := params("id_token_hint", tokens.IDToken, "client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "a b&c", "ui_locales", "de", "logout_hint", "alice")
+				if method == "GET" {
+					b.open(t, "/o/logout/?"+form.Encode())
+				} else {
+					b.fromElsewhere(t, "/o/logout/", form)
+				}
+				if b.Away == nil || b.Away.String() != bye+"&state=a%20b%26c" {
+					t.Fatalf("%s %s: sent to %v (%d %s)", algorithm, method, b.Away, b.Status, b.Body)
+				}
+				for _, hop := range b.Hops[:len(b.Hops)-1] {
+					// It would stay in the browser's history.
+					if method == "POST" && strings.Contains(hop.Location, tokens.IDToken) {
+						t.Errorf("the ID token is in the address %s", hop.Location)
+					}
+				}
+				if !b.signedOut(t) {
+					t.Errorf("%s %s: still signed in", algorithm, method)
+				}
+				a := s.post(t, "/o/token/", app.auth(), params("grant_type", "refresh_token", "refresh_token", tokens.RefreshToken))
+				checkEqual(t, "refresh after logout", a.JSON(t)["error"], any("invalid_grant"))
+				if s.userInfoStatus(t, tokens.AccessToken) != http.StatusUnauthorized {
+					t.Error("the access token still works")
+				}
+			}
+		}
+	})
+}
+
+// userInfoStatus says how the UserInfo endpoint takes a token.
+func (s *server) userInfoStatus(t testing.TB, token string) int {
+	t.Helper()
+	return s.get(t, "/o/userinfo/", bearer(token)).Status
+}
+
+func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.T) {
+	s := logoutServer(t, newSQLite(t))
+	alice, bob := s.person(t, "alice"), s.person(t, "bob")
+	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye), s.relyingParty(t, "--post-logout-redirect-uri", "https://other.example/bye")
+	b, elsewhere, bobs := s.browser(t), s.browser(t), s.browser(t)
+	b.signsIn(t, app, alice)
+	fromElsewhere := elsewhere.signsIn(t, app, alice)
+	ofBob := bobs.signsIn(t, app, bob)
+	for name, c := range map[string]struct {
+		request []string
+		back    string
+	}{
+		"no parameters":                   {nil, ""},
+		"state alone":                     {[]string{"state", "x"}, ""},
+		"client_id alone":                 {[]string{"client_id", app.ClientID}, ""},
+		"client_id with its URI":          {[]string{"client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "s"}, bye + "&state=s"},
+		"a hint of another session":       {[]string{"id_token_hint", fromElsewhere.IDToken, "post_logout_redirect_uri", bye}, bye},
+		"a hint of somebody else":         {[]string{"id_token_hint", ofBob.IDToken}, ""},
+		"another client, which is unsaid": {[]string{"client_id", other.ClientID, "post_logout_redirect_uri", "https://other.example/bye"}, "https://other.example/bye"},
+	} {
+		b.open(t, s.endSession(c.request...))
+		if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "Log out?") {
+			t.Fatalf("%s: %d, sent to %v\n%s", name, b.Status, b.Away, b.Body)
+		}
+		if b.signedOut(t) {
+			t.Fatalf("%s: logged out without being asked", name)
+		}
+		b.open(t, s.endSession(c.request...))
+		b.submit(t, "Log out", nil)
+		if c.back != "" && (b.Away == nil || b.Away.String() != c.back) || c.back == "" && (b.Away != nil || !strings.Contains(b.Body, "You are signed out.")) {
+			t.Errorf("%s: sent to %v\n%s", name, b.Away, b.Body)
+		}
+		if !b.signedOut(t) {
+			t.Errorf("%s: still signed in", name)
+		}
+		b.signsIn(t, app, alice)
+	}
+	if elsewhere.signedOut(t) || bobs.signedOut(t) {
+		t.Error("another browser was logged out")
+	}
+}
+
+func TestRPLogout_2_whoever_is_signed_out_is_sent_back_at_once(t *testing.T) {
+	s := logoutServer(t, newSQLite(t))
+	alice, app := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye)
+	b := s.browser(t)
+	tokens := b.signsIn(t, app, alice)
+	request := s.endSession("id_token_hint", tokens.IDToken, "post_logout_redirect_uri", bye)
+	for range 2 {
+		b.open(t, request)
+		if b.Away == nil || b.Away.String() != bye {
+			t.Fatalf("sent to %v (%d)", b.Away, b.Status)
+		}
+	}
+}
+
+func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
+	s := logoutServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 1", "OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS: false")
+	alice := s.person(t, "alice")
+	app, other := s.relyingParty(t, "--post-logout-redirect-uri", bye), s.relyingParty(t)
+	b := s.browser(t)
+	hint := b.signsIn(t, app, alice).IDToken
+	parts := strings.Split(hint, ".")
+	claims := s.verified(t, app, "RS256", hint)
+	unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, claims).SignedString(jwt.UnsafeAllowNoneSignatureType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byStranger, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(app.ClientSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number(t, claims, "exp") > time.Now().Unix() {
+		time.Sleep(50 * time.Millisecond) // until the hint has expired
+	}
+	for name, request := range map[string][]string{
+		"an unknown URI":                   {"client_id", app.ClientID, "post_logout_redirect_uri", "https://evil.example/"},
+		"a query added to the URI":         {"client_id", app.ClientID, "post_logout_redirect_uri", bye + "&y=2"},
+		"a URI in other letters":           {"client_id", app.ClientID, "post_logout_redirect_uri", "https://SHOP.example/bye?x=1"},
+		"its redirect URI":                 {"client_id", app.ClientID, "post_logout_redirect_uri", app.RedirectURI},
+		"the URI of another client":        {"client_id", other.ClientID, "post_logout_redirect_uri", bye},
+		"a URI without a client":           {"post_logout_redirect_uri", bye},
+		"an unknown client":                {"client_id", "nobody", "post_logout_redirect_uri", bye},
+		"an expired hint":                  {"id_token_hint", hint, "post_logout_redirect_uri", bye},
+		"a hint that is none":              {"id_token_hint", "x", "post_logout_redirect_uri", bye},
+		"a hint with another signature":    {"id_token_hint", parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])), "post_logout_redirect_uri", bye},
+		"an unsigned hint":                 {"id_token_hint", unsigned, "post_logout_redirect_uri", bye},
+		"a hint signed by somebody":        {"id_token_hint", byStranger, "post_logout_redirect_uri", bye},
+		"a hint of another client":         {"id_token_hint", hint, "client_id", other.ClientID},
+		"a state beyond all measure":       {"client_id", app.ClientID, "state", strings.Repeat("x", 4097)},
+		"text that is none (client_id)":    {"client_id", "\x00"},
+		"text that is none (the hint)":     {"id_token_hint", "\xff.\xff.\xff"},
+		"a scheme that runs (of URI only)": {"client_id", app.ClientID, "post_logout_redirect_uri", "javascript:alert(1)"},
+	} {
+		b.open(t, s.endSession(request...))
+		if b.Status != http.StatusBadRequest || b.Away != nil || !strings.Contains(b.Body, "Log out here") {
+			t.Errorf("%s: %d, sent to %v\n%s", name, b.Status, b.Away, b.Body)
+		}
+		if b.signedOut(t) {
+			t.Fatalf("%s: logged out", name)
+		}
+	}
+	b.open(t, s.URL+"/o/logout/?client_id="+app.ClientID+"&client_id="+other.ClientID)
+	checkEqual(t, "a parameter sent twice", b.Status, http.StatusBadRequest)
+	b.open(t, s.URL+"/o/logout/?mandate_logout=forged")
+	checkEqual(t, "a forged ticket", b.Status, http.StatusBadRequest)
+	b.open(t, s.URL+"/o/logout/?state="+strings.Repeat("x", 20<<10))
+	checkEqual(t, "20 KB of it", b.Status, http.StatusRequestURITooLong)
+}
+
+func TestRPLogout_2_expired_hint_is_one(t *testing.T) {
+	s := logoutServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 1")
+	alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
+	hint := b.signsIn(t, app, alice).IDToken
+	for end := number(t, s.verified(t, app, "RS256", hint), "exp"); end > time.Now().Unix(); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.open(t, s.endSession("id_token_hint", hint, "post_logout_redirect_uri", bye))
+	if b.Away == nil || b.Away.String() != bye {
+		t.Errorf("sent to %v: %d %s", b.Away, b.Status, b.Body)
+	}
+}
+
+func TestRPLogout_settings(t *testing.T) {
+	t.Run("ENABLED: false", func(t *testing.T) {
+		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ENABLED: false")
+		checkEqual(t, "end session endpoint", s.get(t, "/o/logout/", nobody).Status, http.StatusNotFound)
+		_, advertised := s.get(t, "/o/.well-known/openid-configuration", nobody).JSON(t)["end_session_endpoint"]
+		checkEqual(t, "advertised", advertised, false)
+	})
+	t.Run("ALWAYS_PROMPT: true, DELETE_TOKENS: false", func(t *testing.T) {
+		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT: true", "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS: false")
+		alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
+		tokens := b.signsIn(t, app, alice)
+		b.open(t, s.endSession("id_token_hint", tokens.IDToken, "post_logout_redirect_uri", bye))
+		b.submit(t, "Log out", nil)
+		if b.Away == nil || b.Away.String() != bye || !b.signedOut(t) {
+			t.Errorf("sent to %v", b.Away)
+		}
+		checkEqual(t, "UserInfo with the token that was kept", s.userInfoStatus(t, tokens.AccessToken), http.StatusOK)
+	})
+	t.Run("STRICT_REDIRECT_URIS: true", func(t *testing.T) {
+		s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS: true")
+		add := []string{"application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--post-logout-redirect-uri", "http://127.0.0.1/bye"}
+		checkEqual(t, "confidential", s.cli(t, "", add...).code, 0)
+		checkEqual(t, "public", s.cli(t, "", append(add, "--client-type", "public")...).code, 1)
+	})
+}
+
+func TestBackChannel_2_4_logout_token(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := logoutServer(t, db)
+		alice, at := s.person(t, "alice"), listen(t, http.StatusOK)
+		for _, algorithm := range []string{"RS256", "ES256", "PS256", "EdDSA", "HS256"} {
+			args := []string{"--backchannel-logout-uri", at.URL + "/bc?of=" + algorithm, "--algorithm", algorithm, "--post-logout-redirect-uri", bye}
+			if algorithm == "HS256" {
+				args = append(args, "--no-hash-client-secret")
+			}
+			app, b := s.relyingParty(t, args...), s.browser(t)
+			tokens := b.signsIn(t, app, alice, "nonce", "n-1")
+			id := s.verified(t, app, algorithm, tokens.IDToken)
+			b.open(t, s.endSession("id_token_hint", tokens.IDToken))
+			said := at.next(t)
+			checkEqual(t, "query of the registered URI", said.query, "of="+algorithm)
+			checkEqual(t, "content type", said.header.Get("Content-Type"), "application/x-www-form-urlencoded")
+			text := said.form.Get("logout_token")
+			claims := s.verified(t, app, algorithm, text)
+			for _, name := range []string{"iss", "sub", "aud", "sid"} {
+				checkEqual(t, name, claims[name], id[name])
+			}
+			checkEqual(t, "events", claims["events"], any(map[string]any{eventName: map[string]any{}}))
+			if _, has := claims["nonce"]; has || claims["jti"] == nil {
+				t.Errorf("nonce or no jti: %v", claims)
+			}
+			if life := number(t, claims, "exp") - number(t, claims, "iat"); life < 1 || life > 120 {
+				t.Errorf("it lives %d seconds", life)
+			}
+			token, _, err := jwt.NewParser().ParseUnverified(text, jwt.MapClaims{})
+			if err != nil || token.Header["typ"] != "logout+jwt" {
+				t.Errorf("typ is %v (%v)", token.Header["typ"], err)
+			}
+			// It is no ID token to anybody.
+			b.open(t, s.endSession("id_token_hint", text))
+			checkEqual(t, "as a hint", b.Status, http.StatusBadRequest)
+			checkEqual(t, "as a bearer token", s.userInfoStatus(t, text), http.StatusUnauthorized)
+		}
+	})
+}
+
+func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := logoutServer(t, db)
+		root := s.person(t, "root", "--admin")
+		one, two := listen(t, http.StatusOK), listen(t, http.StatusNoContent)
+		first := s.relyingParty(t, "--backchannel-logout-uri", one.URL, "--post-logout-redirect-uri", bye)
+		second := s.relyingParty(t, "--backchannel-logout-uri", two.URL, "--pairwise")
+		silent := s.relyingParty(t)
+		administrator := s.browser(t)
+		administrator.open(t, "/login/")
+		administrator.logIn(t, root)
+		for name, end := range map[string]func(t *testing.T, b *browser, id string, who person, own tokens){
+			"by the application": func(t *testing.T, b *browser, _ string, _ person, own tokens) {
+				b.open(t, s.endSession("id_token_hint", own.IDToken))
+			},
+			"at the logout page": func(t *testing.T, b *browser, _ string, _ person, _ tokens) {
+				b.open(t, "/logout/")
+				b.submit(t, "Log out", nil)
+			},
+			"everywhere, at the account page": func(t *testing.T, b *browser, _ string, _ person, _ tokens) {
+				b.open(t, "/account/")
+				b.submit(t, "Sign out everywhere", nil)
+			},
+			"from another browser": func(t *testing.T, _ *browser, _ string, who person, _ tokens) {
+				other := s.browser(t)
+				other.open(t, "/account/")
+				other.logIn(t, who)
+				other.submit(t, other.button(t, "Sign out of"), nil)
+			},
+			"by an administrator": func(t *testing.T, _ *browser, id string, _ person, _ tokens) {
+				administrator.open(t, "/admin/users/"+id+"/")
+				administrator.submit(t, administrator.button(t, "Sign out of"), nil)
+			},
+			"everywhere, by an administrator": func(t *testing.T, _ *browser, id string, _ person, _ tokens) {
+				administrator.open(t, "/admin/users/"+id+"/")
+				administrator.submit(t, "Sign out everywhere", nil)
+			},
+			"at the command line": func(t *testing.T, _ *browser, _ string, who person, _ tokens) {
+				s.mustCLI(t, "", "user", "logout", who.Name)
+			},
+			"disabled at the command line": func(t *testing.T, _ *browser, _ string, who person, _ tokens) {
+				s.mustCLI(t, "", "user", "disable", who.Name)
+			},
+			"by a new password": func(t *testing.T, _ *browser, _ string, who person, _ tokens) {
+				s.mustCLI(t, s.secret("an entirely new password")+"\n", "user", "passwd", who.Name, "--password-stdin")
+			},
+			"deleted": func(t *testing.T, _ *browser, id string, _ person, _ tokens) {
+				administrator.open(t, "/admin/users/"+id+"/delete/")
+				administrator.submit(t, "Delete the user", nil)
+			},
+		} {
+			who := s.person(t, "a-"+strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", ""))
+			b := s.browser(t)
+			own, others, quiet := b.signsIn(t, first, who), b.signsIn(t, second, who), b.signsIn(t, silent, who)
+			offline := b.signsIn(t, first, who, "scope", "openid offline_access", "prompt", "consent")
+			plain := b.signsIn(t, first, who, "scope", "read")
+			ids := map[*listener]jwt.MapClaims{one: s.verified(t, first, "RS256", own.IDToken), two: s.verified(t, second, "RS256", others.IDToken)}
+			end(t, b, ids[one]["sub"].(string), who, own)
+			for at, id := range ids {
+				app := first
+				if at == two {
+					app = second
+				}
+				claims := s.verified(t, app, "RS256", at.next(t).form.Get("logout_token"))
+				checkEqual(t, name+": subject", claims["sub"], id["sub"])
+				checkEqual(t, name+": session", claims["sid"], id["sid"])
+			}
+			if ids[one]["sid"] == ids[two]["sid"] || ids[one]["sub"] == ids[two]["sub"] {
+				t.Errorf("%s: a pairwise application can compare people: %v, %v", name, ids[one], ids[two])
+			}
+			for _, ended := range []tokens{own, others, quiet} {
+				checkEqual(t, name+": UserInfo with a token of the session", s.userInfoStatus(t, ended.AccessToken), http.StatusUnauthorized)
+			}
+			gone := map[string]bool{"disabled at the command line": true, "by a new password": true, "deleted": true}[name]
+			checkEqual(t, name+": offline access stays", s.userInfoStatus(t, offline.AccessToken) == http.StatusOK, !gone)
+			checkEqual(t, name+": so does what was no login", s.userInfoStatus(t, plain.AccessToken) == http.StatusForbidden, !gone)
+			one.silent(t)
+			two.silent(t)
+		}
+	})
+}
+
+func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect(t *testing.T) {
+	t.Run("special addresses", func(t *testing.T) {
+		s := openidServer(t, newSQLite(t))
+		add := func(uri string) result {
+			return s.cli(t, "", "application", "add", "--name", "x", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", uri)
+		}
+		for _, uri := range []string{"https://127.0.0.1/", "https://localhost/", "https://x.localhost:8/", "https://10.1.2.3/", "https://169.254.169.254/latest", "https://[::1]/", "https://[::ffff:10.0.0.1]/",
+			"https://[fd00::1]/", "https://[64:ff9b::7f00:1]/", "https://0.0.0.0/", "https://a.example/#x", "https://u:p@a.example/", "ftp://a.example/", "/relative", "https://", "https://a.example/ b"} {
+			if r := add(uri); r.code != 1 || !strings.Contains(r.stderr, "--backchannel-logout-uri:") {
+				t.Errorf("%s: %d %s%s", uri, r.code, r.stdout, r.stderr)
+			}
+		}
+		checkEqual(t, "a public address", add("https://a.example/bc?x=1").code, 0)
+		checkEqual(t, "http, for a confidential application", add("http://a.example/bc").code, 0)
+	})
+	t.Run("an address that is no longer allowed", func(t *testing.T) {
+		// What a name leads to is looked at when it is called, whatever it was when it was registered.
+		at := listen(t, http.StatusOK)
+		s := openidServer(t, newSQLite(t))
+		added := run(t, s.dir, []string{"MANDATE_OUTBOUND_ALLOWED_NETWORKS=[127.0.0.0/8]"}, "", "--config", s.config, "application", "add", "--json", "--name", "x",
+			"--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb", "--backchannel-logout-uri", at.URL)
+		app := application{RedirectURI: "https://shop.example/cb"}
+		err := json.Unmarshal([]byte(added.stdout), &app)
+		if err != nil {
+			t.Fatalf("%s%s: %v", added.stdout, added.stderr, err)
+		}
+		b := s.browser(t)
+		b.signsIn(t, app, s.person(t, "alice"))
+		b.open(t, "/logout/")
+		b.submit(t, "Log out", nil)
+		waitFor(t, "the refusal in the log", func() bool { return strings.Contains(s.log.String(), "special-use address") })
+		at.silent(t)
+	})
+	t.Run("redirects", func(t *testing.T) {
+		s := logoutServer(t, newSQLite(t))
+		aside := listen(t, http.StatusOK)
+		from := httptest.NewServer(http.RedirectHandler(aside.URL, http.StatusTemporaryRedirect))
+		defer from.Close()
+		app := s.relyingParty(t, "--backchannel-logout-uri", from.URL)
+		b := s.browser(t)
+		b.signsIn(t, app, s.person(t, "alice"))
+		b.open(t, "/logout/")
+		b.submit(t, "Log out", nil)
+		waitFor(t, "the failure in the log", func() bool { return strings.Contains(s.log.String(), "was not told of a logout") })
+		aside.silent(t)
+	})
+}
+
+// A node that is killed in the middle of it leaves the rest to another.
+func TestBackChannel_2_8_what_one_node_leaves_another_tells(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := logoutServer(t, db)
+		at := listen(t, http.StatusOK)
+		app := s.relyingParty(t, "--backchannel-logout-uri", at.URL)
+		alice, b := s.person(t, "alice"), s.browser(t)
+		b.signsIn(t, app, alice)
+		s.kill(t)
+		s.mustCLI(t, "", "user", "logout", "alice")
+		at.silent(t)
+		s.start(t)
+		at.next(t)
+	})
+}
+
+func TestOIDCCore_11_offline_access(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db, settings: []string{"SESSION_COOKIE_AGE: 3600"}, provider: []string{"OIDC_ENABLED: true",
+			"SCOPES: {read: Read, openid: Sign in, offline_access: Stay signed in}"}})
+		alice := s.person(t, "alice")
+		app, own := s.relyingParty(t, "--may-introspect"), s.relyingParty(t, "--skip-consent")
+		scope := func(got tokens) string { return got.Scope }
+		b := s.browser(t)
+		bound := b.signsIn(t, app, alice)
+		if life := s.lifetime(t, app, bound.RefreshToken); life > 3600 {
+			t.Errorf("the refresh token outlives its session: %d s", life)
+		}
+		address, _ := s.authorizeURL(app, "scope", "openid offline_access")
+		b.open(t, address)
+		if !strings.Contains(b.Body, "It keeps this access after you log out") {
+			t.Errorf("the page does not say what is agreed to:\n%s", b.Body)
+		}
+		free := b.signsIn(t, app, alice, "scope", "openid offline_access")
+		checkEqual(t, "asked for and agreed to", scope(free), "openid offline_access")
+		if life := s.lifetime(t, app, free.RefreshToken); life < 7200 {
+			t.Errorf("the refresh token ends with the session: %d s", life)
+		}
+		checkEqual(t, "without openid it is ignored", scope(b.signsIn(t, app, alice, "scope", "read offline_access")), "read")
+		checkEqual(t, "nobody was asked", scope(b.signsIn(t, own, alice, "scope", "openid offline_access")), "openid")
+		checkEqual(t, "somebody was asked", scope(b.signsIn(t, own, alice, "scope", "openid offline_access", "prompt", "consent")), "openid offline_access")
+		checkEqual(t, "it is no default", scope(b.signsIn(t, app, alice, "scope", "")), "read")
+		b.open(t, s.mustAuthorize(app, "scope", "offline_access"))
+		checkEqual(t, "alone", b.Away.Query().Get("error"), "invalid_scope")
+	})
+}
+
+// lifetime is what is left of a refresh token, in seconds.
+func (s *server) lifetime(t testing.TB, app application, token string) int64 {
+	t.Helper()
+	a := s.post(t, "/o/introspect/", app.auth(), params("token", token, "token_type_hint", "refresh_token"))
+	return int64(a.JSON(t)["exp"].(float64)) - time.Now().Unix()
+}
+
+func (s *server) mustAuthorize(app application, more ...string) string {
+	address, _ := s.authorizeURL(app, more...)
+	return address
+}
+
+func TestOIDCCore_8_1_session_names_of_pairwise_applications_differ(t *testing.T) {
+	s := openidServer(t, newSQLite(t))
+	alice, b := s.person(t, "alice"), s.browser(t)
+	sids := map[any]bool{}
+	for _, uri := range []string{"https://one.example/cb", "https://two.example/cb"} {
+		app := s.application(t, "--name", uri, "--grant", "authorization_code", "--redirect-uri", uri, "--pairwise")
+		sids[s.verified(t, app, "RS256", b.signsIn(t, app, alice).IDToken)["sid"]] = true
+	}
+	app := s.relyingParty(t)
+	claims := s.verified(t, app, "RS256", b.signsIn(t, app, alice).IDToken)
+	sids[claims["sid"]] = true
+	checkEqual(t, "different names of one session", len(sids), 3)
+	again := s.verified(t, app, "RS256", b.signsIn(t, app, alice, "prompt", "login").IDToken)
+	checkEqual(t, "who signs in again keeps the session", again["sid"], claims["sid"])
+	sum := sha256.Sum256([]byte(claims["sid"].(string)))
+	if strings.Contains(b.Body, base64.RawURLEncoding.EncodeToString(sum[:])) {
+		t.Error("the cookie can be told from the session's name")
+	}
+}

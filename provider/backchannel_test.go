@@ -1,0 +1,192 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// toldAt answers calls in the place of the network, and notes when they came.
+type toldAt struct {
+	sync.Mutex
+	calls  []time.Duration // since the start
+	start  time.Time
+	answer func(n int) (int, error) // of the n-th call, from 0
+}
+
+func (a *toldAt) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.Lock()
+	n := len(a.calls)
+	a.calls = append(a.calls, time.Since(a.start))
+	a.Unlock()
+	status, err := a.answer(n)
+	if err != nil {
+		return nil, err
+	}
+	if status == 0 { // it hangs
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(""))}, nil
+}
+
+// telling is a provider with one login whose session has just ended.
+func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, *strings.Builder) {
+	t.Helper()
+	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	log := &strings.Builder{}
+	f.log = slog.New(slog.NewTextHandler(log, nil))
+	at := &toldAt{start: time.Now(), answer: answer}
+	f.outbound.Transport = at
+	f.loggedOut("alice")
+	return f, at, log
+}
+
+// loggedOut is the end of somebody's login at an application that is to be told.
+func (f *fixture) loggedOut(name string) {
+	f.t.Helper()
+	app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+	s := f.login(name)
+	f.code(app, s, "scope", "openid")
+	err := f.Logout(f.t.Context(), s)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// tells runs the teller for a while.
+func (f *fixture) tells(t *testing.T, span time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), span)
+	defer stop()
+	f.tell(ctx)
+}
+
+// round tells what is due, waits for the calls, and lets the time go by until
+// something is due again.
+func (f *fixture) round(t *testing.T) {
+	t.Helper()
+	var calls sync.WaitGroup
+	err := f.tellDue(t.Context(), make(chan struct{}, tellAtOnce), &calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls.Wait()
+	due, err := f.store.DueLogins(t.Context(), now()+1e6, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(due) > 0 {
+		time.Sleep(time.Until(time.Unix(due[0].DueAt, 0)))
+	}
+}
+
+func (f *fixture) logins() int {
+	f.t.Helper()
+	due, err := f.store.DueLogins(context.Background(), now()+1e6, 10)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return len(due)
+}
+
+func TestBackChannel_2_8_application_is_told_at_once_and_once(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at, _ := telling(t, func(int) (int, error) { return 200, nil })
+		f.tells(t, 2*time.Minute)
+		if diff := cmp.Diff([]time.Duration{0}, at.calls); diff != "" {
+			t.Error(diff)
+		}
+		if f.logins() > 0 {
+			t.Error("it is still due")
+		}
+	})
+}
+
+func TestBackChannel_2_8_application_that_does_not_answer_is_told_again(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at, _ := telling(t, func(n int) (int, error) {
+			return []int{500, 0, 302}[min(n, 2)], nil
+		})
+		for range 10 {
+			f.round(t)
+		}
+		m := time.Minute
+		want := []time.Duration{0, m / 2, m/2 + 2*m, m/2 + 10*m, m/2 + 42*m, m/2 + 170*m, m/2 + 682*m}
+		if diff := cmp.Diff(want, at.calls); diff != "" {
+			t.Error(diff)
+		}
+		if f.logins() > 0 {
+			t.Error("it is tried for ever")
+		}
+	})
+}
+
+func TestBackChannel_2_8_application_that_comes_back_is_told(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at, log := telling(t, func(n int) (int, error) {
+			if n == 0 {
+				return 0, errors.New("nobody listens")
+			}
+			return 204, nil
+		})
+		f.tells(t, time.Minute)
+		if len(at.calls) != 2 || f.logins() > 0 {
+			t.Errorf("told at %v, %d due", at.calls, f.logins())
+		}
+		if !strings.Contains(log.String(), "nobody listens") || strings.Contains(log.String(), "logout_token") {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+// One application that is slow does not make the others wait.
+func TestBackChannel_slow_application_delays_nobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at, _ := telling(t, func(n int) (int, error) {
+			if n == 0 {
+				return 0, nil // it hangs until the time is up
+			}
+			return 200, nil
+		})
+		go func() {
+			time.Sleep(time.Second / 2)
+			f.loggedOut("bob")
+		}()
+		f.tells(t, 4*time.Second)
+		if diff := cmp.Diff([]time.Duration{0, time.Second / 2}, at.calls); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
+		f.outbound.Transport = at
+		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+		s := f.login("alice")
+		f.code(app, s, "scope", "openid")
+		err := f.DeleteApplication(t.Context(), nil, app.Application.ID)
+		if err == nil {
+			err = f.Logout(t.Context(), s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.tells(t, 5*time.Second)
+		if len(at.calls) > 0 || f.logins() > 0 {
+			t.Errorf("told at %v, %d due", at.calls, f.logins())
+		}
+	})
+}

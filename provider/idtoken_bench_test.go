@@ -1,0 +1,23 @@
+package provider
+
+import (
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// What a signature costs by each algorithm, beside all else that a login takes.
+func BenchmarkIDToken(b *testing.B) {
+	f := begin(b, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	for _, algorithm := range append(Algorithms(), hmacAlgorithm) {
+		app := f.app(func(r *Registration) { r.Algorithm, r.HashClientSecret = algorithm, false })
+		b.Run(algorithm, func(b *testing.B) {
+			for b.Loop() {
+				_, err := f.sign(b.Context(), app.Application, algorithm, "JWT", jwt.MapClaims{"iss": "https://auth.example/o", "sub": "alice", "aud": "client"})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

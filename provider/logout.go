@@ -1,0 +1,170 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/storage"
+)
+
+// LogoutRequest is an application's request to log the person out (OIDC
+// RP-Logout §2), checked.
+type LogoutRequest struct {
+	Application *Application // nil where the request names none
+	RedirectURI string       // where the browser goes afterwards, or ""
+
+	state        string
+	subject, sid string // of the ID token that came as a hint
+}
+
+// ReadLogout checks a logout request. An error is for a page: nothing may be
+// redirected (OIDC RP-Logout §4).
+func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
+	err := checkParameters(parameters)
+	if err != nil {
+		return nil, err
+	}
+	l := &LogoutRequest{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
+	if len(l.state) > maxState {
+		return nil, refuse("invalid_request", "state is longer than %d bytes.", maxState)
+	}
+	clientID := parameters.Get("client_id")
+	if text := parameters.Get("id_token_hint"); text != "" {
+		claims, err := p.hint(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		clientID, err = p.readLogoutHint(l, claims, clientID)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if clientID != "" {
+		a, err := p.store.ApplicationByClientID(ctx, clientID)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, refuse("invalid_client", "No application with this client_id is registered here.")
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		l.Application = &a
+	}
+	return l, l.checkRedirectURI()
+}
+
+// readLogoutHint takes over whom and which session the hint names, and gives
+// the client that it was issued to.
+func (p *Provider) readLogoutHint(l *LogoutRequest, claims jwt.MapClaims, clientID string) (string, error) {
+	if end, err := claims.GetExpirationTime(); p.config.RPLogout.RefuseExpired && (err != nil || end.Unix() <= now()) {
+		return "", refuse("invalid_request", "id_token_hint has expired.")
+	}
+	l.subject, _ = claims.GetSubject()
+	l.sid, _ = claims["sid"].(string)
+	issuedTo := audience(claims)
+	// OIDC RP-Logout §2: both name the same client.
+	if len(issuedTo) != 1 || clientID != "" && clientID != issuedTo[0] {
+		return "", refuse("invalid_request", "client_id is not the client that id_token_hint was issued to.")
+	}
+	return issuedTo[0], nil
+}
+
+// checkRedirectURI: OIDC RP-Logout §3: only to an address that the application
+// registered, character by character.
+func (l *LogoutRequest) checkRedirectURI() error {
+	switch {
+	case l.RedirectURI == "":
+		return nil
+	case l.Application == nil:
+		return refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
+	case !slices.Contains(splitLines(l.Application.PostLogoutURIs), l.RedirectURI):
+		return refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
+	}
+	return nil
+}
+
+// logoutTicket is a checked request on its way through a page of ours. The hint
+// itself is not in it: it would stay in the browser's history.
+type logoutTicket struct {
+	At                                        int64
+	Application, RedirectURI, State, Sub, SID string
+}
+
+// LogoutTicket carries a checked request to ResumeLogout.
+func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
+	t := logoutTicket{At: now(), RedirectURI: l.RedirectURI, State: l.state, Sub: l.subject, SID: l.sid}
+	if l.Application != nil {
+		t.Application = l.Application.ID
+	}
+	text, err := json.Marshal(t)
+	return p.tickets.seal(text, "logout"), err
+}
+
+// ResumeLogout takes a request up again. The application may have changed
+// meanwhile.
+func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
+	stale := refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
+	text, err := p.tickets.open(sealed, "logout")
+	if err != nil {
+		return nil, stale
+	}
+	var t logoutTicket
+	err = json.Unmarshal(text, &t)
+	if err != nil || now()-t.At > ticketLife {
+		return nil, stale
+	}
+	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: t.State, subject: t.Sub, sid: t.SID}
+	if t.Application != "" {
+		a, err := p.store.Application(ctx, t.Application)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, stale
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		l.Application = &a
+	}
+	return l, l.checkRedirectURI()
+}
+
+// MustConfirm says whether the person is to be asked: always, unless the hint
+// proves that the request comes from an application they are signed in to by
+// this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
+// that somebody makes of a link.
+func (p *Provider) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
+	if p.config.RPLogout.AlwaysPrompt || l.subject == "" {
+		return true
+	}
+	return l.subject != p.subject(*l.Application, s.User.ID) || l.sid != p.sid(*l.Application, s.Session.ID)
+}
+
+// LogoutFor ends the session as an application asked.
+func (p *Provider) LogoutFor(ctx context.Context, _ *LogoutRequest, s *SignedIn) error {
+	return p.logout(ctx, s, p.config.RPLogout.KeepTokens)
+}
+
+// Logout ends the session as the person asked.
+func (p *Provider) Logout(ctx context.Context, s *SignedIn) error { return p.logout(ctx, s, false) }
+
+func (p *Provider) logout(ctx context.Context, s *SignedIn, keepFamilies bool) error {
+	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, now(), keepFamilies)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return unavailable(err)
+	}
+	p.tellNow()
+	return nil
+}
+
+// After is where the browser goes when the session has ended (OIDC RP-Logout
+// §3).
+func (l *LogoutRequest) After() Response {
+	r := Response{RedirectURI: l.RedirectURI}
+	if l.state != "" {
+		r.Parameters = []Parameter{{"state", l.state}}
+	}
+	return r
+}

@@ -1,0 +1,88 @@
+package storage
+
+import "context"
+
+// Login is an application that a person is signed in to by one session. Once
+// the session has ended the application is to be told.
+type Login struct {
+	SessionID     string `db:"session_id"`
+	ApplicationID string `db:"application_id"`
+	UserID        string `db:"user_id"`
+	DueAt         int64  `db:"due_at"`   // 0: the session goes on
+	Attempts      int64  `db:"attempts"` // to tell the application
+}
+
+// tellFor is how long it is tried to tell an application, in seconds.
+const tellFor = 24 * 60 * 60
+
+// endSessions ends the sessions that a condition names. Their applications
+// become due to be told, and the families that last as long as a session end
+// with it, unless they are to be kept.
+//
+// The session's row goes first: whoever is about to add to the session holds
+// that row, and what they added is seen by the statements after it.
+func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any) (int, error) {
+	var ids []string
+	err := translate(t.SelectContext(t.ctx, &ids, `DELETE FROM sessions WHERE `+where+` RETURNING id`, args...))
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		_, err = t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, id, now, now+tellFor)
+		if err == nil && !keepFamilies {
+			_, err = t.exec(`DELETE FROM grants WHERE session_id = $1 AND session_ends_at > 0`, id)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), nil
+}
+
+// EndSession ends one session of one person.
+func (s *Store) EndSession(ctx context.Context, userID, id string, now int64, keepFamilies bool) error {
+	return s.atomically(ctx, func(t tx) error {
+		n, err := t.endSessions(now, keepFamilies, `user_id = $1 AND id = $2`, userID, id)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// EndSessions ends every session of one person, and says how many there were.
+func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int, error) {
+	var n int
+	err := s.atomically(ctx, func(t tx) error {
+		var err error
+		n, err = t.endSessions(now, false, `user_id = $1`, userID)
+		return err
+	})
+	return n, err
+}
+
+// DueLogins lists logins whose application is to be told by now, the longest
+// due first.
+func (s *Store) DueLogins(ctx context.Context, now int64, limit int) ([]Login, error) {
+	var due []Login
+	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, due_at, attempts FROM logins
+		WHERE due_at > 0 AND due_at <= $1 ORDER BY due_at LIMIT $2`, now, limit)
+	return due, err
+}
+
+// ClaimLogin makes a due login this node's to tell until next: of several
+// nodes one gets it, the others ErrSpent.
+func (s *Store) ClaimLogin(ctx context.Context, l Login, next int64) error {
+	n, err := s.exec(ctx, `UPDATE logins SET due_at = $4, attempts = attempts + 1 WHERE session_id = $1 AND application_id = $2 AND due_at = $3`,
+		l.SessionID, l.ApplicationID, l.DueAt, next)
+	if err == nil && n == 0 {
+		err = ErrSpent
+	}
+	return err
+}
+
+// ForgetLogin removes a login whose application was told, or never will be.
+func (s *Store) ForgetLogin(ctx context.Context, l Login) error {
+	_, err := s.exec(ctx, `DELETE FROM logins WHERE session_id = $1 AND application_id = $2`, l.SessionID, l.ApplicationID)
+	return err
+}

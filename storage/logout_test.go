@@ -1,0 +1,212 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bound adds a family of a session that ends with it, or one that outlives it,
+// and gives the digest of its access token.
+func (w world) bound(t *testing.T, n Session, applicationID string, endsAt int64) string {
+	t.Helper()
+	g := inSession(newGrant(n.UserID, applicationID), n)
+	g.SessionEndsAt = endsAt
+	pair := newPair(g.ID)
+	must(t, w.AddGrant(t.Context(), g, true))
+	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
+	return pair[0].Digest
+}
+
+func due(t *testing.T, s *Store, now int64) []Login {
+	t.Helper()
+	found, err := s.DueLogins(t.Context(), now, 100)
+	must(t, err)
+	return found
+}
+
+// whoIsDue is the sessions of which applications are to be told.
+func whoIsDue(t *testing.T, s *Store) []string {
+	t.Helper()
+	ids := []string{}
+	for _, l := range due(t, s, later) {
+		ids = append(ids, l.SessionID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestEndOfASessionEndsItsFamiliesAndMakesItsApplicationsDue(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, b := w.person(t, "alice"), w.application(t, "A"), w.application(t, "B")
+		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
+		tokens := map[string]string{"bound": w.bound(t, n, a.ID, later), "offline": w.bound(t, n, b.ID, 0), "elsewhere": w.bound(t, other, a.ID, later)}
+		w.bound(t, n, a.ID, later) // a second login there is no second message
+		if early := due(t, w.Store, later); len(early) > 0 {
+			t.Fatalf("due before anything ended: %v", early)
+		}
+		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at+5, false))
+		if diff := cmp.Diff(map[string]bool{"bound": false, "offline": true, "elsewhere": true}, live(t, w.Store, tokens)); diff != "" {
+			t.Error(diff)
+		}
+		if early := due(t, w.Store, at+4); len(early) > 0 {
+			t.Errorf("due before its time: %v", early)
+		}
+		want := []Login{{n.ID, a.ID, alice.ID, at + 5, 0}, {n.ID, b.ID, alice.ID, at + 5, 0}}
+		byApplication := func(x, y Login) int { return slices.Compare([]byte(x.ApplicationID), []byte(y.ApplicationID)) }
+		got := due(t, w.Store, at+5)
+		slices.SortFunc(want, byApplication)
+		slices.SortFunc(got, byApplication)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestFamiliesMayBeKeptWhenTheirSessionEnds(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "A")
+		n := w.session(t, alice.ID)
+		token := w.bound(t, n, a.ID, later)
+		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, true))
+		if !live(t, w.Store, map[string]string{"": token})[""] {
+			t.Error("the family has ended")
+		}
+		if diff := cmp.Diff([]string{n.ID}, whoIsDue(t, w.Store)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for name, end := range map[string]func(u User, n Session) error{
+			"sign out everywhere": func(u User, _ Session) error { return second(w.EndSessions(t.Context(), u.ID, at)) },
+			"password changed elsewhere": func(u User, _ Session) error {
+				return w.ChangePassword(t.Context(), u.ID, u.Password, "new", at, "elsewhere")
+			},
+			"password reset": func(u User, _ Session) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
+			"disabled":       func(u User, _ Session) error { return w.DisableUser(t.Context(), u.ID, at) },
+			"deactivated": func(u User, _ Session) error {
+				u.Active, u.UpdatedAt = false, at
+				return w.UpdateUser(t.Context(), u, nil)
+			},
+			"deleted": func(u User, _ Session) error { return w.DeleteUser(t.Context(), u.ID, at) },
+			"somebody else signs in": func(_ User, n Session) error {
+				next := newSession(w.person(t, "next").ID)
+				return w.AddSession(t.Context(), next, n.Digest, proof(w.Store, next.UserID))
+			},
+		} {
+			u, a := w.person(t, name), w.application(t, name)
+			n := w.session(t, u.ID)
+			token := w.bound(t, n, a.ID, later)
+			must(t, end(u, n))
+			if diff := cmp.Diff([]string{n.ID}, whoIsDue(t, w.Store)); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+			if live(t, w.Store, map[string]string{"": token})[""] {
+				t.Errorf("%s: the family goes on", name)
+			}
+			must(t, w.ForgetLogin(t.Context(), Login{SessionID: n.ID, ApplicationID: a.ID}))
+		}
+	})
+}
+
+func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "A")
+		n := w.session(t, alice.ID)
+		token := w.bound(t, n, a.ID, later)
+		again := newSession(alice.ID)
+		again.AuthTime, again.SeenAt, again.ExpiresAt = at+7, at+7, later+7
+		must(t, w.AddSession(t.Context(), again, n.Digest, alice.Password))
+		_, err := w.SessionByDigest(t.Context(), n.Digest, at, 0)
+		is(t, "the old cookie", err, ErrNotFound)
+		again.ID = n.ID
+		got, err := w.SessionByDigest(t.Context(), again.Digest, at, 0)
+		must(t, err)
+		if diff := cmp.Diff(again, got.Session); diff != "" {
+			t.Error(diff)
+		}
+		if !live(t, w.Store, map[string]string{"": token})[""] {
+			t.Error("the family has ended")
+		}
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7); n != 1 {
+			t.Error("the login does not last as long as the session now does")
+		}
+		// One that has run out is not brought back.
+		late := newSession(alice.ID)
+		late.AuthTime, late.ExpiresAt = later+7, later+100
+		must(t, w.AddSession(t.Context(), late, again.Digest, alice.Password))
+		got, err = w.SessionByDigest(t.Context(), late.Digest, later+8, 0)
+		must(t, err)
+		if got.Session.ID != late.ID {
+			t.Error("a session that had expired goes on")
+		}
+	})
+}
+
+func TestNothingIsAddedToASessionThatHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, bob, a := w.person(t, "alice"), w.person(t, "bob"), w.application(t, "A")
+		n := w.session(t, alice.ID)
+		is(t, "somebody else's", w.AddGrant(t.Context(), inSession(newGrant(bob.ID, a.ID), n), true), ErrSpent)
+		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
+		is(t, "one that ended", w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), true), ErrSpent)
+		for _, table := range []string{"grants", "logins"} {
+			if rows := count(t, w.Store, `SELECT COUNT(*) FROM `+table); rows != 0 {
+				t.Errorf("%d %s", rows, table)
+			}
+		}
+	})
+}
+
+// A grant that is made while its session ends is either refused or ends too.
+func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "A"), w.pair(t)
+		for range 20 {
+			n := w.session(t, alice.ID)
+			g := inSession(newGrant(alice.ID, a.ID), n)
+			g.SessionEndsAt = later
+			errs := race(2, func(i int) error {
+				if i == 0 {
+					return stores[0].AddGrant(context.WithoutCancel(t.Context()), g, true)
+				}
+				return stores[1].EndSession(context.WithoutCancel(t.Context()), alice.ID, n.ID, at, false)
+			})
+			must(t, errs[1])
+			if errs[0] != nil {
+				is(t, "AddGrant", errs[0], ErrSpent)
+			}
+			if left := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE session_id = $1`, n.ID); left != 0 {
+				t.Fatal("the grant outlived its session")
+			}
+			if told := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE session_id = $1 AND due_at > 0`, n.ID); (told == 1) != (errs[0] == nil) {
+				t.Fatalf("%d applications are due, AddGrant gave %v", told, errs[0])
+			}
+		}
+	})
+}
+
+func TestOneNodeTellsAnApplication(t *testing.T) {
+	eachIsolation(t, func(t *testing.T, w world) {
+		alice, a, stores := w.person(t, "alice"), w.application(t, "A"), w.pair(t)
+		n := w.session(t, alice.ID)
+		w.bound(t, n, a.ID, later)
+		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
+		l := due(t, w.Store, at)[0]
+		oneWins(t, race(8, func(i int) error { return stores[i%2].ClaimLogin(context.WithoutCancel(t.Context()), l, at+30) }))
+		if again := due(t, w.Store, at+29); len(again) > 0 {
+			t.Errorf("due while it is being told: %v", again)
+		}
+		l.DueAt, l.Attempts = at+30, 1
+		if diff := cmp.Diff([]Login{l}, due(t, w.Store, at+30)); diff != "" {
+			t.Error(diff)
+		}
+		must(t, w.ForgetLogin(t.Context(), l))
+		is(t, "ClaimLogin of one that is forgotten", w.ClaimLogin(t.Context(), l, at+60), ErrSpent)
+	})
+}
