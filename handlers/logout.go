@@ -142,6 +142,6 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	}
 	note(r.Context(), "error", e.Error())
 	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
-		Heading: "The application’s logout request is wrong", Message: e.Description + " You are as signed in as you were.",
+		Heading: "The application’s logout request is wrong", Message: e.Description + " Nobody was logged out.",
 		RequestID: requestID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"})
 }
