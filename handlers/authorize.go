@@ -61,7 +61,8 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 // authorizeByPost takes the request that a page of another site posted. Such a
 // post comes without the session's cookie; as a GET it comes with it.
 func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
-	err := s.parseForm(r)
+	// What is wrong with a parameter is told to the client, as it is by GET.
+	err := s.readForm(r)
 	if err != nil {
 		return err
 	}

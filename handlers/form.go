@@ -19,6 +19,15 @@ import (
 // parseForm reads a form into r.PostForm. Fields that may come more than once
 // are named.
 func (s *server) parseForm(r *http.Request, lists ...string) error {
+	err := s.readForm(r)
+	if err != nil {
+		return err
+	}
+	return checkValues(r.PostForm, lists)
+}
+
+// readForm is parseForm for who checks the fields elsewhere.
+func (s *server) readForm(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return &provider.Error{Status: http.StatusUnsupportedMediaType, Code: "invalid_request",
@@ -31,7 +40,7 @@ func (s *server) parseForm(r *http.Request, lists ...string) error {
 	if err != nil {
 		return badRequest("The form is not form-encoded: check its percent-encoding.")
 	}
-	return checkValues(r.PostForm, lists)
+	return nil
 }
 
 // query reads the parameters of a page.

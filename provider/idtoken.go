@@ -137,8 +137,10 @@ func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error)
 		return nil, wrong
 	}
 	// Logout tokens and UserInfo answers have the same signature and are none: the
-	// former have a type of their own, the latter no end.
-	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || claims["exp"] == nil {
+	// former have a type of their own, the latter no end. OIDC Core §2: sub is
+	// required.
+	subject, _ := claims.GetSubject()
+	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || claims["exp"] == nil || subject == "" {
 		return nil, wrong
 	}
 	return claims, nil

@@ -56,9 +56,16 @@ func rsaKey(text string) (signingKey, error) {
 }
 
 func parsePrivateKey(text string) (any, error) {
-	block, _ := pem.Decode([]byte(strings.TrimSpace(text)))
+	block, rest := pem.Decode([]byte(strings.TrimSpace(text)))
+	if block != nil && block.Type == "EC PARAMETERS" { // which openssl writes before the key
+		block, _ = pem.Decode(rest)
+	}
 	if block == nil {
 		return nil, errors.New("is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----")
+	}
+	// RFC 1421 §4.6.1.1
+	if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+		return nil, errors.New("is encrypted: it must be an unencrypted private key")
 	}
 	var private any
 	var err error
@@ -118,7 +125,8 @@ func (p *Provider) keyIsDue(keys []storage.Key, kind string) (time.Duration, boo
 	switch {
 	case !signs:
 		return 0, true
-	case newest < 0, p.config.KeyLifetime > 0 && now() >= newest+seconds(p.config.KeyLifetime):
+	// Made so early that it signs when the time of the one before is up.
+	case newest < 0, p.config.KeyLifetime > 0 && now() >= newest+seconds(p.config.KeyLifetime-p.config.keyLead()):
 		return p.config.keyLead(), true
 	}
 	return 0, false

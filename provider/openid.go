@@ -18,8 +18,8 @@ type openIDRequest struct {
 	prompt    []string
 	maxAge    int64 // seconds; -1 where it was not sent
 	loginHint string
-	subject   string // of the ID token that was sent as a hint
-	claims    string // the claims parameter, checked
+	subjects  []string // one of whom the person must be, by the hint or by claims; none: anybody
+	claims    string   // the claims parameter, checked
 	formPost  bool
 	// loginAfter is when the person was sent to sign in for this request; 0
 	// where they were not.
@@ -142,14 +142,33 @@ func (o *openIDRequest) readClaims(form url.Values) error {
 	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.allows(passwordLogin) {
 		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
 	}
-	// OIDC Core §5.5.1: the subject that is asked for is the one that is wanted.
-	if sub := asked.IDToken["sub"]; sub != nil && len(sub.Value) > 0 {
-		err = json.Unmarshal(sub.Value, &o.subject)
-		if err != nil {
-			return refuse("invalid_request", "claims asks for a sub that is not text.")
-		}
+	if sub := asked.IDToken["sub"]; sub != nil {
+		return o.readSubjects(*sub)
 	}
 	return nil
+}
+
+// readSubjects: OIDC Core §5.5.1: the answer is about a subject that was asked
+// for, or there is none (§3.1.2.2).
+func (o *openIDRequest) readSubjects(asked claimRequest) error {
+	wanted := asked.Values
+	if len(asked.Value) > 0 {
+		wanted = append(wanted, asked.Value)
+	}
+	for _, raw := range wanted {
+		var subject string
+		err := json.Unmarshal(raw, &subject)
+		if err != nil || subject == "" {
+			return refuse("invalid_request", "claims asks for a sub that is not text, or is empty.")
+		}
+		o.subjects = append(o.subjects, subject)
+	}
+	return nil
+}
+
+// about says whether an answer about a subject is one to the request.
+func (o *openIDRequest) about(subject string) bool {
+	return len(o.subjects) == 0 || slices.Contains(o.subjects, subject)
 }
 
 func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
@@ -161,11 +180,14 @@ func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return err
 	}
-	subject, err := claims.GetSubject()
-	if err != nil || !slices.Contains(audience(claims), a.Application.ClientID) {
+	if !slices.Contains(audience(claims), a.Application.ClientID) {
 		return refuse("invalid_request", "id_token_hint was issued to another client.")
 	}
-	a.openID.subject = subject
+	subject, _ := claims.GetSubject() // it has been looked at
+	if !a.openID.about(subject) {
+		return refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
+	}
+	a.openID.subjects = []string{subject}
 	return nil
 }
 
@@ -200,7 +222,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
 	// Whoever has just come from the login page for this request is done with it.
 	if o.loginAfter > 0 && s.Session.AuthTime >= o.loginAfter {
-		return o.subject != "" && o.subject != p.subject(a.Application, s.User.ID)
+		return !o.about(p.subject(a.Application, s.User.ID))
 	}
 	switch {
 	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
@@ -212,7 +234,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 		return true
 	}
 	// OIDC Core §3.1.2.1: somebody else than the hint names.
-	return o.subject != "" && o.subject != p.subject(a.Application, s.User.ID)
+	return !o.about(p.subject(a.Application, s.User.ID))
 }
 
 // sessionBound is when a login's tokens end at the latest: with the session,

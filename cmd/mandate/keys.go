@@ -110,7 +110,7 @@ func (p *program) keysImportCommand() *cobra.Command {
 	c := &cobra.Command{Use: "import", Short: "Read a private key in PEM from standard input, and sign with it", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
-				text, err := p.readSecret("private key")
+				text, err := p.readStdin("private key", maxKey)
 				if err != nil {
 					return err
 				}

@@ -78,17 +78,24 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-const maxSecret = 4 << 10
+const (
+	maxSecret = 4 << 10
+	maxKey    = 64 << 10 // RSA has keys of any size
+)
 
 // readSecret reads what must not stand on a command line, where every account
 // of the machine can read it. One line end after it is not part of it.
 func (p *program) readSecret(what string) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(p.stdin, maxSecret+1))
+	return p.readStdin(what, maxSecret)
+}
+
+func (p *program) readStdin(what string, most int64) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(p.stdin, most+1))
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
-	if len(text) > maxSecret {
-		return "", fmt.Errorf("the %s on standard input is longer than %d bytes", what, maxSecret)
+	if int64(len(text)) > most {
+		return "", fmt.Errorf("the %s on standard input is longer than %d bytes", what, most)
 	}
 	secret, ended := strings.CutSuffix(string(text), "\n")
 	if ended {

@@ -1,0 +1,277 @@
+package mandate
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// OIDC Discovery §3, RFC 8414 §2: each value that is listed is used once, and one that is not is refused. A list
+// that somebody adds to the document, or a value to a list, needs a line here.
+func TestOIDCDiscovery3EveryValue(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := openidServer(t, db)
+		d := &discovered{server: s, alice: s.somebody(t, "alice")}
+		d.app = s.relyingParty(t, "--grant", "password", "--may-introspect")
+		d.open = s.relyingParty(t, "--client-type", "public")
+		d.asker = s.application(t, "--name", "asker", "--grant", "client_credentials", "--may-introspect")
+		d.page = s.browser(t)
+		d.given = d.page.signsIn(t, d.app, d.alice)
+		document := s.get(t, discoveryPaths[0], nobody).JSON(t)
+		uses := d.uses()
+		for name, value := range document {
+			list, ok := value.([]any)
+			if !ok || name == "claims_supported" { // which are compared in TestOIDCDiscovery3Metadata, and below
+				continue
+			}
+			use := uses[name]
+			if use == nil {
+				t.Errorf("nothing here uses the values of %s", name)
+				continue
+			}
+			for _, value := range list {
+				if !use(t, value.(string)) {
+					t.Errorf("%s lists %v, which is not taken", name, value)
+				}
+			}
+			for _, other := range unlisted[name] {
+				if slices.Contains(list, any(other)) {
+					t.Errorf("%s lists %s", name, other)
+				} else if use(t, other) {
+					t.Errorf("%s does not list %s, which is taken", name, other)
+				}
+			}
+		}
+		for name := range uses {
+			if document[name] == nil {
+				t.Errorf("the document has no %s", name)
+			}
+		}
+		d.checkFlags(t, document)
+	})
+}
+
+// discovered is what the uses of the values share.
+type discovered struct {
+	*server
+	alice            person
+	app, open, asker application // confidential, public, and one that may introspect
+	page             *browser    // in which alice is signed in and has approved the application
+	given            tokens      // which it got
+}
+
+// unlisted are values that other servers have.
+var unlisted = map[string][]string{
+	"scopes_supported":                              {"admin", "OpenID"},
+	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
+	"response_modes_supported":                      {"fragment", "jwt", "query.jwt", "web_message"},
+	"grant_types_supported":                         {"implicit", "urn:ietf:params:oauth:grant-type:device_code", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange"},
+	"token_endpoint_auth_methods_supported":         {"client_secret_jwt", "private_key_jwt"},
+	"introspection_endpoint_auth_methods_supported": {"none", "client_secret_jwt"},
+	"revocation_endpoint_auth_methods_supported":    {"client_secret_jwt"},
+	"code_challenge_methods_supported":              {"plain", "s256", "S512"},
+	"subject_types_supported":                       {"ephemeral"},
+	"id_token_signing_alg_values_supported":         {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"userinfo_signing_alg_values_supported":         {"none", "RS384", "HS512", "ES256K", "rs256"},
+	"acr_values_supported":                          {"urn:mandate:acr:passkey", "0"},
+	"display_values_supported":                      {"hologram", "Page"},
+	"prompt_values_supported":                       {"create", "None"},
+	"claim_types_supported":                         {"aggregated", "distributed"},
+}
+
+// uses tell for each list how a value of it is used, and whether it was taken.
+func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
+	asked := func(name string) func(*testing.T, string) bool {
+		return func(t *testing.T, value string) bool { return d.asked(t, name, value).Has("code") }
+	}
+	return map[string]func(*testing.T, string) bool{
+		"scopes_supported": func(t *testing.T, value string) bool {
+			b := d.browser(t)
+			address, verifier := d.authorizeURL(d.app, "scope", value)
+			code := b.authorize(t, address, d.alice, "approve").Query().Get("code")
+			return code != "" && d.redeem(t, d.app, code, verifier).Scope == value
+		},
+		"response_types_supported": asked("response_type"),
+		"response_modes_supported": asked("response_mode"),
+		"grant_types_supported": func(t *testing.T, value string) bool {
+			app := d.app
+			if value == "client_credentials" {
+				app = d.asker
+			}
+			return d.granted(t, app, app.auth(), value)
+		},
+		"token_endpoint_auth_methods_supported": func(t *testing.T, value string) bool {
+			app := d.app
+			if value == "none" {
+				app = d.open
+			}
+			return d.granted(t, app, d.as(app, value), "authorization_code")
+		},
+		"introspection_endpoint_auth_methods_supported": func(t *testing.T, value string) bool {
+			a := d.post(t, "/o/introspect/", d.as(d.asker, value), params("token", d.given.AccessToken))
+			return a.Status == http.StatusOK && a.JSON(t)["active"] == true
+		},
+		"revocation_endpoint_auth_methods_supported": func(t *testing.T, value string) bool {
+			app := d.app
+			if value == "none" {
+				app = d.open
+			}
+			got := d.browser(t).signsIn(t, app, d.alice)
+			a := d.post(t, "/o/revoke_token/", d.as(app, value), params("token", got.AccessToken))
+			return a.Status == http.StatusOK && !d.active(t, d.asker.auth(), got.AccessToken)
+		},
+		"code_challenge_methods_supported": asked("code_challenge_method"),
+		"subject_types_supported": func(t *testing.T, value string) bool {
+			flag, known := map[string]string{"public": "--pairwise=false", "pairwise": "--pairwise"}[value]
+			if !known {
+				return false // there is nothing that one could ask for it with
+			}
+			app := d.relyingParty(t, flag)
+			public := d.verified(t, d.app, "RS256", d.given.IDToken)["sub"]
+			return (d.verified(t, app, "RS256", d.browser(t).signsIn(t, app, d.alice).IDToken)["sub"] == public) == (value == "public")
+		},
+		"id_token_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			app, ok := d.registered(t, "--algorithm", value)
+			return ok && d.verified(t, app, value, d.browser(t).signsIn(t, app, d.alice).IDToken)["iss"] == d.Issuer
+		},
+		"userinfo_signing_alg_values_supported": func(t *testing.T, value string) bool {
+			app, ok := d.registered(t, "--userinfo-algorithm", value)
+			if !ok {
+				return false
+			}
+			a := d.get(t, "/o/userinfo/", bearer(d.browser(t).signsIn(t, app, d.alice).AccessToken))
+			return d.verified(t, app, value, a.Body)["sub"] != nil
+		},
+		"acr_values_supported": func(t *testing.T, value string) bool {
+			return d.asked(t, "claims", `{"id_token":{"acr":{"essential":true,"value":`+quote(value)+`}}}`).Has("code")
+		},
+		"display_values_supported": asked("display"),
+		"prompt_values_supported":  asked("prompt"),
+		"claim_types_supported": func(t *testing.T, value string) bool {
+			info := d.userInfo(t, d.given.AccessToken)
+			// OIDC Core §5.6.2: the other types have members of these names.
+			return value == "normal" && info["sub"] != nil && info["_claim_names"] == nil && info["_claim_sources"] == nil
+		},
+	}
+}
+
+// asked sends an authorization request with one parameter of that value, does what the pages ask, and returns
+// what the client is sent.
+func (d *discovered) asked(t *testing.T, name, value string) url.Values {
+	t.Helper()
+	b := d.page
+	address, _ := d.authorizeURL(d.app, "scope", "openid", name, value)
+	b.open(t, address)
+	if b.shows("password") {
+		b.logIn(t, d.alice)
+	}
+	if b.shows("decision") {
+		b.decide(t, "approve")
+	}
+	switch {
+	case b.Away != nil:
+		return b.Away.Query()
+	case strings.Contains(b.Body, d.app.RedirectURI):
+		f, _ := b.find(t, "", nil)
+		d.secret(f.values().Get("code"))
+		return f.values()
+	}
+	t.Errorf("%s=%s: the browser shows %d %s:\n%s", name, value, b.Status, b.URL, b.Body)
+	return nil
+}
+
+// registered tries to register an application.
+func (d *discovered) registered(t *testing.T, flag, value string) (application, bool) {
+	t.Helper()
+	args := []string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb", "--no-hash-client-secret", flag, value}
+	if r := d.cli(t, "", append([]string{"application", "add"}, args...)...); r.code != 0 {
+		return application{}, false
+	}
+	return d.application(t, args...), true
+}
+
+// as authenticates by a method of the registry of OAuth parameters.
+func (d *discovered) as(app application, method string) auth {
+	switch method {
+	case "client_secret_basic":
+		return basic(app.ClientID, app.ClientSecret)
+	case "client_secret_post":
+		return body(app.ClientID, app.ClientSecret)
+	case "none":
+		return func(_ *http.Request, form url.Values) { form.Set("client_id", app.ClientID) }
+	case "Bearer":
+		return func(r *http.Request, form url.Values) {
+			got, _ := d.tryPost("/o/token/", d.asker.auth(), params("grant_type", "client_credentials", "scope", "introspection"))
+			token, _ := got.JSONOrNil()["access_token"].(string)
+			bearer(d.secret(token))(r, form)
+		}
+	}
+	// RFC 7523 §2.2, §3: an assertion that says all it has to, signed by the secret.
+	at := time.Now().Unix()
+	assertion, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": app.ClientID, "sub": app.ClientID, "aud": d.Issuer,
+		"iat": at, "exp": at + 60, "jti": rand.Text()}).SignedString([]byte(app.ClientSecret)) // a key of this type always signs
+	return func(_ *http.Request, form url.Values) {
+		form.Set("client_id", app.ClientID)
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", assertion)
+	}
+}
+
+// granted asks for tokens by a grant.
+func (d *discovered) granted(t *testing.T, app application, as auth, grant string) bool {
+	t.Helper()
+	form := params("grant_type", grant)
+	switch grant {
+	case "authorization_code":
+		address, verifier := d.authorizeURL(app, "scope", "openid")
+		form = params("grant_type", grant, "code", d.browser(t).code(t, address, d.alice), "redirect_uri", app.RedirectURI, "code_verifier", verifier)
+	case "password":
+		form = params("grant_type", grant, "username", d.alice.Name, "password", d.alice.Password)
+	case "refresh_token":
+		form.Set("refresh_token", d.browser(t).signsIn(t, app, d.alice).RefreshToken)
+	}
+	got, a := d.token(t, as, form)
+	if a.Status != http.StatusOK && got.Error != "unsupported_grant_type" && got.Error != "invalid_client" {
+		t.Errorf("%s: %d %s", grant, a.Status, a.Body)
+	}
+	return got.AccessToken != ""
+}
+
+// checkFlags holds the values that are true or false, and the claims, to what the server does.
+func (d *discovered) checkFlags(t *testing.T, document map[string]any) {
+	t.Helper()
+	got := d.asked(t, "state", "s")
+	if (document["authorization_response_iss_parameter_supported"] == true) != (got.Get("iss") == document["issuer"]) {
+		t.Errorf("RFC 9207 §3: %v, with iss %q", document["authorization_response_iss_parameter_supported"], got.Get("iss"))
+	}
+	for name, parameter := range map[string]string{"request_parameter_supported": "request", "request_uri_parameter_supported": "request_uri"} {
+		if got := d.asked(t, parameter, "https://shop.example/r"); document[name] != false || got.Get("error") != parameter+"_not_supported" {
+			t.Errorf("%s is %v, and the answer %v", name, document[name], got)
+		}
+	}
+	// OIDC Core §5.5: each claim by its own name, in both places, and one that there is not.
+	wanted := map[string]any{"shoe_size": nil}
+	for _, name := range document["claims_supported"].([]any) {
+		wanted[name.(string)] = nil
+	}
+	claims, _ := json.Marshal(map[string]any{"id_token": wanted, "userinfo": wanted}) // it cannot fail
+	tokens := d.browser(t).signsIn(t, d.app, d.alice, "claims", string(claims), "nonce", "n")
+	told := slices.Collect(maps.Keys(d.verified(t, d.app, "RS256", tokens.IDToken)))
+	told = append(told, slices.Collect(maps.Keys(d.userInfo(t, tokens.AccessToken)))...)
+	for name := range wanted {
+		if slices.Contains(told, name) != (name != "shoe_size") {
+			t.Errorf("the claim %s is told: %v", name, slices.Contains(told, name))
+		}
+	}
+	if document["claims_parameter_supported"] != true {
+		t.Error("claims_parameter_supported is not true")
+	}
+}

@@ -1,0 +1,158 @@
+package provider
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"io"
+	"log/slog"
+	"math/big"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// keyLife is what others see of a key: when it was published and when it signed.
+type keyLife struct {
+	published, signed [2]time.Time // first and last
+	expires           time.Time    // of the last token that it signed
+}
+
+func extend(span *[2]time.Time) {
+	if span[0].IsZero() {
+		span[0] = time.Now()
+	}
+	span[1] = time.Now()
+}
+
+// OIDC Core §10.1.1: by the schedule a key is published first, signs when everybody has had the time to read it,
+// and stays published until the last token that it signed has ended. Two nodes look after one set of keys.
+func TestKeysRotateBySchedule(t *testing.T) {
+	for name, maxAge := range map[string]time.Duration{"kept for an hour at least": 0, "kept for as long as is said": 75 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const rotation, life, watched = 3 * time.Hour, 30 * time.Minute, 16 * time.Hour
+				f := begin(t, func(c *Config) {
+					c.OpenID, c.IDTokenLifetime, c.KeyLifetime, c.JWKSMaxAge = true, life, rotation, maxAge
+				})
+				lead := max(time.Hour, 2*maxAge)
+				node, err := New(t.Context(), f.config, f.store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				for _, p := range []*Provider{f.Provider, node} {
+					running.Go(func() { p.Run(ctx) })
+				}
+				began := time.Now()
+				time.Sleep(keyCheck / 2) // so that nothing else happens at the moments at which we look
+				order := map[string][]string{}
+				keys := map[string]*keyLife{}
+				for time.Since(began) < watched {
+					lookAtKeys(t, f.Provider, node, keys, order)
+					time.Sleep(keyCheck)
+				}
+				cancel()
+				running.Wait()
+				for algorithm, ids := range order {
+					if len(ids) < 3 || len(ids) > int(watched/rotation)+1 {
+						t.Errorf("%s: %d keys signed in %v", algorithm, len(ids), watched)
+					}
+					for i, id := range ids {
+						k := keys[id]
+						if ahead := k.signed[0].Sub(k.published[0]); i > 0 && ahead < lead || ahead > lead+2*keyCheck {
+							t.Errorf("%s: key %d was published %v before it signed", algorithm, i, ahead)
+						}
+						if i == len(ids)-1 || k.published[1].Sub(began) > watched-2*keyCheck {
+							continue // the end is not in sight
+						}
+						if signed := k.signed[1].Sub(k.signed[0]); signed < rotation-keyCheck || signed > rotation+2*keyCheck {
+							t.Errorf("%s: key %d signed for %v", algorithm, i, signed)
+						}
+						// An hour more is for clocks.
+						if after := k.published[1].Sub(k.expires); after < -keyCheck || after > time.Hour+2*keyCheck {
+							t.Errorf("%s: key %d was published for %v after the last token it signed", algorithm, i, after)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// lookAtKeys notes what is published and what signs at this moment.
+func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyLife, order map[string][]string) {
+	t.Helper()
+	set, err := publisher.JWKSet(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]JWK{}
+	for _, k := range set.Keys {
+		published[k.ID] = k
+		if keys[k.ID] == nil {
+			keys[k.ID] = &keyLife{}
+		}
+		if p := keys[k.ID].published; !p[1].IsZero() && time.Since(p[1]) > keyCheck {
+			t.Errorf("the key %s was gone and is back", k.ID)
+		}
+		extend(&keys[k.ID].published)
+	}
+	for id, k := range keys {
+		if _, there := published[id]; !there && time.Now().Before(k.expires) {
+			t.Errorf("the key %s is gone, and tokens that it signed are not", id)
+		}
+	}
+	for _, algorithm := range []string{"RS256", "ES256", "EdDSA"} {
+		text, err := signer.idToken(t.Context(), idTokenFor{application: Application{ClientID: "a", Algorithm: algorithm}, userID: "u", sessionID: "s", accessToken: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := jwt.Parse(text, func(token *jwt.Token) (any, error) { return published[token.Header["kid"].(string)].key(t), nil })
+		if err != nil {
+			t.Fatalf("%s, after %v: %v", algorithm, time.Now(), err)
+		}
+		id := token.Header["kid"].(string)
+		end, err := token.Claims.GetExpirationTime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[id].expires = end.Time
+		extend(&keys[id].signed)
+		if ids := order[algorithm]; len(ids) == 0 || ids[len(ids)-1] != id {
+			order[algorithm] = append(ids, id)
+		}
+	}
+}
+
+// key reads a published key as others do.
+func (k JWK) key(t *testing.T) any {
+	t.Helper()
+	read := func(text string) []byte {
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	switch k.Type {
+	case "RSA":
+		return &rsa.PublicKey{N: new(big.Int).SetBytes(read(k.N)), E: int(new(big.Int).SetBytes(read(k.E)).Int64())}
+	case "EC":
+		key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append([]byte{4}, append(read(k.X), read(k.Y)...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	case "OKP":
+		return ed25519.PublicKey(read(k.X))
+	}
+	return nil // it verifies nothing
+}
