@@ -28,9 +28,9 @@ var layers = map[string][]string{
 	"handlers":             {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/resource":    {standardOnly},
 	"templates":            {standardOnly},
-	"conformance":          {},
+	"conformance":          {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
 	"conformance/mandate":  {},
-	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates",
+	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/conformance",
 		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
 }
 

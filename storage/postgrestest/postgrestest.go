@@ -26,8 +26,8 @@ var shared struct {
 }
 
 // Main runs the tests of a package and stops the server that they shared. A TestMain ends with
-// os.Exit(postgrestest.Main(m)).
-func Main(m *testing.M) int {
+// os.Exit(postgrestest.Main(m)); what wraps its *testing.M may stop first what uses the server.
+func Main(m interface{ Run() int }) int {
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()

@@ -1,0 +1,188 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// jar is a cookie jar that can be copied: it remembers what it was told.
+type jar struct {
+	mu   sync.Mutex
+	jar  *cookiejar.Jar
+	told []told
+}
+
+type told struct {
+	from    *url.URL
+	cookies []*http.Cookie
+}
+
+func newJar() *jar {
+	inner, _ := cookiejar.New(nil) // it cannot fail
+	return &jar{jar: inner}
+}
+
+func (j *jar) set(u *url.URL, cookies []*http.Cookie) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(cookies) > 0 {
+		j.told = append(j.told, told{u, cookies})
+		j.jar.SetCookies(u, cookies)
+	}
+}
+
+func (j *jar) clone() *jar {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	other := newJar()
+	for _, t := range j.told {
+		other.set(t.from, t.cookies)
+	}
+	return other
+}
+
+// Browser is a person's browser without scripts. It keeps cookies, follows redirects from page to page of
+// the server, and stops where the server sends it elsewhere.
+type Browser struct {
+	t   *T
+	jar *jar
+
+	Page *Answer   // what it shows, or the redirect that led away
+	Away string    // where the server sent it last, if that is not a page of the server
+	Hops []*Answer // the redirects since the last Open or submit, with the one that led away
+}
+
+// NewBrowser is one in which nobody has signed in.
+func (t *T) NewBrowser() *Browser { return &Browser{t: t, jar: newJar()} }
+
+// SignedIn is a browser in which the user has signed in, if any check has got that far yet.
+func (t *T) SignedIn() *Browser {
+	t.run.mu.Lock()
+	defer t.run.mu.Unlock()
+	if t.run.signedIn == nil {
+		return t.NewBrowser()
+	}
+	return &Browser{t: t, jar: t.run.signedIn.clone()}
+}
+
+// keep has the browsers of later checks begin where this one is.
+func (b *Browser) keep() {
+	b.t.run.mu.Lock()
+	defer b.t.run.mu.Unlock()
+	b.t.run.signedIn = b.jar.clone()
+}
+
+// Open goes to an address as if it had been typed.
+func (b *Browser) Open(address string) error {
+	r, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Sec-Fetch-Site", "none")
+	return b.follow(r)
+}
+
+// submit sends a form of the page that is shown.
+func (b *Browser) submit(f *form) error {
+	target, err := b.Page.URL.Parse(f.action)
+	if err != nil {
+		return fmt.Errorf("the form at %s leads to %q, which is not an address", bare(b.Page.URL), f.action)
+	}
+	if f.method != http.MethodPost {
+		target.RawQuery = f.values.Encode()
+		return b.Open(target.String())
+	}
+	r, err := http.NewRequest(http.MethodPost, target.String(), strings.NewReader(f.values.Encode()))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", formEncoded)
+	r.Header.Set("Origin", origin(b.Page.URL.String()))
+	r.Header.Set("Referer", b.Page.URL.String())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return b.follow(r)
+}
+
+const maxHops = 20
+
+// follow sends a request and goes where the answers lead, within the server.
+func (b *Browser) follow(r *http.Request) error {
+	b.Away, b.Hops = "", nil
+	for range maxHops {
+		r.Header.Set("Accept", "text/html,*/*;q=0.8")
+		for _, cookie := range b.jar.jar.Cookies(r.URL) {
+			r.AddCookie(cookie)
+		}
+		b.Page = b.t.Do(r)
+		b.jar.set(r.URL, (&http.Response{Header: b.Page.Header}).Cookies())
+		location := b.Page.Header.Get("Location")
+		if b.Page.Status < 300 || b.Page.Status > 399 || location == "" {
+			return nil
+		}
+		b.Hops = append(b.Hops, b.Page)
+		target, err := r.URL.Parse(location)
+		if err != nil {
+			return fmt.Errorf("the server redirects to %q, which is not an address", location)
+		}
+		if !b.t.run.origins[origin(target.String())] || b.t.leadsBack(target) {
+			b.Away = target.String()
+			return nil
+		}
+		r, err = next(r, b.Page.Status, target)
+		if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the server redirects in circles: %d times, last from %s", maxHops, bare(b.Page.URL))
+}
+
+// next is the request that a browser sends after a redirect: by 307 and 308 the form is sent again.
+func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
+	again := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+	if !again || r.GetBody == nil {
+		n, err := http.NewRequest(http.MethodGet, target.String(), nil)
+		if err == nil && r.Header.Get("Sec-Fetch-Site") != "" {
+			n.Header.Set("Sec-Fetch-Site", r.Header.Get("Sec-Fetch-Site"))
+		}
+		return n, err
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	n, err := http.NewRequest(r.Method, target.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	n.Header, n.GetBody = r.Header.Clone(), r.GetBody
+	n.Header.Del("Cookie")
+	return n, nil
+}
+
+// leadsBack says whether an address is a redirect URI of one of the target's clients, which may well be at
+// an origin of the server.
+func (t *T) leadsBack(target *url.URL) bool {
+	for _, c := range t.run.Target.Clients {
+		for _, uri := range c.RedirectURIs {
+			if samePlace(target.String(), uri) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// samePlace compares two addresses up to their query.
+func samePlace(a, b string) bool {
+	cut := func(s string) string {
+		if i := strings.IndexAny(s, "?#"); i >= 0 {
+			return s[:i]
+		}
+		return s
+	}
+	return cut(a) == cut(b)
+}

@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level is how strongly a document asks for something. A MUST NOT is a MUST, a SHOULD NOT and a
+// RECOMMENDED are a SHOULD. A MAY is a choice: the row says what Mandate chose, and that another server
+// chose otherwise is no fault of it.
+type Level string
+
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
+)
+
+// Rule is one thing that a document asks of an authorization server. It is checked, or it cannot be seen
+// from outside, or it does not apply: exactly one of Check, Elsewhere and Inapplicable is set.
+type Rule struct {
+	ID    string // document, clause and name: RFC6749/4.1.3/code-bound-to-client
+	Level Level
+	Text  string // what is required, in one sentence of ours
+	Needs []Need // without which the check is skipped
+	Check func(*T)
+
+	// Elsewhere is the test of Mandate that holds what nobody can see over HTTP: file:Test.
+	Elsewhere string
+	// Inapplicable says why the rule asks nothing of Mandate.
+	Inapplicable string
+	// Waived says why Mandate does not do what the rule, a SHOULD, asks for.
+	Waived string
+	// Alone is for a check that disturbs others, or is disturbed by them, while it runs.
+	Alone bool
+}
+
+// Document is the part of the ID before the first slash.
+func (r Rule) Document() string { return r.part(0) }
+
+// Clause is the number of the section.
+func (r Rule) Clause() string { return r.part(1) }
+
+// Name tells the rules of one clause apart.
+func (r Rule) Name() string { return r.part(2) }
+
+func (r Rule) part(n int) string {
+	parts := strings.SplitN(r.ID, "/", 3)
+	if n >= len(parts) {
+		return ""
+	}
+	return parts[n]
+}
+
+// under says whether the rule is the one named, or in the document or clause named: RFC6749/4.1 names
+// 4.1 and all below it.
+func (r Rule) under(name string) bool {
+	if r.ID == name || strings.HasPrefix(r.ID, name+"/") {
+		return true
+	}
+	document, clause, found := strings.Cut(name, "/")
+	return found && document == r.Document() && strings.HasPrefix(r.Clause(), clause+".")
+}
+
+// Document is a specification with its rules, in its own order.
+type Document struct {
+	ID    string // RFC6749
+	Cited string // as comments cite it: RFC 6749
+	Title string
+	Rules []Rule
+}
+
+// Documents are all that is known here.
+func Documents() []Document {
+	return []Document{
+		{"RFC6749", "RFC 6749", "The OAuth 2.0 Authorization Framework", rfc6749()},
+	}
+}
+
+// Rules are those of all documents.
+func Rules() []Rule {
+	var all []Rule
+	for _, d := range Documents() {
+		all = append(all, d.Rules...)
+	}
+	return all
+}
+
+// Profiles name sets of rules, as ids or their beginnings.
+func Profiles() map[string][]string {
+	return map[string][]string{
+		"oauth21": {"RFC6749", "RFC6750", "RFC7636", "RFC8252", "RFC8414", "RFC9207", "RFC9700"},
+		"rfc9700": {"RFC9700"},
+	}
+}
+
+// Select picks rules by profile and by the beginnings of their ids; empty is all.
+func Select(profile string, only []string) ([]Rule, error) {
+	rules := Rules()
+	if profile != "" {
+		names, known := Profiles()[profile]
+		if !known {
+			return nil, fmt.Errorf("there is no profile %q", profile)
+		}
+		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !slices.ContainsFunc(names, r.under) })
+	}
+	if len(only) > 0 {
+		for _, name := range only {
+			if !slices.ContainsFunc(rules, func(r Rule) bool { return r.under(strings.TrimSuffix(name, "/")) }) {
+				return nil, fmt.Errorf("no rule is under %q", name)
+			}
+		}
+		rules = slices.DeleteFunc(rules, func(r Rule) bool {
+			return !slices.ContainsFunc(only, func(name string) bool { return r.under(strings.TrimSuffix(name, "/")) })
+		})
+	}
+	return rules, nil
+}

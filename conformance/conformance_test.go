@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+)
+
+// One test for each document, whose subtests are its rules: go test ./conformance -run 'RFC6749/4\.1'
+
+func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
+
+// testDocument runs every check of a document against Mandate, on both databases.
+func testDocument(t *testing.T, id string) {
+	rules, err := Select("", []string{id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range rules {
+		if rule.Check == nil {
+			continue
+		}
+		t.Run(strings.TrimPrefix(rule.ID, id+"/"), func(t *testing.T) {
+			for _, database := range []string{"sqlite", "postgres"} {
+				t.Run(database, func(t *testing.T) {
+					s := onDatabase(t, database)
+					if !rule.Alone {
+						t.Parallel()
+					}
+					judge(t, s.runner.Check(t.Context(), rule))
+				})
+			}
+		})
+	}
+}
+
+// judge holds Mandate to more than a run does: everything can be tried, what fails has a reason in the
+// table, and a reason that is no longer needed goes.
+func judge(t *testing.T, result Result) {
+	t.Helper()
+	if len(result.Undeclared) > 0 {
+		t.Errorf("the check uses what its Needs do not name: %v", result.Undeclared)
+	}
+	waived := result.Rule.Waived != "" && result.Rule.Level != Must
+	switch {
+	case result.Status == Fail && waived:
+		t.Log("waived: " + result.Rule.Waived)
+	case result.Status == Pass && waived:
+		t.Errorf("the rule holds, and yet is waived: %s", result.Rule.Waived)
+	case result.Status != Pass:
+		t.Errorf("%s: %s: %s", result.Status, result.Rule.Text, result.Reason)
+		if result.Exchange != nil {
+			t.Logf("after %d requests:\n%s\n%s\n%s", result.Earlier, result.Exchange.Sent, result.Exchange.Got, result.Exchange.Repeat)
+		}
+	}
+}

@@ -1,0 +1,426 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Request is an authorization request (RFC 6749 §4.1.1) that a check may change before it is sent.
+type Request struct {
+	Client   *Client
+	Params   url.Values
+	Verifier string // of the PKCE challenge in it
+
+	endpoint string
+}
+
+// Request is one that has all that the best practice asks for: state, and PKCE with S256.
+func (t *T) Request(c *Client) *Request {
+	verifier, challenge := newPKCE()
+	r := &Request{Client: c, Verifier: verifier, endpoint: t.Endpoint(NeedAuthorization), Params: params(
+		"response_type", "code", "client_id", c.ID, "redirect_uri", c.redirectURI(), "state", t.Random(),
+		"code_challenge", challenge, "code_challenge_method", "S256")}
+	scope := c.Scope
+	if scope == "" {
+		scope = t.run.Target.Scope
+	}
+	if scope != "" {
+		r.Set("scope", scope)
+	}
+	return r
+}
+
+// newPKCE is a verifier and its S256 challenge (RFC 7636 §4.1, §4.2).
+func newPKCE() (verifier, challenge string) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it cannot fail
+	verifier = base64.RawURLEncoding.EncodeToString(random)
+	return verifier, challengeOf(verifier)
+}
+
+func challengeOf(verifier string) string {
+	digest := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+func (c *Client) redirectURI() string {
+	if len(c.RedirectURIs) == 0 {
+		return ""
+	}
+	return c.RedirectURIs[0]
+}
+
+// Set puts a parameter in the place of those of its name.
+func (r *Request) Set(name, value string) *Request { r.Params.Set(name, value); return r }
+
+// Add sends a parameter once more.
+func (r *Request) Add(name, value string) *Request { r.Params.Add(name, value); return r }
+
+// Del leaves parameters out.
+func (r *Request) Del(names ...string) *Request {
+	for _, name := range names {
+		r.Params.Del(name)
+	}
+	return r
+}
+
+// URL is the whole request as an address.
+func (r *Request) URL() string {
+	separator := "?"
+	if strings.Contains(r.endpoint, "?") {
+		separator = "&" // RFC 6749 §3.1: the endpoint's own query is kept
+	}
+	return r.endpoint + separator + r.Params.Encode()
+}
+
+// Response is how an authorization request ended.
+type Response struct {
+	Params   url.Values // what the client was sent, with an error or a code; empty if nothing
+	Mode     string     // query, fragment or form_post
+	Location string     // where the browser was sent with it, or "" if it stayed at the server
+	Answer   *Answer    // the redirect, or the last page
+	Asked    bool       // the person was asked for approval
+	Stuck    string     // why the browser could not go on
+
+	request *Request
+	seen    []*Answer // all redirects and pages
+}
+
+// Error is the code of an error response, or "".
+func (r *Response) Error() string { return r.Params.Get("error") }
+
+// Arrived says whether the browser was sent to the redirect URI of the request.
+func (r *Response) Arrived() bool {
+	sent := r.request.Params.Get("redirect_uri")
+	if sent == "" {
+		sent = r.request.Client.redirectURI()
+	}
+	return r.Location != "" && samePlace(r.Location, sent)
+}
+
+// String says in words what happened.
+func (r *Response) String() string {
+	switch {
+	case r.Stuck != "":
+		return r.Stuck
+	case r.Error() != "":
+		return fmt.Sprintf("error %s (%s)", r.Error(), r.Params.Get("error_description"))
+	case r.Location != "":
+		return "the browser was sent to " + clip(r.Location, 200)
+	}
+	return fmt.Sprintf("the server shows a page: %s", r.Answer)
+}
+
+// Authorize sends the request by a browser in which the user is signed in, or signs in on the way, and
+// approves what is asked.
+func (t *T) Authorize(r *Request) *Response { return t.Walk(t.SignedIn(), r, true) }
+
+// Deny is Authorize where the user says no. The server is asked to ask (OIDC Core §3.1.2.1), in case that
+// it remembers a yes; one that does not know the parameter ignores it.
+func (t *T) Deny(r *Request) *Response {
+	return t.Walk(t.SignedIn(), r.Set("prompt", "consent"), false)
+}
+
+// Look sends the request by a browser in which nobody is signed in, and fills in no form: it is for what
+// the server does at once.
+func (t *T) Look(r *Request) *Response {
+	b := t.NewBrowser()
+	response := &Response{request: r}
+	response.end(b, b.Open(r.URL()))
+	return response
+}
+
+// steps bounds how many forms stand between a request and its answer.
+const steps = 8
+
+// Walk sends an authorization request by a browser and does what the pages ask for.
+func (t *T) Walk(b *Browser, r *Request, approve bool) *Response {
+	response := &Response{request: r}
+	err := b.Open(r.URL())
+	named, passed := false, false // the user name and the password have been sent
+	for range steps {
+		response.end(b, err)
+		if err != nil || response.Location != "" {
+			break
+		}
+		p := parsePage(b.Page)
+		if f := t.posted(p); f != nil {
+			response.deliver("form_post", f.action, f.values)
+			break
+		}
+		form, button, problem := t.nextForm(p, b.Page, &named, &passed, approve)
+		if problem != "" {
+			response.Stuck = problem
+			break
+		}
+		if form == nil && button == nil {
+			break
+		}
+		response.Asked = response.Asked || button != nil
+		if form == nil {
+			var target *url.URL
+			target, err = b.Page.URL.Parse(button.action)
+			if err == nil {
+				err = b.Open(target.String())
+			}
+			continue
+		}
+		form.press(button)
+		err = b.submit(form)
+	}
+	if passed && response.Location != "" {
+		b.keep()
+	}
+	return response
+}
+
+// posted is the form of a page that goes to a client.
+func (t *T) posted(p *page) *form {
+	f := p.formPost()
+	if f == nil {
+		return nil
+	}
+	target, err := url.Parse(f.action)
+	if err != nil || !target.IsAbs() || t.run.origins[origin(f.action)] && !t.leadsBack(target) {
+		return nil
+	}
+	return f
+}
+
+// nextForm fills in the form that a page wants sent. Without one it returns nothing, or says why a browser
+// like this one cannot go on.
+func (t *T) nextForm(p *page, a *Answer, named, passed *bool, approve bool) (*form, *control, string) {
+	h := t.run.Target.Forms
+	for _, f := range p.forms {
+		secret := f.password(h)
+		if secret == nil {
+			continue
+		}
+		if *passed {
+			return nil, nil, "the server asks for the password again: the one in the target may be wrong"
+		}
+		*named, *passed = true, true
+		user := t.User()
+		if name := f.username(h); name != nil {
+			f.values.Set(name.name, user.Username)
+		}
+		f.values.Set(secret.name, user.Password)
+		f.press(f.first())
+		return f, nil, ""
+	}
+	for _, f := range p.forms {
+		name := f.username(h)
+		if *named || name == nil || !nameWords.MatchString(name.hint) {
+			continue
+		}
+		*named = true
+		f.values.Set(name.name, t.User().Username)
+		f.press(f.first())
+		return f, nil, ""
+	}
+	if a.Status >= http.StatusBadRequest {
+		return nil, nil, ""
+	}
+	f, button := p.decision(approve, h)
+	if f != nil && approve {
+		f.tick()
+	}
+	if button == nil && p.scripted && len(p.forms) == 0 {
+		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Have the server show pages of plain HTML, or let the user be signed in and the clients be approved without pages", bare(a.URL))
+	}
+	if button == nil && len(p.forms) > 0 {
+		return nil, nil, fmt.Sprintf("the page at %s has a form, and no button on it is known for %s: name it in the target under forms", bare(a.URL), yesOrNo(approve))
+	}
+	return f, button, ""
+}
+
+// first is the button that the Enter key presses.
+func (f *form) first() *control {
+	if len(f.buttons) == 0 {
+		return nil
+	}
+	return &f.buttons[0]
+}
+
+func yesOrNo(approve bool) string {
+	if approve {
+		return "a yes"
+	}
+	return "a no"
+}
+
+// end notes where the browser is.
+func (r *Response) end(b *Browser, err error) {
+	r.seen = append(r.seen, b.Hops...)
+	r.Answer = b.Page
+	if b.Page != nil && b.Away == "" {
+		r.seen = append(r.seen, b.Page)
+	}
+	if err != nil {
+		r.Stuck = err.Error()
+		return
+	}
+	target, parseErr := url.Parse(b.Away)
+	if b.Away == "" || parseErr != nil {
+		return
+	}
+	fragment, _ := url.ParseQuery(target.EscapedFragment())
+	if len(fragment) > 0 && (fragment.Has("code") || fragment.Has("error") || fragment.Has("access_token") || fragment.Has("id_token")) {
+		r.deliver("fragment", b.Away, fragment)
+		return
+	}
+	r.deliver("query", b.Away, target.Query())
+}
+
+func (r *Response) deliver(mode, location string, sent url.Values) {
+	r.Mode, r.Location, r.Params = mode, location, sent
+}
+
+// Code is an authorization code with the request that it came from.
+type Code struct {
+	Value   string
+	Request *Request
+}
+
+// Code gets one, or blocks the check.
+func (t *T) Code(r *Request) *Code {
+	response := t.Authorize(r)
+	if response.Params.Get("code") == "" {
+		t.Blockedf("could not get a code: %s", response)
+	}
+	return &Code{response.Params.Get("code"), r}
+}
+
+// Form is the token request that redeems the code, without client authentication (RFC 6749 §4.1.3).
+func (c *Code) Form() url.Values {
+	form := params("grant_type", "authorization_code", "code", c.Value)
+	if uri := c.Request.Params.Get("redirect_uri"); uri != "" {
+		form.Set("redirect_uri", uri)
+	}
+	if c.Request.Params.Has("code_challenge") {
+		form.Set("code_verifier", c.Request.Verifier)
+	}
+	return form
+}
+
+// Token sends a token request as a client.
+func (t *T) Token(c *Client, form url.Values) *Answer {
+	return t.Post(t.Endpoint(NeedToken), form, c.Credentials())
+}
+
+// Redeem exchanges a code, whatever comes of it.
+func (t *T) Redeem(c *Code) *Answer { return t.Token(c.Request.Client, c.Form()) }
+
+// Tokens are those of an answer of the token endpoint (RFC 6749 §5.1).
+type Tokens struct {
+	Access, Refresh, ID, Scope string
+	Answer                     *Answer
+}
+
+func tokensOf(a *Answer) *Tokens {
+	return &Tokens{a.Text("access_token"), a.Text("refresh_token"), a.Text("id_token"), a.Text("scope"), a}
+}
+
+// Granted is the tokens of an answer; without them the check is blocked.
+func (t *T) Granted(a *Answer) *Tokens {
+	if !a.Granted() {
+		t.Blockedf("could not get a token: %s", a.failure())
+	}
+	return tokensOf(a)
+}
+
+// Grant goes the whole way, from the authorization request to the tokens.
+func (t *T) Grant(c *Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
+
+// GrantRefresh is Grant for a check that needs a refresh token.
+func (t *T) GrantRefresh(c *Client) *Tokens {
+	tokens := t.Grant(c)
+	if tokens.Refresh == "" {
+		t.Skipf("the server gives the client %s no refresh token", c.role)
+	}
+	return tokens
+}
+
+// Refresh sends a refresh token; more are further parameters in turn with their values.
+func (t *T) Refresh(c *Client, token string, more ...string) *Answer {
+	return t.Token(c, params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
+}
+
+// Machine gets an access token for a client alone (RFC 6749 §4.4).
+func (t *T) Machine(scope string) *Tokens {
+	form := params("grant_type", "client_credentials")
+	if scope != "" {
+		form.Set("scope", scope)
+	}
+	return t.Granted(t.Token(t.Client(NeedMachine), form))
+}
+
+// Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
+func (t *T) Introspect(token string, more ...string) map[string]any {
+	a := t.Post(t.Endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.Client(NeedIntrospect).Credentials())
+	object := a.JSON()
+	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
+		t.Blockedf("could not introspect: %s", a.failure())
+	}
+	return object
+}
+
+// Revoke ends a token (RFC 7009 §2.1), whatever comes of it.
+func (t *T) Revoke(c *Client, token string, more ...string) *Answer {
+	return t.Post(t.Endpoint(NeedRevocation), params(append([]string{"token", token}, more...)...), c.Credentials())
+}
+
+// Works says whether an access token does, by whatever the target has that can tell.
+func (t *T) Works(access string) bool {
+	switch {
+	case t.Has(NeedIntrospection) && t.Has(NeedIntrospect):
+		a := t.Post(t.run.endpoint(NeedIntrospection), params("token", access), t.run.Target.Clients[NeedIntrospect].Credentials())
+		active, is := a.JSON()["active"].(bool)
+		if a.Status != http.StatusOK || !is {
+			t.Blockedf("could not introspect: %s", a.failure())
+		}
+		return active
+	case t.Has(NeedAPI):
+		return t.Get(t.run.Target.API.URL, Bearer(access)).Status/100 == 2
+	case t.Has(NeedUserInfo):
+		return t.Get(t.run.endpoint(NeedUserInfo), Bearer(access)).Status/100 == 2
+	}
+	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
+	return false
+}
+
+// WantRedirectError asserts that the request came back to the client with one of the errors.
+func (t *T) WantRedirectError(r *Response, codes ...string) {
+	if r.Answer != nil {
+		t.At(r.Answer)
+	}
+	if !r.Arrived() {
+		t.Failf("nothing came back to the redirect URI, where the error %s belongs: %s", strings.Join(codes, " or "), r)
+	}
+	for _, code := range codes {
+		if r.Error() == code {
+			return
+		}
+	}
+	t.Failf("the client is sent %s, want the error %s", r, strings.Join(codes, " or "))
+}
+
+// WantNoCode asserts that a request was not granted. A browser that could not go on has seen nothing.
+func (t *T) WantNoCode(r *Response, why string) {
+	if r.Answer != nil {
+		t.At(r.Answer)
+	}
+	switch {
+	case r.Params.Get("code") != "":
+		t.Failf("a code was given, although %s", why)
+	case r.Stuck != "":
+		t.Blockedf("%s", r.Stuck)
+	case r.Answer.Status >= http.StatusInternalServerError:
+		t.Blockedf("the server broke down: %s", r.Answer)
+	}
+}

@@ -1,0 +1,319 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mandate/storage/postgrestest"
+)
+
+// The tests of this package run the built binary, one server for each database, and stop them at the end.
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mandate-rules-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	workDir = dir
+	code := postgrestest.Main(stopping{m})
+	return code
+}
+
+// stopping stops the servers before the databases.
+type stopping struct{ m *testing.M }
+
+func (s stopping) Run() int {
+	code := s.m.Run()
+	for _, server := range servers {
+		err := server.stop()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	for _, clean := range cleanups {
+		clean()
+	}
+	return code
+}
+
+// What the tests share: a folder, the binary in it, and the servers. They live as long as the process.
+var (
+	workDir string
+	serving sync.Mutex
+	servers = map[string]*server{} // by database
+
+	cleanups []func() // of what lasts
+)
+
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(workDir, "mandate")
+	// The go command notes what a test looks at, and does not take an old result when it has changed.
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "conformance"} {
+		err := filepath.WalkDir(filepath.Join("..", name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			_, err = os.Stat(path)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	out, err := exec.Command("go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// server is a running Mandate with all that the rules can be tried with.
+type server struct {
+	dir, url string
+	cmd      *exec.Cmd
+	exited   chan struct{}
+	log      bytes.Buffer
+	runner   *Runner
+	err      error // it did not start
+}
+
+// settings of the server, beside its address and database.
+const settings = `SAMPLE_API: true
+OAUTH2_PROVIDER:
+  OIDC_ENABLED: true
+  SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
+    profile: Your name, email: Your email address, address: Your address, phone: Your telephone}
+  DEFAULT_SCOPES: [read, write]
+`
+
+// applications are the clients by their role, with the flags of `application add`.
+var applications = map[Need]string{
+	NeedCode:       "--grant authorization_code --redirect-uri https://client.example/code",
+	NeedSecond:     "--grant authorization_code --redirect-uri https://client.example/second",
+	NeedPublic:     "--grant authorization_code --client-type public --redirect-uri https://client.example/public",
+	NeedLoopback:   "--grant authorization_code --client-type public --redirect-uri http://127.0.0.1/loopback",
+	NeedSeveral:    "--grant authorization_code --redirect-uri https://client.example/one --redirect-uri https://client.example/two?tenant=7",
+	NeedMachine:    "--grant client_credentials",
+	NeedPassword:   "--grant password",
+	NeedIntrospect: "--grant client_credentials --may-introspect",
+	NeedHS256:      "--grant authorization_code --redirect-uri https://client.example/hs256 --no-hash-client-secret --algorithm HS256",
+	NeedPairwise:   "--grant authorization_code --redirect-uri https://other.example/pairwise --pairwise",
+}
+
+// onDatabase gives the server on a database, started at its first use.
+func onDatabase(t *testing.T, name string) *server {
+	t.Helper()
+	serving.Lock()
+	defer serving.Unlock()
+	if s := servers[name]; s != nil {
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		return s
+	}
+	address := "sqlite:///" + filepath.Join(workDir, "mandate.db")
+	if name == "postgres" {
+		address = postgrestest.URL(lasting{t})
+	}
+	s := &server{dir: filepath.Join(workDir, name), exited: make(chan struct{})}
+	servers[name] = s
+	s.err = s.start(address)
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s
+}
+
+// lasting keeps what a test makes for as long as the tests run.
+type lasting struct{ testing.TB }
+
+func (lasting) Cleanup(clean func()) { cleanups = append(cleanups, clean) }
+
+func (s *server) start(database string) error {
+	path, err := binary()
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it cannot fail
+	listen := freeAddress()
+	s.url = "http://" + listen
+	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
+		s.url, listen, database, base64.StdEncoding.EncodeToString(key), settings)
+	err = os.MkdirAll(s.dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.cli("", "migrate")
+	if err != nil {
+		return err
+	}
+	s.cmd = exec.Command(path, "serve")
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr, s.cmd.SysProcAttr = s.dir, environment(), &s.log, &s.log, childAttributes()
+	err = s.launch()
+	if err != nil {
+		return err
+	}
+	target, err := s.target()
+	if err != nil {
+		return err
+	}
+	s.runner, err = NewRunner(context.Background(), target, Options{})
+	return err
+}
+
+// launch starts the server and waits until it answers.
+func (s *server) launch() error {
+	started := make(chan error)
+	go func() {
+		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait()
+		}
+		close(s.exited)
+	}()
+	err := <-started
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		answer, err := http.Get(s.url + "/healthz")
+		if err == nil {
+			answer.Body.Close()
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("the server ended at once:\n%s", s.log.String())
+		default:
+		}
+	}
+	return fmt.Errorf("the server does not answer at %s", s.url)
+}
+
+// target adds a user and the clients.
+func (s *server) target() (*Target, error) {
+	t := &Target{Issuer: s.url + "/o", User: User{"alice", "pw " + rand.Text()}, Clients: map[Need]*Client{},
+		API: API{URL: s.url + "/resource", Wider: s.url + "/groups/", Scope: "groups"}}
+	_, err := s.cli("", "group", "add", "readers")
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.cli(t.User.Password+"\n", "user", "add", t.User.Username, "--password-stdin", "--email", "alice@example.com",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers")
+	if err != nil {
+		return nil, err
+	}
+	for role, flags := range applications {
+		arguments := append([]string{"application", "add", "--json", "--name", "conformance " + string(role)}, strings.Fields(flags)...)
+		for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone"} {
+			arguments = append(arguments, "--scope", scope)
+		}
+		out, err := s.cli("", arguments...)
+		if err != nil {
+			return nil, err
+		}
+		var made struct {
+			ID     string `json:"client_id"`
+			Secret string `json:"client_secret"`
+		}
+		err = json.Unmarshal([]byte(out), &made)
+		if err != nil {
+			return nil, err
+		}
+		t.Clients[role] = &Client{ID: made.ID, Secret: made.Secret, RedirectURIs: regexp.MustCompile(`\w+://\S+`).FindAllString(flags, -1)}
+	}
+	return t, t.check()
+}
+
+func (s *server) cli(stdin string, args ...string) (string, error) {
+	path, err := binary()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, environment(), strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if err != nil {
+		return "", fmt.Errorf("mandate %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
+}
+
+// stop ends the server in order. Its log must hold no panic.
+func (s *server) stop() error {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended; the exit code tells
+	select {
+	case <-s.exited:
+	case <-time.After(30 * time.Second):
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+		return errors.New("the server did not end within 30 s of SIGTERM")
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("the server exited with %d:\n%s", code, s.log.String())
+	}
+	if regexp.MustCompile(`(?i)\bpanic\b|DATA RACE`).MatchString(s.log.String()) {
+		return fmt.Errorf("the server's log tells of a panic:\n%s", s.log.String())
+	}
+	return nil
+}
+
+// environment is that of the tests without what configures the server.
+func environment() []string {
+	var env []string
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "MANDATE_") {
+			env = append(env, setting)
+		}
+	}
+	return env
+}
+
+// freeAddress is below the range that outgoing connections take theirs from.
+func freeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			l.Close()
+			return address
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Report is what a run found.
+type Report struct {
+	Issuer   string
+	Began    time.Time
+	Duration time.Duration
+	Results  []Result
+}
+
+// Failed says whether a MUST does not hold, or could not be tried because its check is wrong.
+func (r *Report) Failed() bool {
+	for _, result := range r.Results {
+		if result.Status == Broken || result.Status == Fail && result.Rule.Level == Must {
+			return true
+		}
+	}
+	return false
+}
+
+// Count counts the results of a status, of one level or ("") of all.
+func (r *Report) Count(status Status, level Level) int {
+	n := 0
+	for _, result := range r.Results {
+		if result.Status == status && (level == "" || result.Rule.Level == level) {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary is the last line.
+func (r *Report) Summary() string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(r.Count(Pass, ""), "passed")
+	add(r.Count(Fail, Must), "MUST failed")
+	add(r.Count(Fail, Should), "SHOULD failed")
+	add(r.Count(Fail, May), "MAY otherwise")
+	add(r.Count(Blocked, ""), "blocked")
+	add(r.Count(Skip, ""), "skipped")
+	add(r.Count(Unseen, "")+r.Count(Absent, ""), "not checked from outside")
+	add(r.Count(Broken, ""), "broken checks")
+	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+}

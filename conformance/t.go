@@ -1,0 +1,303 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// T is what a check gets. What a check is about, it asserts by Errorf, Failf and the Want methods; a step
+// on the way that does not work blocks it. So one fault of a server fails the check that names it, and the
+// others say that they could not look.
+type T struct {
+	run  *Runner
+	ctx  context.Context
+	rule Rule
+	mask *mask
+
+	used     map[Need]bool
+	seen     *Answer // the exchange that a failure is shown with
+	earlier  int     // exchanges before it
+	count    int
+	problems []string
+}
+
+// stop ends a check early.
+type stop struct {
+	status Status
+	reason string
+}
+
+// Errorf notes that the rule does not hold, and goes on.
+func (t *T) Errorf(format string, args ...any) {
+	t.problems = append(t.problems, fmt.Sprintf(format, args...))
+}
+
+// Failf notes that the rule does not hold, and ends the check.
+func (t *T) Failf(format string, args ...any) {
+	t.Errorf(format, args...)
+	panic(stop{Fail, ""})
+}
+
+// Skipf ends a check for which the target has not what it takes.
+func (t *T) Skipf(format string, args ...any) { panic(stop{Skip, fmt.Sprintf(format, args...)}) }
+
+// Blockedf ends a check that cannot get to what it looks at.
+func (t *T) Blockedf(format string, args ...any) { panic(stop{Blocked, fmt.Sprintf(format, args...)}) }
+
+// At makes an answer the one that a failure is shown with; until then it is the last one.
+func (t *T) At(a *Answer) { t.seen = a }
+
+// need ends the check if the target lacks something.
+func (t *T) need(n Need) {
+	t.used[n] = true
+	if reason := t.run.lacks(n); reason != "" {
+		t.Skipf("%s", reason)
+	}
+}
+
+func (t *T) undeclared() []Need {
+	var all []Need
+	for n := range t.used {
+		if !slices.Contains(t.rule.Needs, n) {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Has says whether the target has something, for a check that can do without.
+func (t *T) Has(n Need) bool { return t.run.lacks(n) == "" }
+
+// Client is the target's client of a role.
+func (t *T) Client(role Need) *Client {
+	t.need(role)
+	return t.run.Target.Clients[role]
+}
+
+// User is the target's.
+func (t *T) User() User {
+	t.need(NeedUser)
+	return t.run.Target.User
+}
+
+// API is the target's.
+func (t *T) API() API {
+	t.need(NeedAPI)
+	return t.run.Target.API
+}
+
+// Endpoint is the address of an endpoint, by its name in the metadata.
+func (t *T) Endpoint(name Need) string {
+	t.need(name)
+	return t.run.endpoint(name)
+}
+
+// Issuer is the server's identifier, as the target has it.
+func (t *T) Issuer() string { return t.run.Target.Issuer }
+
+// Metadata is what the server publishes of itself, empty if nothing.
+func (t *T) Metadata() map[string]any { return t.run.Metadata }
+
+// Random is text that nobody has sent before.
+func (t *T) Random() string { return rand.Text() }
+
+// Auth adds to a request how its sender says who it is: to the header or to the form.
+type Auth func(header http.Header, form url.Values)
+
+// Basic is client authentication by HTTP Basic (RFC 6749 §2.3.1).
+func Basic(id, secret string) Auth {
+	return func(header http.Header, _ url.Values) {
+		r := http.Request{Header: header}
+		r.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
+	}
+}
+
+// InBody is client authentication in the form.
+func InBody(id, secret string) Auth {
+	return func(_ http.Header, form url.Values) {
+		form.Set("client_id", id)
+		if secret != "" {
+			form.Set("client_secret", secret)
+		}
+	}
+}
+
+// Bearer sends an access token in the header (RFC 6750 §2.1).
+func Bearer(token string) Auth {
+	return func(header http.Header, _ url.Values) { header.Set("Authorization", "Bearer "+token) }
+}
+
+// Header adds any header.
+func Header(name, value string) Auth {
+	return func(header http.Header, _ url.Values) { header.Add(name, value) }
+}
+
+// Credentials authenticates the client in its registered way.
+func (c *Client) Credentials() Auth { return c.With(c.Secret) }
+
+// With is Credentials with another secret.
+func (c *Client) With(secret string) Auth {
+	switch c.Auth {
+	case clientSecretPost:
+		return InBody(c.ID, secret)
+	case noAuthentication:
+		return InBody(c.ID, "")
+	}
+	return Basic(c.ID, secret)
+}
+
+// params are parameters in turn with their values.
+func params(pairs ...string) url.Values {
+	form := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		form.Add(pairs[i], pairs[i+1])
+	}
+	return form
+}
+
+// Get fetches an address.
+func (t *T) Get(address string, as ...Auth) *Answer {
+	return t.send(http.MethodGet, address, "", "", as...)
+}
+
+// Post sends a form.
+func (t *T) Post(address string, form url.Values, as ...Auth) *Answer {
+	header, whole := http.Header{}, url.Values{}
+	for name, values := range form {
+		whole[name] = slices.Clone(values)
+	}
+	for _, a := range as {
+		a(header, whole)
+	}
+	return t.send(http.MethodPost, address, whole.Encode(), formEncoded, headers(header))
+}
+
+func headers(from http.Header) Auth {
+	return func(header http.Header, _ url.Values) {
+		for name, values := range from {
+			header[name] = values
+		}
+	}
+}
+
+// send sends any request; as must only add headers.
+func (t *T) send(method, address, body, contentType string, as ...Auth) *Answer {
+	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Blockedf("%s is not an address: %v", address, err)
+	}
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	for _, a := range as {
+		a(r.Header, url.Values{})
+	}
+	return t.Do(r)
+}
+
+// patience is how long a check waits for a server that asks it to slow down.
+const patience = 30 * time.Second
+
+// Do sends a request and follows no redirect. A server that does not answer blocks the check. One that asks
+// to slow down is given time: the checks try much that is wrong, and that is what a throttle is for.
+func (t *T) Do(r *http.Request) *Answer {
+	var waited time.Duration
+	for {
+		a, err := t.run.network.do(t.ctx, r)
+		if err != nil {
+			t.Blockedf("no answer: %v", err)
+		}
+		t.mask.learn(a)
+		t.seen, t.earlier = a, t.count
+		t.count++
+		wait := retryAfter(a)
+		if wait == 0 {
+			return a
+		}
+		if waited+wait > patience {
+			t.Blockedf("the server wants fewer requests: it answers 429 (Retry-After: %s)", a.Header.Get("Retry-After"))
+		}
+		waited += wait
+		select {
+		case <-time.After(wait):
+		case <-t.ctx.Done():
+			t.Blockedf("no answer: %v", t.ctx.Err())
+		}
+		if r.GetBody != nil {
+			r.Body, _ = r.GetBody() // a reader of a string: it cannot fail
+		}
+	}
+}
+
+func retryAfter(a *Answer) time.Duration {
+	if a.Status != http.StatusTooManyRequests {
+		return 0
+	}
+	seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if err != nil || seconds < 1 {
+		seconds = 5
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// WantStatus asserts a status, one of several.
+func (t *T) WantStatus(a *Answer, statuses ...int) {
+	if !slices.Contains(statuses, a.Status) {
+		t.At(a)
+		t.Errorf("the answer is %s, want %s", a, join(statuses))
+	}
+}
+
+// WantError asserts an error response with one of the codes (RFC 6749 §5.2).
+func (t *T) WantError(a *Answer, codes ...string) {
+	code := a.Text("error")
+	if !slices.Contains(codes, code) {
+		t.At(a)
+		t.Errorf("the answer is %s with error %q, want %s", a, code, strings.Join(codes, " or "))
+	}
+}
+
+// WantRefused asserts that no token was given. Which error says so is another rule's business; a server that
+// breaks down over the request has said nothing.
+func (t *T) WantRefused(a *Answer, why string) {
+	switch {
+	case a.Granted():
+		t.At(a)
+		t.Failf("tokens were given, although %s", why)
+	case a.Status >= http.StatusInternalServerError:
+		t.Blockedf("the server broke down: %s", a)
+	}
+}
+
+// WantGranted asserts that a token was given.
+func (t *T) WantGranted(a *Answer) *Tokens {
+	if !a.Granted() {
+		t.At(a)
+		t.Failf("no access token was given: %s", a.failure())
+	}
+	return tokensOf(a)
+}
+
+// failure is an error response in words.
+func (a *Answer) failure() string {
+	if code := a.Text("error"); code != "" {
+		return fmt.Sprintf("%s, %s (%s)", a, code, a.Text("error_description"))
+	}
+	return a.String()
+}
+
+func join[E any](list []E) string {
+	var words []string
+	for _, e := range list {
+		words = append(words, fmt.Sprint(e))
+	}
+	return strings.Join(words, " or ")
+}

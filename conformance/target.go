@@ -1,0 +1,220 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Target says which server is checked and what it may be checked with. It is written as YAML.
+type Target struct {
+	// Issuer is the identifier of the server; its metadata is found from there.
+	Issuer string `yaml:"issuer"`
+	// Endpoints by their names in the metadata, where the metadata does not tell them.
+	Endpoints map[string]string `yaml:"endpoints,omitempty"`
+	// Origins are further ones that the server's own pages live at, such as https://login.example.org.
+	Origins []string `yaml:"origins,omitempty"`
+	// User is somebody who can sign in.
+	User User `yaml:"user,omitempty"`
+	// Clients by their role.
+	Clients map[Need]*Client `yaml:"clients,omitempty"`
+	// Register has the clients that are missing registered (RFC 7591), and removed afterwards (RFC 7592).
+	Register           bool   `yaml:"register,omitempty"`
+	InitialAccessToken string `yaml:"initial_access_token,omitempty"`
+	// Scope is what an authorization request asks for; empty leaves it to the server.
+	Scope string `yaml:"scope,omitempty"`
+	// API is a resource that takes the server's access tokens.
+	API API `yaml:"api,omitempty"`
+	// Forms helps with pages whose forms speak for themselves too little.
+	Forms Forms `yaml:"forms,omitempty"`
+}
+
+// User is somebody who can sign in.
+type User struct {
+	Username string `yaml:"username"`
+	Password string `yaml:"password"`
+}
+
+// Client is one that is registered at the server.
+type Client struct {
+	ID           string   `yaml:"id"`
+	Secret       string   `yaml:"secret,omitempty"`
+	Auth         string   `yaml:"auth,omitempty"` // client_secret_basic, client_secret_post or none
+	RedirectURIs []string `yaml:"redirect_uris,omitempty"`
+	Scope        string   `yaml:"scope,omitempty"` // in the place of the target's
+
+	role           Need
+	configuration  string // where it is removed (RFC 7592)
+	registrationAT string
+}
+
+// API is a resource that takes the server's access tokens.
+type API struct {
+	URL   string `yaml:"url"`             // answers GET to whoever has a token
+	Wider string `yaml:"wider,omitempty"` // answers GET to a token with Scope only
+	Scope string `yaml:"scope,omitempty"`
+}
+
+// Forms names controls of the server's pages: a field by its name, a button or link by the text on it.
+type Forms struct {
+	Username string `yaml:"username,omitempty"`
+	Password string `yaml:"password,omitempty"`
+	Approve  string `yaml:"approve,omitempty"`
+	Deny     string `yaml:"deny,omitempty"`
+}
+
+const maxTarget = 1 << 20
+
+// LoadTarget reads a target file.
+func LoadTarget(path string) (*Target, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxTarget+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxTarget {
+		return nil, fmt.Errorf("%s: is larger than a mebibyte", path)
+	}
+	target, err := parseTarget(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return target, nil
+}
+
+func parseTarget(text []byte) (*Target, error) {
+	t := &Target{}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	err := decoder.Decode(t)
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("is empty: it needs an issuer")
+	}
+	if err != nil {
+		return nil, plainYAML(err)
+	}
+	if decoder.Decode(&struct{}{}) != io.EOF {
+		return nil, errors.New("holds more than one document")
+	}
+	return t, t.check()
+}
+
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
+// plainYAML takes the words of Go out of what the decoder says.
+func plainYAML(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n")
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1"))
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+func (t *Target) check() error {
+	if t.Issuer == "" {
+		return errors.New("issuer is missing")
+	}
+	err := checkURL("issuer", t.Issuer)
+	if err != nil {
+		return err
+	}
+	for name, address := range t.Endpoints {
+		err := checkURL("endpoints: "+name, address)
+		if err != nil {
+			return err
+		}
+	}
+	for _, address := range slices.Concat(t.Origins, []string{t.API.URL, t.API.Wider}) {
+		if address == "" {
+			continue
+		}
+		err := checkURL("origins and api", address)
+		if err != nil {
+			return err
+		}
+	}
+	for role, c := range t.Clients {
+		err := c.check(role)
+		if err != nil {
+			return fmt.Errorf("clients: %s: %w", role, err)
+		}
+		c.role = role
+	}
+	if (t.User.Username == "") != (t.User.Password == "") {
+		return errors.New("user: needs both username and password")
+	}
+	return nil
+}
+
+func checkURL(what, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return fmt.Errorf("%s: %q is not an http or https URL", what, address)
+	}
+	return nil
+}
+
+// The ways of client authentication.
+const (
+	clientSecretBasic = "client_secret_basic"
+	clientSecretPost  = "client_secret_post"
+	noAuthentication  = "none"
+)
+
+func (c *Client) check(role Need) error {
+	if !role.role() {
+		return fmt.Errorf("there is no such role: use %s", roleNames())
+	}
+	if c == nil || c.ID == "" {
+		return errors.New("id is missing")
+	}
+	if c.Auth == "" {
+		c.Auth = clientSecretBasic
+		if c.Secret == "" {
+			c.Auth = noAuthentication
+		}
+	}
+	switch {
+	case !slices.Contains([]string{clientSecretBasic, clientSecretPost, noAuthentication}, c.Auth):
+		return fmt.Errorf("auth: %q is none of client_secret_basic, client_secret_post, none", c.Auth)
+	case (c.Auth == noAuthentication) != (c.Secret == ""):
+		return fmt.Errorf("auth is %s, and there is a secret or there is none", c.Auth)
+	}
+	for _, uri := range c.RedirectURIs {
+		_, err := url.Parse(uri)
+		if err != nil {
+			return fmt.Errorf("redirect_uris: %q is not a URI", uri)
+		}
+	}
+	needsRedirect := role != NeedMachine && role != NeedPassword && role != NeedIntrospect
+	if needsRedirect && len(c.RedirectURIs) == 0 {
+		return errors.New("redirect_uris is missing")
+	}
+	if role == NeedSeveral && len(c.RedirectURIs) < 2 {
+		return errors.New("redirect_uris needs two")
+	}
+	return nil
+}
+
+// Write writes the target where nobody else can read it: it holds secrets.
+func (t *Target) Write(path string) error {
+	text, err := yaml.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
