@@ -90,8 +90,7 @@ func Rules() []Rule {
 // Profiles name sets of rules, as ids or their beginnings.
 func Profiles() map[string][]string {
 	return map[string][]string{
-		"oauth21": {"RFC6749", "RFC6750", "RFC7636", "RFC8252", "RFC8414", "RFC9207", "RFC9700"},
-		"rfc9700": {"RFC9700"},
+		"oauth21": {"RFC6749", "RFC6750", "RFC7636"},
 	}
 }
 

@@ -102,6 +102,7 @@ func (p *program) root() *cobra.Command {
 		group("keys", "Keys that sign ID tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
+		p.conformanceCommand(),
 		p.versionCommand(),
 	)
 	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 when all is done, 1 after an error and 2 for a command line that is wrong."

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mandate/conformance"
+)
+
+// rulesRun is what the command line says of a run.
+type rulesRun struct {
+	target, profile, format, ca string
+	only                        []string
+	list, ask                   bool
+	options                     conformance.Options
+}
+
+func (p *program) conformanceCommand() *cobra.Command {
+	run := &rulesRun{}
+	c := &cobra.Command{Use: "conformance", Short: "Try the rules of the standards on any server, and say what holds", Args: arguments(),
+		Long: "Tries the rules of the OAuth 2.0 and OpenID Connect documents on the server that the target file names.\n\n" +
+			"The checks send requests that are wrong on purpose: point them at your own servers only.\n" +
+			"The exit code is 1 if a MUST does not hold.",
+		RunE: func(c *cobra.Command, _ []string) error { return p.conformance(c.Context(), run) }}
+	f := c.Flags()
+	f.StringVar(&run.target, "target", "", "the `FILE` that says which server is checked, and with what")
+	f.BoolVar(&run.ask, "write-target", false, "ask a few questions, and write the target file")
+	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
+	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(conformance.Profiles()))
+	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(conformance.Formats()))
+	f.BoolVar(&run.list, "list", false, "list the rules, and try none")
+	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of the authorities to trust beside those of the system")
+	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "how long one request may take")
+	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "check a server that is neither on this machine nor in a private network")
+	return c
+}
+
+func names[V any](table map[string]V) string {
+	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
+}
+
+func (p *program) conformance(ctx context.Context, run *rulesRun) error {
+	write, known := conformance.Formats()[run.format]
+	if !known {
+		return wrongUsage("--format: there is no format %q, only %s", run.format, names(conformance.Formats()))
+	}
+	if run.options.Timeout <= 0 {
+		return wrongUsage("--timeout: must be longer than nothing")
+	}
+	rules, err := conformance.Select(run.profile, run.only)
+	if err != nil {
+		return wrongUsage("%s: mandate conformance --list shows all rules", err)
+	}
+	switch {
+	case run.list:
+		return conformance.List(p.stdout, rules)
+	case run.target == "":
+		return wrongUsage("--target is missing: the file that says which server is checked")
+	}
+	run.options.CA, err = authorities(run.ca)
+	if err != nil {
+		return err
+	}
+	if run.ask {
+		return p.writeTarget(ctx, run)
+	}
+	target, err := conformance.LoadTarget(run.target)
+	if err != nil {
+		return err
+	}
+	report, err := p.tryRules(ctx, target, rules, run.options)
+	if err != nil {
+		return err
+	}
+	err = write(report, p.stdout)
+	if err != nil {
+		return err
+	}
+	if report.Failed() {
+		return errors.New("a MUST does not hold")
+	}
+	return nil
+}
+
+// tryRules runs the checks, and removes what they registered even where they were interrupted.
+func (p *program) tryRules(ctx context.Context, target *conformance.Target, rules []conformance.Rule, o conformance.Options) (*conformance.Report, error) {
+	runner, err := conformance.NewRunner(ctx, target, o)
+	if err != nil {
+		return nil, err
+	}
+	progress := p.progress(len(rules))
+	report := runner.Run(ctx, rules, progress)
+	err = runner.Close(context.WithoutCancel(ctx))
+	if err != nil {
+		fmt.Fprintf(p.stderr, "mandate: %s\n", err)
+	}
+	return report, ctx.Err()
+}
+
+// progress writes one line over and over, for somebody who watches.
+func (p *program) progress(all int) func(conformance.Result) {
+	if !isTerminal(p.stderr) {
+		return func(conformance.Result) {}
+	}
+	done, width := 0, 0
+	return func(r conformance.Result) {
+		done++
+		line := fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)
+		if done == all {
+			line = ""
+		}
+		fmt.Fprintf(p.stderr, "\r%-*s\r%s", width, "", line)
+		width = len(line)
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
+	_, err := os.Stat(run.target)
+	if err == nil {
+		return fmt.Errorf("%s is there already: remove it first, or name another file", run.target)
+	}
+	target, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options)
+	if err != nil {
+		return err
+	}
+	err = target.Write(run.target)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "Wrote %s. It holds secrets.\n", run.target)
+	return err
+}
+
+// authorities are those of the system and those of a file; nil is the system's alone.
+func authorities(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, err
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--ca: %s holds no certificate in PEM", path)
+	}
+	return pool, nil
+}

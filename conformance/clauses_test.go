@@ -1,0 +1,289 @@
+package conformance
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write generated text into README.md")
+
+var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// Each row says one thing in one sentence, and is checked, held elsewhere, or inapplicable.
+func TestTable(t *testing.T) {
+	known := map[string]bool{}
+	for _, d := range Documents() {
+		for _, r := range d.Rules {
+			if !wellFormed.MatchString(r.ID) || r.Document() != d.ID {
+				t.Errorf("%s: want %s/clause/name-of-the-rule", r.ID, d.ID)
+			}
+			if known[r.ID] {
+				t.Errorf("%s stands twice in the table", r.ID)
+			}
+			known[r.ID] = true
+			for _, problem := range rowProblems(r) {
+				t.Errorf("%s: %s", r.ID, problem)
+			}
+		}
+	}
+}
+
+func rowProblems(r Rule) []string {
+	var problems []string
+	ways := 0
+	for _, is := range []bool{r.Check != nil, r.Elsewhere != "", r.Inapplicable != ""} {
+		if is {
+			ways++
+		}
+	}
+	if ways != 1 {
+		problems = append(problems, "has to have one of Check, Elsewhere and Inapplicable")
+	}
+	if !slices.Contains([]Level{Must, Should, May}, r.Level) {
+		problems = append(problems, "has no level")
+	}
+	for _, text := range []string{r.Text, r.Inapplicable, r.Waived} {
+		if text != "" && !strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
+			problems = append(problems, fmt.Sprintf("%q is not a sentence", text))
+		}
+	}
+	if r.Text == "" {
+		problems = append(problems, "says nothing")
+	}
+	if r.Waived != "" && (r.Check == nil || r.Level == Must) {
+		problems = append(problems, "only a SHOULD or MAY that is checked can be waived")
+	}
+	if r.Elsewhere != "" && !testExists(r.Elsewhere) {
+		problems = append(problems, "there is no test "+r.Elsewhere)
+	}
+	for _, n := range r.Needs {
+		if !n.role() && !n.endpoint() && !slices.Contains([]Need{NeedUser, NeedAPI, NeedOpenID}, n) {
+			problems = append(problems, "there is no need "+string(n))
+		}
+	}
+	return problems
+}
+
+// testExists looks for a test that is named as file:Test.
+func testExists(name string) bool {
+	path, function, found := strings.Cut(name, ":")
+	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(path)))
+	return found && err == nil && strings.Contains(string(text), "\nfunc "+function+"(")
+}
+
+// Each document has a test by whose name its checks can be run.
+func TestTableHasTests(t *testing.T) {
+	text, err := os.ReadFile("conformance_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range Documents() {
+		want := fmt.Sprintf("func Test%s(t *testing.T) { testDocument(t, %q) }", d.ID, d.ID)
+		if !strings.Contains(string(text), want) {
+			t.Errorf("conformance_test.go lacks: %s", want)
+		}
+	}
+}
+
+func TestProfilesName(t *testing.T) {
+	for name, entries := range Profiles() {
+		for _, entry := range entries {
+			if !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.under(entry) }) {
+				t.Errorf("the profile %s names %s, and there is no such rule", name, entry)
+			}
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	for only, want := range map[string]string{
+		"RFC6749/4.1":                        "RFC6749/4.1.3/code-bound-to-client",
+		"RFC6749/4.1.3":                      "RFC6749/4.1.3/code-bound-to-client",
+		"RFC6749/4.1.3/":                     "RFC6749/4.1.3/code-bound-to-client",
+		"RFC6749/4.1.3/code-bound-to-client": "RFC6749/4.1.3/code-bound-to-client",
+		"RFC6749":                            "RFC6749/4.1.3/code-bound-to-client",
+		"":                                   "RFC6749/4.1.3/code-bound-to-client",
+	} {
+		var names []string
+		if only != "" {
+			names = []string{only}
+		}
+		rules, err := Select("", names)
+		if err != nil || !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == want }) {
+			t.Errorf("Select(%q) lacks %s: %v", only, want, err)
+		}
+		other := slices.ContainsFunc(rules, func(r Rule) bool { return strings.HasPrefix(r.ID, "RFC6749/4.3/") })
+		if strings.Contains(only, "4.1") && other {
+			t.Errorf("Select(%q) has rules of 4.3", only)
+		}
+	}
+	for _, wrong := range []string{"RFC6749/4.1.33", "RFC674", "RFC6749/4.", "rfc6749"} {
+		_, err := Select("", []string{wrong})
+		if err == nil {
+			t.Errorf("Select(%q) finds something", wrong)
+		}
+	}
+	_, err := Select("oauth3", nil)
+	if err == nil {
+		t.Error("there is a profile oauth3")
+	}
+}
+
+var (
+	citation = regexp.MustCompile(`((?:RFC [0-9]+|OIDC [A-Z][A-Za-z-]*(?: [A-Z][A-Za-z]*)?)) §([0-9A-Z][0-9.]*[0-9]|[0-9A-Z])((?:,? (?:and )?§[0-9][0-9.]*[0-9])*)`)
+	further  = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
+)
+
+// What a comment cites stands in the table: at that clause, at one above it, or, where the comment cites a
+// whole chapter, in it.
+func TestClausesCited(t *testing.T) {
+	cited := map[string]Document{}
+	for _, d := range Documents() {
+		cited[d.Cited] = d
+	}
+	for place, clauses := range citations(t) {
+		for _, c := range clauses {
+			document, clause, _ := strings.Cut(c, " §")
+			d, known := cited[document]
+			if known && !slices.ContainsFunc(d.Rules, func(r Rule) bool { return knows(r, clause) }) {
+				t.Errorf("%s cites %s, and the table has no row there", place, c)
+			}
+		}
+	}
+}
+
+func knows(r Rule, clause string) bool {
+	chapter := !strings.Contains(clause, ".") && strings.HasPrefix(r.Clause(), clause+".")
+	return r.Clause() == clause || strings.HasPrefix(clause, r.Clause()+".") || chapter
+}
+
+// citations are those of the comments of the server, by their place.
+func citations(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, dir := range []string{"provider", "handlers", "storage"} {
+		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			for _, group := range file.Comments {
+				place := files.Position(group.Pos())
+				found[fmt.Sprintf("%s:%d", path, place.Line)] = clausesOf(group)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(found) < 100 {
+		t.Fatalf("only %d comments were found", len(found))
+	}
+	return found
+}
+
+func clausesOf(group *ast.CommentGroup) []string {
+	var all []string
+	text := strings.Join(strings.Fields(group.Text()), " ")
+	for _, m := range citation.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1]+" §"+m[2])
+		for _, more := range further.FindAllStringSubmatch(m[3], -1) {
+			all = append(all, m[1]+" §"+more[1])
+		}
+	}
+	return all
+}
+
+func TestCitationsAreRead(t *testing.T) {
+	group := &ast.CommentGroup{List: []*ast.Comment{
+		{Text: "// RFC 6749 §3.1, §3.2 and OIDC Core §3.1.2.1, and RFC 9700"}, {Text: "// §4.11.2. OIDC Form Post §2: x."}}}
+	got := strings.Join(clausesOf(group), "; ")
+	want := "RFC 6749 §3.1; RFC 6749 §3.2; OIDC Core §3.1.2.1; RFC 9700 §4.11.2; OIDC Form Post §2"
+	if got != want {
+		t.Errorf("read %s, want %s", got, want)
+	}
+}
+
+const (
+	readme         = "../README.md"
+	standardsStart = "<!-- standards:start -->"
+	standardsEnd   = "<!-- standards:end -->"
+)
+
+// The table of standards in README.md is counted from the rules.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(text), standardsStart)
+	_, after, closed := strings.Cut(rest, standardsEnd)
+	if !opened || !closed {
+		t.Fatalf("README.md lacks %s and %s", standardsStart, standardsEnd)
+	}
+	want := before + standardsStart + "\n" + standards() + standardsEnd + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatal("the standards in README.md are not those of the table; run go test ./conformance -run Readme -update")
+	}
+	err = os.WriteFile(readme, []byte(want), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// standards is the table: for each document how many of its rules are checked over HTTP, held by a test of
+// another kind, or ask nothing of Mandate.
+func standards() string {
+	var b strings.Builder
+	b.WriteString("\n| Document | MUST | SHOULD | MAY |\n|---|---|---|---|\n")
+	for _, d := range Documents() {
+		fmt.Fprintf(&b, "| %s %s | %s | %s | %s |\n", d.Cited, d.Title, tally(d.Rules, Must), tally(d.Rules, Should), tally(d.Rules, May))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func tally(rules []Rule, level Level) string {
+	var checked, unseen, absent, waived int
+	for _, r := range rules {
+		switch {
+		case r.Level != level:
+		case r.Waived != "":
+			waived++
+		case r.Check != nil:
+			checked++
+		case r.Elsewhere != "":
+			unseen++
+		default:
+			absent++
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{checked, "checked"}, {waived, "not done"}, {unseen, "tested inside"}, {absent, "n/a"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
