@@ -75,6 +75,10 @@ type Document struct {
 func Documents() []Document {
 	return []Document{
 		{"RFC6749", "RFC 6749", "The OAuth 2.0 Authorization Framework", rfc6749()},
+		{"RFC6750", "RFC 6750", "Bearer Token Usage", rfc6750()},
+		{"RFC7009", "RFC 7009", "Token Revocation", rfc7009()},
+		{"RFC7636", "RFC 7636", "Proof Key for Code Exchange", rfc7636()},
+		{"RFC7662", "RFC 7662", "Token Introspection", rfc7662()},
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 // One test for each document, whose subtests are its rules: go test ./conformance -run 'RFC6749/4\.1'
 
 func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
+func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
+func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
+func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
+func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
 
 // testDocument runs every check of a document against Mandate, on both databases.
 func testDocument(t *testing.T, id string) {

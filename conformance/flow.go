@@ -89,6 +89,7 @@ type Response struct {
 
 	request *Request
 	seen    []*Answer // all redirects and pages
+	form    *form     // of the question, where the walk ends there
 }
 
 // Error is the code of an error response, or "".
@@ -140,6 +141,31 @@ const steps = 8
 
 // Walk sends an authorization request by a browser and does what the pages ask for.
 func (t *T) Walk(b *Browser, r *Request, approve bool) *Response {
+	if approve {
+		return t.walk(b, r, sayYes)
+	}
+	return t.walk(b, r, sayNo)
+}
+
+// Question goes as far as the page that asks for approval, and gives its form with the answer yes filled in.
+func (t *T) Question(b *Browser, r *Request) *form {
+	response := t.walk(b, r, sayNothing)
+	if response.form == nil {
+		t.Blockedf("the person was not asked: %s", response)
+	}
+	return response.form
+}
+
+// decision is what the person does when asked for approval.
+type decision int
+
+const (
+	sayYes decision = iota
+	sayNo
+	sayNothing
+)
+
+func (t *T) walk(b *Browser, r *Request, answer decision) *Response {
 	response := &Response{request: r}
 	err := b.Open(r.URL())
 	named, passed := false, false // the user name and the password have been sent
@@ -153,7 +179,7 @@ func (t *T) Walk(b *Browser, r *Request, approve bool) *Response {
 			response.deliver("form_post", f.action, f.values)
 			break
 		}
-		form, button, problem := t.nextForm(p, b.Page, &named, &passed, approve)
+		form, button, problem := t.nextForm(p, b.Page, &named, &passed, answer != sayNo)
 		if problem != "" {
 			response.Stuck = problem
 			break
@@ -171,9 +197,13 @@ func (t *T) Walk(b *Browser, r *Request, approve bool) *Response {
 			continue
 		}
 		form.press(button)
+		if button != nil && answer == sayNothing {
+			response.form = form
+			break
+		}
 		err = b.submit(form)
 	}
-	if passed && response.Location != "" {
+	if passed && (response.Location != "" || response.form != nil) {
 		b.keep()
 	}
 	return response

@@ -1,7 +1,110 @@
 package conformance
 
-import "slices"
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
 
 func rfc6749() []Rule {
-	return slices.Concat(rfc6749Code())
+	return slices.Concat(rfc6749Clients(), rfc6749Authorization(), rfc6749TokenEndpoint(), rfc6749Code(), rfc6749CodeErrors(), rfc6749Redemption(),
+		rfc6749Grants(), rfc6749Answers(), rfc6749Errors(), rfc6749Refresh(), rfc6749Security())
+}
+
+// codeFlow is what the whole way through the authorization code grant needs.
+func codeFlow(more ...Need) []Need {
+	return append([]Need{NeedAuthorization, NeedToken, NeedCode, NeedUser}, more...)
+}
+
+// asking is what an authorization request needs that is not redeemed.
+func asking(more ...Need) []Need {
+	return append([]Need{NeedAuthorization, NeedCode, NeedUser}, more...)
+}
+
+var machine = []Need{NeedToken, NeedMachine}
+
+// asMachine asks for a token by client credentials; the parameters are beside the grant type.
+func (t *T) asMachine(as Auth, pairs ...string) *Answer {
+	return t.Post(t.Endpoint(NeedToken), params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
+}
+
+// plainly is the same for the client as it is registered; it has to be granted.
+func (t *T) plainly() *Tokens { return t.Granted(t.asMachine(t.Client(NeedMachine).Credentials())) }
+
+// outcome is how an authorization request ended, in a word that can be compared.
+func (r *Response) outcome() string {
+	switch {
+	case r.Params.Get("code") != "":
+		return "a code"
+	case r.Error() != "":
+		return "the error " + r.Error()
+	}
+	return r.String()
+}
+
+// mustURL parses what a page holds; what is no address leads nowhere.
+func mustURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		return &url.URL{}
+	}
+	return u
+}
+
+// wantTLS asserts https, but for a server on this machine, where nobody is on the way.
+func (t *T) wantTLS(endpoint Need) {
+	u, err := url.Parse(t.Endpoint(endpoint))
+	if err != nil {
+		t.Blockedf("%s is not an address", t.Endpoint(endpoint))
+	}
+	loopback := slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
+	if u.Scheme != "https" && !loopback {
+		t.Failf("%s is %s, which goes over the network in the clear", endpoint, u)
+	}
+}
+
+// wantNoFragment asserts that an endpoint's address has none.
+func (t *T) wantNoFragment(endpoint Need) {
+	if strings.Contains(t.Endpoint(endpoint), "#") {
+		t.Failf("%s is %s, which has a fragment", endpoint, t.Endpoint(endpoint))
+	}
+}
+
+// wantUnmoved asserts that the browser was sent nowhere.
+func (t *T) wantUnmoved(r *Response) {
+	if r.Location != "" {
+		t.At(r.Answer)
+		t.Failf("the browser was sent to %s", clip(r.Location, 200))
+	}
+}
+
+// wantASCII asserts that the text of an error keeps to what RFC 6749 allows.
+func (t *T) wantASCII(name, text string) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		t.Errorf("%s is %q, with a character that is not allowed there", name, text)
+	}
+}
+
+// wantScheme asserts that WWW-Authenticate names a scheme.
+func (t *T) wantScheme(a *Answer, scheme string) {
+	for _, challenge := range a.Header.Values("WWW-Authenticate") {
+		for part := range strings.SplitSeq(challenge, ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+			if strings.EqualFold(name, scheme) {
+				return
+			}
+		}
+	}
+	t.At(a)
+	t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "), scheme)
+}
+
+// wantHeader asserts that a header holds a word.
+func (t *T) wantHeader(a *Answer, name, word string) {
+	value := strings.Join(a.Header.Values(name), ", ")
+	if !strings.Contains(strings.ToLower(value), word) {
+		t.At(a)
+		t.Errorf("%s is %q, want %s", http.CanonicalHeaderKey(name), value, word)
+	}
 }

@@ -1,31 +1,351 @@
 package conformance
 
-// The authorization code grant (RFC 6749 §4.1).
+import "strings"
+
+// The authorization request and its good answer (RFC 6749 §4.1.1, §4.1.2).
 func rfc6749Code() []Rule {
 	return []Rule{
 		{
-			ID: "RFC6749/4.1.2/code-issued", Level: Must,
-			Text:  "Where the person approves, the client is sent a code at its redirect URI.",
-			Needs: []Need{NeedAuthorization, NeedCode, NeedUser},
+			ID: "RFC6749/4.1.1/state-optional", Level: May,
+			Text:  "A request without state is good, and so is its answer without one.",
+			Needs: asking(),
 			Check: func(t *T) {
-				response := t.Authorize(t.Request(t.Client(NeedCode)))
-				if response.Stuck != "" {
-					t.Blockedf("%s", response)
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Del("state"))
+				if r.Params.Get("code") == "" {
+					t.Failf("without state it ends with %s", r.outcome())
 				}
-				if !response.Arrived() || response.Params.Get("code") == "" {
-					t.Failf("no code came to the redirect URI: %s", response)
+				if r.Params.Has("state") {
+					t.Failf("the answer has a state that nobody sent: %q", r.Params.Get("state"))
 				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.1/long-state", Level: May,
+			Text:  "A state of 4096 characters is taken.",
+			Needs: asking(),
+			Check: func(t *T) {
+				state := strings.Repeat("s", 4096)
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("state", state))
+				if r.Params.Get("code") == "" || r.Params.Get("state") != state {
+					t.Failf("with a state of 4096 characters it ends with %s", r.outcome())
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/code-issued", Level: Must,
+			Text:  "Where the person approves, a code is sent to the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(NeedCode)))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Arrived() || r.Params.Get("code") == "" {
+					t.At(r.Answer)
+					t.Failf("no code came to the redirect URI: %s", r)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/in-query", Level: Must,
+			Text:  "The code is in the query of the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				code := t.Authorize(t.Request(t.Client(NeedCode)))
+				if code.Params.Get("code") == "" {
+					t.Blockedf("could not get a code: %s", code)
+				}
+				if code.Mode != "query" {
+					t.At(code.Answer)
+					t.Failf("the code came in the %s", code.Mode)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/state-returned", Level: Must,
+			Text:  "The state comes back as it was sent, to the last character.",
+			Needs: asking(),
+			Check: func(t *T) {
+				state := "a b+c%20d&e=f#g\"<h>\\i/é?" + t.Random()
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("state", state))
+				if r.Params.Get("code") == "" {
+					t.Blockedf("could not get a code: %s", r)
+				}
+				if r.Params.Get("state") != state {
+					t.At(r.Answer)
+					t.Failf("state was %q, and came back as %q", state, r.Params.Get("state"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/code-short-lived", Level: Must,
+			Text:      "A code expires shortly after it was issued.",
+			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
+		},
+		{
+			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
+			Text:      "A code lives for ten minutes at most.",
+			Elsewhere: "cmd/mandate/config_error_test.go:TestConfigErrors",
+		},
+		{
+			ID: "RFC6749/4.1.2/code-once", Level: Must,
+			Text:  "A code that is used a second time is refused.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(NeedCode)))
+				t.Granted(t.Redeem(code))
+				t.WantRefused(t.Redeem(code), "the code was used before")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/replay-revokes", Level: Should,
+			Text:  "When a code comes a second time, the tokens that it gave are revoked.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(NeedCode)))
+				tokens := t.Granted(t.Redeem(code))
+				if !t.Works(tokens.Access) {
+					t.Blockedf("the access token does not work from the beginning")
+				}
+				again := t.Redeem(code)
+				if t.Works(tokens.Access) {
+					t.At(again)
+					t.Errorf("the access token still works after the code was replayed")
+				}
+				if tokens.Refresh != "" && t.Refresh(t.Client(NeedCode), tokens.Refresh).Granted() {
+					t.Errorf("the refresh token still works after the code was replayed")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/size-documented", Level: Should,
+			Text:         "The documentation tells the size of codes.",
+			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+		},
+	}
+}
+
+// The errors of the authorization endpoint (RFC 6749 §4.1.2.1).
+func rfc6749CodeErrors() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.2.1/unknown-client-not-redirected", Level: Must,
+			Text:  "A request whose client_id is missing or unknown sends the browser nowhere.",
+			Needs: []Need{NeedAuthorization, NeedCode},
+			Check: func(t *T) {
+				t.wantUnmoved(t.Look(t.Request(t.Client(NeedCode)).Set("client_id", "conformance-"+t.Random())))
+				t.wantUnmoved(t.Look(t.Request(t.Client(NeedCode)).Del("client_id")))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unknown-client-told", Level: Should,
+			Text:  "The person is told when the client_id is missing or unknown.",
+			Needs: []Need{NeedAuthorization, NeedCode},
+			Check: func(t *T) {
+				t.wantErrorPage(t.Look(t.Request(t.Client(NeedCode)).Set("client_id", "conformance-"+t.Random())))
+				t.wantErrorPage(t.Look(t.Request(t.Client(NeedCode)).Del("client_id")))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/access-denied", Level: Must,
+			Text:  "When the person says no, the client is sent access_denied.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Deny(t.Request(t.Client(NeedCode)))
+				if !r.Asked {
+					t.Blockedf("the person was not asked: %s", r)
+				}
+				t.WantRedirectError(r, "access_denied")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/invalid-request", Level: Must,
+			Text:  "A request that lacks a parameter is answered with invalid_request.",
+			Needs: asking(),
+			Check: func(t *T) {
+				t.WantRedirectError(t.Authorize(t.Request(t.Client(NeedCode)).Del("response_type")), "invalid_request")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unsupported-response-type", Level: Must,
+			Text:  "A response_type that the server does not have is answered with unsupported_response_type.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("response_type", "conformance"))
+				t.WantRedirectError(r, "unsupported_response_type")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/invalid-scope", Level: Must,
+			Text:  "A scope that is refused is answered with invalid_scope.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("scope", "conformance-unknown"))
+				if r.Params.Get("code") != "" {
+					t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
+				}
+				t.WantRedirectError(r, "invalid_scope")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unauthorized-client", Level: Must,
+			Text:      "A client that is not registered for the code grant is answered with unauthorized_client.",
+			Elsewhere: "provider/authorize_test.go:TestAuthorizeRefused",
+		},
+		{
+			ID: "RFC6749/4.1.2.1/server-error", Level: Must,
+			Text:      "What the server cannot do for reasons of its own is told as server_error or temporarily_unavailable, not as the client's mistake.",
+			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
+		},
+		{
+			ID: "RFC6749/4.1.2.1/state-returned", Level: Must,
+			Text:  "An error comes back with the state of the request.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Request(t.Client(NeedCode)).Del("response_type")
+				got := t.Authorize(r)
+				if got.Error() == "" {
+					t.Blockedf("could not get an error: %s", got)
+				}
+				if got.Params.Get("state") != r.Params.Get("state") {
+					t.At(got.Answer)
+					t.Failf("the error came with the state %q, sent was %q", got.Params.Get("state"), r.Params.Get("state"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/ascii", Level: Must,
+			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
+			Needs: asking(),
+			Check: func(t *T) {
+				got := t.Authorize(t.Request(t.Client(NeedCode)).Set("response_type", "é\"\\\n\u202e"))
+				if got.Error() == "" {
+					t.Blockedf("could not get an error: %s", got)
+				}
+				t.At(got.Answer)
+				for _, name := range []string{"error", "error_description", "error_uri"} {
+					t.wantASCII(name, got.Params.Get(name))
+				}
+			},
+		},
+	}
+}
+
+// The exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
+func rfc6749Redemption() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
+			Text:  "A confidential client redeems its code with its secret only.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				code := t.Code(t.Request(c))
+				t.WantRefused(t.Post(t.Endpoint(NeedToken), code.Form(), InBody(c.ID, "")), "no secret was sent")
+				t.WantRefused(t.Post(t.Endpoint(NeedToken), code.Form(), c.With("wrong-"+t.Random())), "the secret was wrong")
 			},
 		},
 		{
 			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
 			Text:  "A code works only for the client that it was issued to.",
-			Needs: []Need{NeedAuthorization, NeedToken, NeedCode, NeedSecond, NeedUser},
+			Needs: codeFlow(NeedSecond),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(NeedCode)))
 				thief := t.Client(NeedSecond)
 				t.WantRefused(t.Token(thief, code.Form()), "the code was issued to another client")
+				form := code.Form()
+				form.Set("redirect_uri", thief.redirectURI())
+				t.WantRefused(t.Token(thief, form), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
+			Text:  "The code of a public client does not work for another, nor does another's work for it.",
+			Needs: codeFlow(NeedPublic),
+			Check: func(t *T) {
+				confidential, public := t.Client(NeedCode), t.Client(NeedPublic)
+				t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
+				t.WantRefused(t.Token(confidential, t.Code(t.Request(public)).Form()), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-valid", Level: Must,
+			Text:  "A code that was not issued, or that is not whole, is refused.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(NeedCode)))
+				for _, value := range spoilt(code.Value) {
+					form := code.Form()
+					form.Set("code", value)
+					t.WantRefused(t.Token(t.Client(NeedCode), form), "the code was not issued")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
+			Text:  "The token request names the redirect URI if the authorization request did.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				form := t.Code(t.Request(t.Client(NeedCode))).Form()
+				form.Del("redirect_uri")
+				t.WantRefused(t.Token(t.Client(NeedCode), form), "redirect_uri was left out")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
+			Text:  "The redirect URI of the token request is the one of the authorization request, and not another of the client's.",
+			Needs: []Need{NeedAuthorization, NeedToken, NeedSeveral, NeedUser},
+			Check: func(t *T) {
+				c := t.Client(NeedSeveral)
+				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/", "https://attacker.example/"} {
+					form := t.Code(t.Request(c)).Form()
+					form.Set("redirect_uri", uri)
+					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authorization request")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
+			Text:  "A token request that is refused does not spend the code.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				code := t.Code(t.Request(c))
+				form := code.Form()
+				form.Set("redirect_uri", "https://attacker.example/")
+				t.WantRefused(t.Token(c, form), "the redirect URI is wrong")
+				t.WantGranted(t.Redeem(code))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.4/granted", Level: Must,
+			Text:  "A good code is exchanged for an access token.",
+			Needs: codeFlow(),
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(NeedCode))))) },
+		},
+		{
+			ID: "RFC6749/4.1.4/refresh-token", Level: May,
+			Text:  "A refresh token comes with the access token of the code grant.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				if t.Grant(t.Client(NeedCode)).Refresh == "" {
+					t.Failf("the answer has no refresh token")
+				}
 			},
 		},
 	}
+}
+
+// spoilt are texts that are nearly the given one.
+func spoilt(token string) []string {
+	middle := len(token) / 2
+	other := "x"
+	if token[middle] == 'x' {
+		other = "y"
+	}
+	all := []string{token + "A", token[:len(token)-1], token[1:], token[:middle], token[:middle] + other + token[middle+1:]}
+	if upper := strings.ToUpper(token); upper != token {
+		all = append(all, upper)
+	}
+	return all
 }
