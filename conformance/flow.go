@@ -111,6 +111,8 @@ func (r *Response) String() string {
 		return r.Stuck
 	case r.Error() != "":
 		return fmt.Sprintf("error %s (%s)", r.Error(), r.Params.Get("error_description"))
+	case r.Location != "" && !r.Arrived():
+		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", clip(r.Location, 200))
 	case r.Location != "":
 		return "the browser was sent to " + clip(r.Location, 200)
 	}

@@ -98,7 +98,7 @@ func (s *junitSuite) add(x Result) {
 		text.Text += "\n\n" + x.Exchange.Sent + "\n" + x.Exchange.Got + "\n" + x.Exchange.Repeat
 	}
 	switch {
-	case x.Status == Broken:
+	case x.Status == Broken, x.Status == Blocked && x.Rule.Level == Must:
 		c.Error = text
 		s.Errors++
 	case x.Status == Fail && x.Rule.Level == Must:

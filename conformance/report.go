@@ -14,14 +14,10 @@ type Report struct {
 	Results  []Result
 }
 
-// Failed says whether a MUST does not hold, or could not be tried because its check is wrong.
+// Failed says whether a MUST does not hold. One that could not be tried, because a step on the way to it did
+// not work, counts too: a server that answers nothing must not come off well.
 func (r *Report) Failed() bool {
-	for _, result := range r.Results {
-		if result.Status == Broken || result.Status == Fail && result.Rule.Level == Must {
-			return true
-		}
-	}
-	return false
+	return r.Count(Broken, "")+r.Count(Fail, Must)+r.Count(Blocked, Must) > 0
 }
 
 // Count counts the results of a status, of one level or ("") of all.

@@ -111,7 +111,10 @@ func parseTarget(text []byte) (*Target, error) {
 	return t, t.check()
 }
 
-var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+var (
+	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	wrongKind    = regexp.MustCompile(`cannot unmarshal !!(\w+)( \S+)? into \S+`)
+)
 
 // plainYAML takes the words of Go out of what the decoder says.
 func plainYAML(err error) error {
@@ -119,7 +122,8 @@ func plainYAML(err error) error {
 	text = strings.TrimPrefix(text, "unmarshal errors:\n")
 	var lines []string
 	for line := range strings.Lines(text) {
-		lines = append(lines, unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1"))
+		line = unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1")
+		lines = append(lines, wrongKind.ReplaceAllString(line, "a value of the kind $1 does not belong here"))
 	}
 	return errors.New(strings.Join(lines, "; "))
 }

@@ -30,7 +30,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 	c := &cobra.Command{Use: "conformance", Short: "Try the rules of the standards on any server, and say what holds", Args: arguments(),
 		Long: "Tries the rules of the OAuth 2.0 and OpenID Connect documents on the server that the target file names.\n\n" +
 			"The checks send requests that are wrong on purpose: point them at your own servers only.\n" +
-			"The exit code is 1 if a MUST does not hold.",
+			"The exit code is 1 if a MUST does not hold, or cannot be tried.",
 		RunE: func(c *cobra.Command, _ []string) error { return p.conformance(c.Context(), run) }}
 	f := c.Flags()
 	f.StringVar(&run.target, "target", "", "the `FILE` that says which server is checked, and with what")
@@ -87,7 +87,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return err
 	}
 	if report.Failed() {
-		return errors.New("a MUST does not hold")
+		return errors.New("not every MUST holds: see FAIL and blocked above")
 	}
 	return nil
 }
