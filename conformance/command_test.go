@@ -24,6 +24,27 @@ import (
 	"time"
 )
 
+// A whole run, several checks at once, comes to what the checks come to one by one.
+func TestRun(t *testing.T) {
+	s := onDatabase(t, "sqlite")
+	done := map[string]bool{}
+	report := s.runner.Run(t.Context(), Rules(), func(r Result) { done[r.Rule.ID] = true })
+	if len(done) != len(Rules()) {
+		t.Errorf("%d of %d rules were told of", len(done), len(Rules()))
+	}
+	for i, result := range report.Results {
+		if result.Rule.ID != Rules()[i].ID {
+			t.Fatalf("result %d is that of %s", i, result.Rule.ID)
+		}
+		if result.Rule.Check != nil {
+			judge(t, result)
+		}
+	}
+	if report.Failed() {
+		t.Error(report.Summary())
+	}
+}
+
 // result is what the command left behind.
 type result struct {
 	stdout, stderr string

@@ -48,6 +48,16 @@ func rfc6749Answers() []Rule {
 			},
 		},
 		{
+			ID: "RFC6749/5.1/ten-hours", Level: May,
+			Text:  "An access token lives for 36000 seconds, where nothing else is set.",
+			Needs: machine,
+			Check: func(t *T) {
+				if seconds := t.lifetime(); seconds != 36000 {
+					t.Failf("expires_in is %v", seconds)
+				}
+			},
+		},
+		{
 			ID: "RFC6749/5.1/scope-identical", Level: Must,
 			Text:  "The answer has the scope of the token, unless it is exactly the one that was asked for.",
 			Needs: machine,
@@ -191,6 +201,17 @@ func rfc6749Errors() []Rule {
 						t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
 					}
 					t.WantError(a, "invalid_scope")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.2/description", Level: May,
+			Text:  "error_description tells the client's developer what to change.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(NeedMachine), params("scope", "conformance"))
+				if !strings.Contains(a.Text("error_description"), "grant_type") {
+					t.Failf("grant_type is missing, and error_description is %q", a.Text("error_description"))
 				}
 			},
 		},

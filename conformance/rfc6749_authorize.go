@@ -160,17 +160,17 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1.2.2/public-registers", Level: Must,
 			Text:      "A public client has its redirect URIs registered.",
-			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/all-register", Level: Should,
 			Text:      "Every client that uses the authorization endpoint has its redirect URIs registered.",
-			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/complete-uri", Level: Should,
 			Text:      "What is registered is the complete redirect URI.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/several", Level: May,

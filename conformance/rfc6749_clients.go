@@ -20,6 +20,12 @@ func rfc6749Clients() []Rule {
 			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
+			ID: "RFC6749/2.1/public-allowed", Level: May,
+			Text:  "Public clients are let in beside confidential ones, with no secret.",
+			Needs: []Need{NeedAuthorization, NeedToken, NeedPublic, NeedUser},
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(NeedPublic))))) },
+		},
+		{
 			ID: "RFC6749/2.2/client-id-unique", Level: Must,
 			Text:      "No two clients have the same identifier.",
 			Elsewhere: "storage/application_test.go:TestClientIDIsTakenOnce",

@@ -187,8 +187,9 @@ func rfc6749Security() []Rule {
 			Check: func(t *T) {
 				c := t.Client(NeedPublic)
 				attackers, victims := t.NewBrowser(), t.NewBrowser()
-				question := t.Question(attackers, t.Request(c))
-				t.Question(victims, t.Request(c))
+				// Asked to ask (OIDC Core §3.1.2.1), in case that a yes is remembered.
+				question := t.Question(attackers, t.Request(c).Set("prompt", "consent"))
+				t.Question(victims, t.Request(c).Set("prompt", "consent"))
 				question.action = attackers.Page.URL.ResolveReference(mustURL(question.action)).String()
 				r := &Response{request: t.Request(c)}
 				r.end(victims, victims.submit(question))

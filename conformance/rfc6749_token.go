@@ -103,6 +103,18 @@ func rfc6749TokenEndpoint() []Rule {
 			},
 		},
 		{
+			ID: "RFC6749/3.3/default-scope", Level: May,
+			Text:  "The default scope has neither openid nor introspection, which somebody has to ask for by name.",
+			Needs: machine,
+			Check: func(t *T) {
+				for name := range strings.FieldsSeq(t.plainly().Scope) {
+					if name == "openid" || name == "introspection" {
+						t.Errorf("%s was given to a client that did not ask for it", name)
+					}
+				}
+			},
+		},
+		{
 			ID: "RFC6749/3.3/scope-honoured", Level: May,
 			Text:  "A token has the scope that was asked for, and no more.",
 			Needs: machine,

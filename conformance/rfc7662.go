@@ -291,6 +291,11 @@ func rfc7662() []Rule {
 			},
 		},
 		{
+			ID: "RFC7662/4/whose-person-is-gone", Level: May,
+			Text:      "The tokens of a person who was deactivated, of an application that was deleted, and of a consent that was withdrawn are inactive at once.",
+			Elsewhere: "conformance/mandate/lifecycle_test.go:TestLifecycle",
+		},
+		{
 			ID: "RFC7662/4/signature", Level: Must,
 			Text:         "The signature of a signed token is checked.",
 			Inapplicable: "Tokens are not signed: the database knows each of them by its digest.",

@@ -256,8 +256,10 @@ func (t *T) WantStatus(a *Answer, statuses ...int) {
 	}
 }
 
-// WantError asserts an error response with one of the codes (RFC 6749 §5.2).
+// WantError asserts an error response with one of the codes (RFC 6749 §5.2). Where nothing was refused there is
+// no error to look at.
 func (t *T) WantError(a *Answer, codes ...string) {
+	t.Refused(a)
 	code := a.Text("error")
 	if !slices.Contains(codes, code) {
 		t.At(a)
@@ -274,6 +276,13 @@ func (t *T) WantRefused(a *Answer, why string) {
 		t.Failf("tokens were given, although %s", why)
 	case a.Status >= http.StatusInternalServerError:
 		t.Blockedf("the server broke down: %s", a)
+	}
+}
+
+// Refused is a step on the way: a server that gives a token where it should not fails another check.
+func (t *T) Refused(a *Answer) {
+	if a.Granted() {
+		t.Blockedf("tokens were given for a request that is wrong on purpose")
 	}
 }
 
