@@ -22,9 +22,12 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, 
 	r := &Runner{Target: t, Metadata: map[string]any{}, network: newNetwork(o)}
 	t.Endpoints = map[string]string{}
 	err = r.discover(ctx)
+	if err != nil && !errors.Is(err, errNoMetadata) {
+		return nil, err
+	}
 	if err != nil {
 		// Nothing published is no reason to give up: the endpoints are asked for.
-		fmt.Fprintln(out, err)
+		fmt.Fprintf(out, "The server %s.\n", errNoMetadata)
 		for _, name := range []Need{NeedAuthorization, NeedToken, NeedIntrospection, NeedRevocation} {
 			if address := q.ask(string(name) + " (empty if there is none)"); address != "" {
 				t.Endpoints[string(name)] = address

@@ -408,6 +408,15 @@ func TestCommandRegistration(t *testing.T) {
 	if registered.Load() != 5 || removed.Load() != 5 {
 		t.Errorf("%d clients were registered, and %d removed", registered.Load(), removed.Load())
 	}
+	mandate(t, "http://127.0.0.1:1\n", "--target", path+"2", "--write-target").want(t, 1, "connection refused")
+	bare := httptest.NewServer(http.NotFoundHandler())
+	defer bare.Close()
+	answers := []string{bare.URL, bare.URL + "/authorize", bare.URL + "/token", "", "", "", "client-1", "secret-1", "https://client.example/back", "", "client-2", "https://client.example/public", "", ""}
+	mandate(t, strings.Join(answers, "\n")+"\n", "--target", path+"3", "--write-target").want(t, 0, "publishes no metadata", "Wrote")
+	written, err := LoadTarget(path + "3")
+	if err != nil || written.Endpoints["token_endpoint"] != bare.URL+"/token" || written.Clients[NeedCode].Secret != "secret-1" || written.Clients[NeedPublic].Auth != noAuthentication || len(written.Clients) != 2 {
+		t.Errorf("%v: %+v", err, written)
+	}
 	mandate(t, "x\n", "--target", path+"2", "--write-target").want(t, 1, "is not an http or https URL")
 	mandate(t, "", "--target", path+"2", "--write-target").want(t, 1, "standard input ended")
 }

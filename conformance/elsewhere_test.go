@@ -1,6 +1,9 @@
 package conformance
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -22,5 +25,46 @@ func TestRedirectURIIsRequired(t *testing.T) {
 				t.Errorf("%s %s: %v, want %q", kind, flags, err, want)
 			}
 		}
+	}
+}
+
+// RFC 6749 §10.3, §10.4: whoever reads the database has no token, code, secret or session of anybody.
+func TestDatabaseHoldsNoCredential(t *testing.T) {
+	s := onDatabase(t, "sqlite")
+	secrets := map[string]string{"the client secret": s.runner.Target.Clients[NeedCode].Secret, "the password": s.runner.Target.User.Password}
+	result := s.runner.Check(t.Context(), Rule{ID: "TEST/1/tokens", Check: func(t *T) {
+		b := t.NewBrowser()
+		r := t.Request(t.Client(NeedCode))
+		code := &Code{t.Walk(b, r, true).Params.Get("code"), r}
+		tokens := t.Granted(t.Redeem(code))
+		secrets["the code"], secrets["the access token"], secrets["the refresh token"] = code.Value, tokens.Access, tokens.Refresh
+		for _, told := range b.jar.told {
+			for _, cookie := range told.cookies {
+				secrets["the cookie "+cookie.Name] = cookie.Value
+			}
+		}
+	}})
+	if result.Status != Pass || len(secrets) < 6 {
+		t.Fatalf("%s: %s", result.Status, result.Reason)
+	}
+	files, err := filepath.Glob(filepath.Join(workDir, "mandate.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("the database is not where it should be", err)
+	}
+	found := false
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || bytes.Contains(content, []byte(s.runner.Target.Clients[NeedCode].ID))
+		for name, secret := range secrets {
+			if secret != "" && bytes.Contains(content, []byte(secret)) {
+				t.Errorf("%s stands in %s", name, filepath.Base(file))
+			}
+		}
+	}
+	if !found {
+		t.Error("not even the client id stands in the database: it is looked for in the wrong place")
 	}
 }

@@ -83,7 +83,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
 			Text:      "Access and refresh tokens are kept secret where they are stored.",
-			Elsewhere: "conformance/mandate/binding_test.go:TestBinding",
+			Elsewhere: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
 		},
 		{
 			ID: "RFC6749/10.3/cannot-be-made", Level: Must,

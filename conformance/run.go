@@ -99,6 +99,8 @@ func metadataAddresses(issuer string) []string {
 	return append(addresses, root+"/.well-known/openid-configuration"+path)
 }
 
+var errNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)")
+
 // discover reads the metadata. A server that has none can be checked if the target names its endpoints.
 func (r *Runner) discover(ctx context.Context) error {
 	for _, address := range metadataAddresses(r.Target.Issuer) {
@@ -118,7 +120,7 @@ func (r *Runner) discover(ctx context.Context) error {
 		}
 	}
 	if r.endpoint(NeedToken) == "" {
-		return fmt.Errorf("%s publishes no metadata (RFC 8414, OIDC Discovery): name its endpoints in the target file", r.Target.Issuer)
+		return fmt.Errorf("%s %w: name its endpoints in the target file", r.Target.Issuer, errNoMetadata)
 	}
 	return nil
 }

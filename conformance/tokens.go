@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Code is an authorization code with the request that it came from.
+type Code struct {
+	Value   string
+	Request *Request
+}
+
+// Code gets one, or blocks the check.
+func (t *T) Code(r *Request) *Code {
+	response := t.Authorize(r)
+	if response.Params.Get("code") == "" {
+		t.Blockedf("could not get a code: %s", response)
+	}
+	return &Code{response.Params.Get("code"), r}
+}
+
+// Form is the token request that redeems the code, without client authentication (RFC 6749 §4.1.3).
+func (c *Code) Form() url.Values {
+	form := params("grant_type", "authorization_code", "code", c.Value)
+	if uri := c.Request.Params.Get("redirect_uri"); uri != "" {
+		form.Set("redirect_uri", uri)
+	}
+	if c.Request.Params.Has("code_challenge") {
+		form.Set("code_verifier", c.Request.Verifier)
+	}
+	return form
+}
+
+// Token sends a token request as a client.
+func (t *T) Token(c *Client, form url.Values) *Answer {
+	return t.Post(t.Endpoint(NeedToken), form, c.Credentials())
+}
+
+// Redeem exchanges a code, whatever comes of it.
+func (t *T) Redeem(c *Code) *Answer { return t.Token(c.Request.Client, c.Form()) }
+
+// Tokens are those of an answer of the token endpoint (RFC 6749 §5.1).
+type Tokens struct {
+	Access, Refresh, ID, Scope string
+	Answer                     *Answer
+}
+
+func tokensOf(a *Answer) *Tokens {
+	return &Tokens{a.Text("access_token"), a.Text("refresh_token"), a.Text("id_token"), a.Text("scope"), a}
+}
+
+// Granted is the tokens of an answer; without them the check is blocked.
+func (t *T) Granted(a *Answer) *Tokens {
+	if !a.Granted() {
+		t.Blockedf("could not get a token: %s", a.failure())
+	}
+	return tokensOf(a)
+}
+
+// Grant goes the whole way, from the authorization request to the tokens.
+func (t *T) Grant(c *Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
+
+// GrantRefresh is Grant for a check that needs a refresh token.
+func (t *T) GrantRefresh(c *Client) *Tokens {
+	tokens := t.Grant(c)
+	if tokens.Refresh == "" {
+		t.Skipf("the server gives the client %s no refresh token", c.role)
+	}
+	return tokens
+}
+
+// Refresh sends a refresh token; more are further parameters in turn with their values.
+func (t *T) Refresh(c *Client, token string, more ...string) *Answer {
+	return t.Token(c, params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
+}
+
+// Machine gets an access token for a client alone (RFC 6749 §4.4).
+func (t *T) Machine(scope string) *Tokens {
+	form := params("grant_type", "client_credentials")
+	if scope != "" {
+		form.Set("scope", scope)
+	}
+	return t.Granted(t.Token(t.Client(NeedMachine), form))
+}
+
+// Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
+func (t *T) Introspect(token string, more ...string) map[string]any {
+	a := t.Post(t.Endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.Client(NeedIntrospect).Credentials())
+	object := a.JSON()
+	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
+		t.Blockedf("could not introspect: %s", a.failure())
+	}
+	return object
+}
+
+// Revoke ends a token (RFC 7009 §2.1), whatever comes of it.
+func (t *T) Revoke(c *Client, token string, more ...string) *Answer {
+	return t.Post(t.Endpoint(NeedRevocation), params(append([]string{"token", token}, more...)...), c.Credentials())
+}
+
+// Works says whether an access token does, by whatever the target has that can tell.
+func (t *T) Works(access string) bool {
+	switch {
+	case t.Has(NeedIntrospection) && t.Has(NeedIntrospect):
+		a := t.Post(t.run.endpoint(NeedIntrospection), params("token", access), t.run.Target.Clients[NeedIntrospect].Credentials())
+		active, is := a.JSON()["active"].(bool)
+		if a.Status != http.StatusOK || !is {
+			t.Blockedf("could not introspect: %s", a.failure())
+		}
+		return active
+	case t.Has(NeedAPI):
+		return t.Get(t.run.Target.API.URL, Bearer(access)).Status/100 == 2
+	case t.Has(NeedUserInfo):
+		return t.Get(t.run.endpoint(NeedUserInfo), Bearer(access)).Status/100 == 2
+	}
+	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
+	return false
+}
