@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// jar is a cookie jar that can be copied: it remembers what it was told.
+// jar is a cookie jar that remembers what it was told.
 type jar struct {
 	mu   sync.Mutex
 	jar  *cookiejar.Jar
@@ -35,21 +35,12 @@ func (j *jar) set(u *url.URL, cookies []*http.Cookie) {
 	}
 }
 
-func (j *jar) clone() *jar {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	other := newJar()
-	for _, t := range j.told {
-		other.set(t.from, t.cookies)
-	}
-	return other
-}
-
 // Browser is a person's browser without scripts. It keeps cookies, follows redirects from page to page of
 // the server, and stops where the server sends it elsewhere.
 type Browser struct {
-	t   *T
-	jar *jar
+	t      *T
+	jar    *jar
+	shared bool // with the browsers of other checks
 
 	Page *Answer   // what it shows, or the redirect that led away
 	Away string    // where the server sent it last, if that is not a page of the server
@@ -59,22 +50,9 @@ type Browser struct {
 // NewBrowser is one in which nobody has signed in.
 func (t *T) NewBrowser() *Browser { return &Browser{t: t, jar: newJar()} }
 
-// SignedIn is a browser in which the user has signed in, if any check has got that far yet.
-func (t *T) SignedIn() *Browser {
-	t.run.mu.Lock()
-	defer t.run.mu.Unlock()
-	if t.run.signedIn == nil {
-		return t.NewBrowser()
-	}
-	return &Browser{t: t, jar: t.run.signedIn.clone()}
-}
-
-// keep has the browsers of later checks begin where this one is.
-func (b *Browser) keep() {
-	b.t.run.mu.Lock()
-	defer b.t.run.mu.Unlock()
-	b.t.run.signedIn = b.jar.clone()
-}
+// SignedIn is the browser in which the user signs in once for all checks. It has one window: their walks
+// through the server's pages are one after the other. Who ends the session takes a NewBrowser.
+func (t *T) SignedIn() *Browser { return &Browser{t: t, jar: t.run.signedIn, shared: true} }
 
 // Open goes to an address as if it had been typed.
 func (b *Browser) Open(address string) error {

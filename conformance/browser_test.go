@@ -126,7 +126,7 @@ func TestBrowserFindsItsWay(t *testing.T) {
 				t.Errorf("ticked: %s", yes.Params.Get("scopes"))
 			}
 			no, result := walk(t, runner, false)
-			if result.Status != Pass || no.Error() != "access_denied" {
+			if result.Status != Pass || no.ErrorCode() != "access_denied" {
 				t.Errorf("no: %s %s, %s", result.Status, result.Reason, no)
 			}
 		})
@@ -183,7 +183,7 @@ func TestBrowserTakesHints(t *testing.T) {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, yes)
 	}
 	no, result := walk(t, runner, false)
-	if result.Status != Pass || no.Error() != "access_denied" {
+	if result.Status != Pass || no.ErrorCode() != "access_denied" {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, no)
 	}
 }

@@ -32,7 +32,8 @@ type Rule struct {
 	Inapplicable string
 	// Waived says why Mandate does not do what the rule, a SHOULD, asks for.
 	Waived string
-	// Alone is for a check that disturbs others, or is disturbed by them, while it runs.
+	// Alone is for a check that disturbs others, or is disturbed by them, while it runs. One that revokes a token
+	// does: some servers end all that the client has of the person with it.
 	Alone bool
 }
 

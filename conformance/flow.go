@@ -32,6 +32,9 @@ func (t *T) Request(c *Client) *Request {
 	if scope != "" {
 		r.Set("scope", scope)
 	}
+	for name, value := range t.run.Target.Parameters {
+		r.Set(name, value)
+	}
 	return r
 }
 
@@ -92,8 +95,8 @@ type Response struct {
 	form    *form     // of the question, where the walk ends there
 }
 
-// Error is the code of an error response, or "".
-func (r *Response) Error() string { return r.Params.Get("error") }
+// ErrorCode is that of an error response, or "".
+func (r *Response) ErrorCode() string { return r.Params.Get("error") }
 
 // Arrived says whether the browser was sent to the redirect URI of the request.
 func (r *Response) Arrived() bool {
@@ -109,8 +112,8 @@ func (r *Response) String() string {
 	switch {
 	case r.Stuck != "":
 		return r.Stuck
-	case r.Error() != "":
-		return fmt.Sprintf("error %s (%s)", r.Error(), r.Params.Get("error_description"))
+	case r.ErrorCode() != "":
+		return strings.TrimSpace("the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
 	case r.Location != "" && !r.Arrived():
 		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", clip(r.Location, 200))
 	case r.Location != "":
@@ -168,6 +171,10 @@ const (
 )
 
 func (t *T) walk(b *Browser, r *Request, answer decision) *Response {
+	if b.shared {
+		t.run.walking.Lock()
+		defer t.run.walking.Unlock()
+	}
 	response := &Response{request: r}
 	err := b.Open(r.URL())
 	named, passed := false, false // the user name and the password have been sent
@@ -204,9 +211,6 @@ func (t *T) walk(b *Browser, r *Request, answer decision) *Response {
 			break
 		}
 		err = b.submit(form)
-	}
-	if passed && (response.Location != "" || response.form != nil) {
-		b.keep()
 	}
 	return response
 }
@@ -322,11 +326,11 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 		t.Failf("nothing came back to the redirect URI, where the error %s belongs: %s", strings.Join(codes, " or "), r)
 	}
 	for _, code := range codes {
-		if r.Error() == code {
+		if r.ErrorCode() == code {
 			return
 		}
 	}
-	t.Failf("the client is sent %s, want the error %s", r, strings.Join(codes, " or "))
+	t.Failf("the client is sent %s; want the error %s", r, strings.Join(codes, " or "))
 }
 
 // WantNoCode asserts that a request was not granted. A browser that could not go on has seen nothing.

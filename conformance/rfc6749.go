@@ -37,8 +37,8 @@ func (r *Response) outcome() string {
 	switch {
 	case r.Params.Get("code") != "":
 		return "a code"
-	case r.Error() != "":
-		return "the error " + r.Error()
+	case r.ErrorCode() != "":
+		return "the error " + r.ErrorCode()
 	}
 	return r.String()
 }

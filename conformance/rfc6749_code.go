@@ -88,7 +88,7 @@ func rfc6749Code() []Rule {
 			Elsewhere: "cmd/mandate/config_error_test.go:TestConfigErrors",
 		},
 		{
-			ID: "RFC6749/4.1.2/code-once", Level: Must,
+			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,
 			Text:  "A code that is used a second time is refused.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
@@ -98,7 +98,7 @@ func rfc6749Code() []Rule {
 			},
 		},
 		{
-			ID: "RFC6749/4.1.2/replay-revokes", Level: Should,
+			ID: "RFC6749/4.1.2/replay-revokes", Level: Should, Alone: true,
 			Text:  "When a code comes a second time, the tokens that it gave are revoked.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
@@ -204,7 +204,7 @@ func rfc6749CodeErrors() []Rule {
 			Check: func(t *T) {
 				r := t.Request(t.Client(NeedCode)).Del("response_type")
 				got := t.Authorize(r)
-				if got.Error() == "" {
+				if got.ErrorCode() == "" {
 					t.Blockedf("could not get an error: %s", got)
 				}
 				if got.Params.Get("state") != r.Params.Get("state") {
@@ -219,7 +219,7 @@ func rfc6749CodeErrors() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				got := t.Authorize(t.Request(t.Client(NeedCode)).Set("response_type", "é\"\\\n\u202e"))
-				if got.Error() == "" {
+				if got.ErrorCode() == "" {
 					t.Blockedf("could not get an error: %s", got)
 				}
 				t.At(got.Answer)

@@ -107,7 +107,7 @@ func rfc6749Security() []Rule {
 			Inapplicable: "It is for clients; what an application may ask for at all is part of its registration.",
 		},
 		{
-			ID: "RFC6749/10.4/abuse-detected", Level: Should,
+			ID: "RFC6749/10.4/abuse-detected", Level: Should, Alone: true,
 			Text:  "Where a client cannot authenticate, the misuse of its refresh token is detected: by rotation.",
 			Needs: []Need{NeedAuthorization, NeedToken, NeedPublic, NeedUser},
 			Check: func(t *T) {

@@ -86,8 +86,16 @@ func rfc6749TokenEndpoint() []Rule {
 			Text:  "The answer tells the scope where it is not the one that was asked for.",
 			Needs: machine,
 			Check: func(t *T) {
-				if t.plainly().Scope == "" {
-					t.Failf("nothing was asked for, and the answer has no scope")
+				got := t.plainly()
+				if got.Scope != "" {
+					return
+				}
+				if !t.Has(NeedIntrospection) || !t.Has(NeedIntrospect) {
+					t.Skipf("nothing was asked for and nothing is told; only introspection could show what was given")
+				}
+				if scope, _ := t.introspected(got.Access)["scope"].(string); scope != "" {
+					t.At(got.Answer)
+					t.Failf("nothing was asked for, the token has %q, and the answer tells no scope", scope)
 				}
 			},
 		},

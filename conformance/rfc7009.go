@@ -15,7 +15,7 @@ func rfc7009() []Rule {
 			Check: func(t *T) { t.wantTLS(NeedRevocation) },
 		},
 		{
-			ID: "RFC7009/2/refresh-tokens", Level: Must,
+			ID: "RFC7009/2/refresh-tokens", Level: Must, Alone: true,
 			Text:  "A refresh token can be revoked, and works no more from then on.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -26,7 +26,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2/access-tokens", Level: Should,
+			ID: "RFC7009/2/access-tokens", Level: Should, Alone: true,
 			Text:  "An access token can be revoked, and works no more from then on.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -39,7 +39,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2/public-client", Level: Must,
+			ID: "RFC7009/2/public-client", Level: Must, Alone: true,
 			Text:  "A public client can revoke its tokens.",
 			Needs: []Need{NeedAuthorization, NeedToken, NeedRevocation, NeedPublic, NeedUser},
 			Check: func(t *T) {
@@ -50,7 +50,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/client-authenticated", Level: Must,
+			ID: "RFC7009/2.1/client-authenticated", Level: Must, Alone: true,
 			Text:  "A confidential client revokes with its secret only.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -70,7 +70,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/own-tokens-only", Level: Must,
+			ID: "RFC7009/2.1/own-tokens-only", Level: Must, Alone: true,
 			Text:  "A client cannot revoke a token of another.",
 			Needs: revoking(NeedSecond),
 			Check: func(t *T) {
@@ -86,7 +86,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/told-of-refusal", Level: Must,
+			ID: "RFC7009/2.1/told-of-refusal", Level: Must, Alone: true,
 			Text:  "A client that may not revoke a token is told so.",
 			Needs: revoking(NeedSecond),
 			Check: func(t *T) {
@@ -97,7 +97,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/at-once", Level: Must,
+			ID: "RFC7009/2.1/at-once", Level: Must, Alone: true,
 			Text:  "What was revoked works no more as soon as the answer is there.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -112,7 +112,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/refresh-token-ends-access-tokens", Level: Should,
+			ID: "RFC7009/2.1/refresh-token-ends-access-tokens", Level: Should, Alone: true,
 			Text:  "With a refresh token the access tokens of the same approval end.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -125,7 +125,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/access-token-ends-refresh-token", Level: May,
+			ID: "RFC7009/2.1/access-token-ends-refresh-token", Level: May, Alone: true,
 			Text:  "With an access token its refresh token ends too.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -136,7 +136,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/hint-is-a-hint", Level: Must,
+			ID: "RFC7009/2.1/hint-is-a-hint", Level: Must, Alone: true,
 			Text:  "A token is found although the hint says that it is of another type.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -157,7 +157,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.2/status-200", Level: Must,
+			ID: "RFC7009/2.2/status-200", Level: Must, Alone: true,
 			Text:  "A revocation is answered with 200.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -166,7 +166,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.2/invalid-token-200", Level: Must,
+			ID: "RFC7009/2.2/invalid-token-200", Level: Must, Alone: true,
 			Text:  "A token that is not there is as good as revoked: 200, and no error.",
 			Needs: revoking(),
 			Check: func(t *T) {
@@ -178,7 +178,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.2/invalid-hint-ignored", Level: Must,
+			ID: "RFC7009/2.2/invalid-hint-ignored", Level: Must, Alone: true,
 			Text:  "A hint of no known type does not change the answer.",
 			Needs: revoking(),
 			Check: func(t *T) {

@@ -242,7 +242,12 @@ func rfc7662() []Rule {
 			Text:  "A caller whose bearer token is not good is answered with 401.",
 			Needs: introspecting(),
 			Check: func(t *T) {
-				a := t.Post(t.Endpoint(NeedIntrospection), params("token", t.plainly().Access), Bearer("conformance"))
+				token := params("token", t.plainly().Access)
+				nobody := t.Post(t.Endpoint(NeedIntrospection), token)
+				if !strings.Contains(strings.Join(nobody.Header.Values("WWW-Authenticate"), ", "), "Bearer") {
+					t.Skipf("the server takes no bearer token from callers: its challenge names other ways")
+				}
+				a := t.Post(t.Endpoint(NeedIntrospection), token, Bearer("conformance"))
 				t.WantStatus(a, http.StatusUnauthorized)
 			},
 		},
@@ -273,7 +278,7 @@ func rfc7662() []Rule {
 			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
-			ID: "RFC7662/4/revoked", Level: Must,
+			ID: "RFC7662/4/revoked", Level: Must, Alone: true,
 			Text:  "A token that was revoked is inactive.",
 			Needs: codeFlow(NeedIntrospection, NeedIntrospect, NeedRevocation),
 			Check: func(t *T) {

@@ -46,9 +46,9 @@ type Runner struct {
 	mask     *mask
 	origins  map[string]bool // of the server's pages
 	workers  int
-	found    string // where the metadata was
-	mu       sync.Mutex
-	signedIn *jar // of a browser in which the user has signed in
+	found    string     // where the metadata was
+	signedIn *jar       // of the browser in which the user has signed in
+	walking  sync.Mutex // by that browser
 	made     []*Client
 }
 
@@ -57,7 +57,7 @@ func NewRunner(ctx context.Context, target *Target, o Options) (*Runner, error) 
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
-	r := &Runner{Target: target, Metadata: map[string]any{}, network: newNetwork(o), mask: newMask(), origins: map[string]bool{}, workers: o.Workers}
+	r := &Runner{Target: target, Metadata: map[string]any{}, network: newNetwork(o), mask: newMask(), origins: map[string]bool{}, workers: o.Workers, signedIn: newJar()}
 	if r.Target.Clients == nil {
 		r.Target.Clients = map[Need]*Client{}
 	}

@@ -31,6 +31,8 @@ type Target struct {
 	InitialAccessToken string `yaml:"initial_access_token,omitempty"`
 	// Scope is what an authorization request asks for; empty leaves it to the server.
 	Scope string `yaml:"scope,omitempty"`
+	// Parameters stand in every authorization request, such as prompt: consent where refresh tokens depend on it.
+	Parameters map[string]string `yaml:"parameters,omitempty"`
 	// API is a resource that takes the server's access tokens.
 	API API `yaml:"api,omitempty"`
 	// Forms helps with pages whose forms speak for themselves too little.

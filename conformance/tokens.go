@@ -99,16 +99,21 @@ func (t *T) Revoke(c *Client, token string, more ...string) *Answer {
 	return t.Post(t.Endpoint(NeedRevocation), params(append([]string{"token", token}, more...)...), c.Credentials())
 }
 
+// introspected is the answer of the introspection endpoint, where the target has a client for it.
+func (t *T) introspected(token string) map[string]any {
+	a := t.Post(t.run.endpoint(NeedIntrospection), params("token", token), t.run.Target.Clients[NeedIntrospect].Credentials())
+	object := a.JSON()
+	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
+		t.Blockedf("could not introspect: %s", a.failure())
+	}
+	return object
+}
+
 // Works says whether an access token does, by whatever the target has that can tell.
 func (t *T) Works(access string) bool {
 	switch {
 	case t.Has(NeedIntrospection) && t.Has(NeedIntrospect):
-		a := t.Post(t.run.endpoint(NeedIntrospection), params("token", access), t.run.Target.Clients[NeedIntrospect].Credentials())
-		active, is := a.JSON()["active"].(bool)
-		if a.Status != http.StatusOK || !is {
-			t.Blockedf("could not introspect: %s", a.failure())
-		}
-		return active
+		return t.introspected(access)["active"] == true
 	case t.Has(NeedAPI):
 		return t.Get(t.run.Target.API.URL, Bearer(access)).Status/100 == 2
 	case t.Has(NeedUserInfo):
