@@ -13,14 +13,17 @@ import (
 // maxQuery bounds an authorization request as a query. The longest state fits
 // in, every byte of it encoded. The whole fits into next, encoded once more,
 // and there into what the server reads of a header.
-const maxQuery = 16 << 10
+const (
+	maxQuery = 16 << 10
+	maxAdded = 256 // by which we mark that the person has signed in
+)
 
 // authorize is the authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2.1).
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodPost {
 		return s.authorizeByPost(w, r)
 	}
-	if len(r.URL.RawQuery) > maxQuery {
+	if len(r.URL.RawQuery) > maxQuery+maxAdded {
 		return tooLong(http.StatusRequestURITooLong)
 	}
 	parameters, err := url.ParseQuery(r.URL.RawQuery)

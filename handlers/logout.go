@@ -73,10 +73,16 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if who == nil || !s.provider.MustConfirm(l, who) {
+	// RFC 9700 §4.11.2: a link of a stranger's must not lead on to wherever they
+	// like by way of this server.
+	aside := who == nil && l.RedirectURI != "" && !l.Proven()
+	if !aside && (who == nil || !s.provider.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}
+	if aside {
+		page.GoesTo, _ = destination(l.RedirectURI)
+	}
 	if l.Application != nil {
 		page.Application = l.Application.Name
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,15 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	}
 	if r.ClientSecret != "" && (len(r.ClientSecret) < 16 || len(r.ClientSecret) > 255) {
 		found.add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
+	}
+	if r.ClientID != "" {
+		// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
+		_, err := p.store.UserByID(ctx, r.ClientID)
+		if err == nil {
+			found.add("client_id", "This is the subject of a person.")
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return nil, unavailable(err)
+		}
 	}
 	owner, err := p.owner(ctx, actor, r, found)
 	if err != nil {
@@ -376,9 +386,11 @@ func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string
 // server, which signing with it takes.
 func SecretIsReadable(a Application) bool { return readable(a.Secret) }
 
+const flashLife = 300 // seconds
+
 // Flash seals a text that one page shows once, to this session only.
 func (p *Provider) Flash(s *SignedIn, page, text string) string {
-	return p.flashes.seal([]byte(text), s.Session.ID+" "+page)
+	return p.flashes.seal([]byte(strconv.FormatInt(now(), 10)+" "+text), s.Session.ID+" "+page)
 }
 
 // Unflash opens what Flash sealed for this session and page, or gives "".
@@ -387,5 +399,10 @@ func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
 	if err != nil {
 		return ""
 	}
-	return string(text)
+	made, shown, _ := strings.Cut(string(text), " ")
+	at, err := strconv.ParseInt(made, 10, 64)
+	if err != nil || now()-at > flashLife {
+		return ""
+	}
+	return shown
 }

@@ -22,6 +22,7 @@ type Authorization struct {
 	Application Application
 	RedirectURI string
 	Scopes      []Scope
+	Told        []Scope // what the application learns by the claims parameter beyond its scopes
 	Refused     *Error
 
 	state        string
@@ -30,6 +31,9 @@ type Authorization struct {
 	openID       openIDRequest
 	request      fosite.AuthorizeRequester
 }
+
+// asks is all that the person is asked about, by name.
+func (a *Authorization) asks() []string { return append(scopeNames(a.Scopes), scopeNames(a.Told)...) }
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
 // a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
@@ -136,7 +140,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 	if err != nil {
 		return err
 	}
-	names, err := p.config.resolveScope(a.Application, a.parameters.Get("scope"))
+	names, err := p.config.askedScope(a.Application, a.parameters.Get("scope"))
 	if err != nil {
 		return err
 	}
@@ -145,7 +149,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 	if len(names) == 0 {
 		return refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
-	a.Scopes = p.config.describe(names)
+	a.Scopes, a.Told = p.config.describe(names), p.config.describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 

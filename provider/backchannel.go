@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"net/http"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -20,8 +22,11 @@ import (
 // §2.8): at once, and again after 30 seconds, 2, 8, 32, 128 minutes, 8 and a
 // half hours.
 const (
-	tellEvery   = time.Second // another node, or the CLI, may have ended a session
-	tellAtOnce  = 32          // connections
+	tellEvery  = time.Second // another node, or the CLI, may have ended a session
+	tellAtOnce = 32          // calls of a node
+	// tellEach is how many of them go to the applications of one owner: whose do not
+	// answer keeps nobody else's waiting.
+	tellEach    = 4
 	tellTries   = 7
 	firstRetry  = 30 // seconds; more than one call can take
 	logoutToken = "logout+jwt"
@@ -38,44 +43,61 @@ func (p *Provider) tellNow() {
 	}
 }
 
-// tell tells applications of sessions that have ended, until ctx ends. What it
-// was about to tell then is due again later, at whatever node.
-func (p *Provider) tell(ctx context.Context) {
+// teller tells applications of sessions that have ended.
+type teller struct {
+	*Provider
+	places chan struct{}
+	calls  sync.WaitGroup
+	mu     sync.Mutex
+	busy   map[string]int // calls by owner
+}
+
+func newTeller(p *Provider) *teller {
+	return &teller{Provider: p, places: make(chan struct{}, tellAtOnce), busy: map[string]int{}}
+}
+
+// run tells until ctx ends. What it was about to tell then is due again later,
+// at whatever node.
+func (t *teller) run(ctx context.Context) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
-	places := make(chan struct{}, tellAtOnce)
-	var calls sync.WaitGroup
-	defer calls.Wait()
+	defer t.calls.Wait()
 	for {
-		err := p.tellDue(ctx, places, &calls)
+		err := t.round(ctx)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("applications were not told of logouts", "error", err)
+			t.log.Warn("applications were not told of logouts", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-p.ended:
+		case <-t.ended:
 		}
 	}
 }
 
-// tellDue claims what is due and begins to tell it.
-func (p *Provider) tellDue(ctx context.Context, places chan struct{}, calls *sync.WaitGroup) error {
-	due, err := p.store.DueLogins(ctx, now(), tellAtOnce)
+// round claims what is due and begins to tell it.
+func (t *teller) round(ctx context.Context) error {
+	due, err := t.store.DueLogins(ctx, now(), tellEach, tellAtOnce)
 	if err != nil {
 		return err
 	}
 	for _, l := range due {
+		if !t.begin(l.Owner) {
+			continue
+		}
+		next := now() + int64(firstRetry)<<(2*min(l.Attempts, tellTries))
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case places <- struct{}{}:
+			err = ctx.Err()
+		case t.places <- struct{}{}:
+			err = t.store.ClaimLogin(ctx, l, next)
+			if err != nil {
+				<-t.places
+			}
 		}
-		wait := int64(firstRetry) << (2 * min(l.Attempts, tellTries))
-		err = p.store.ClaimLogin(ctx, l, now()+wait)
 		if err != nil {
-			<-places
+			t.end(l.Owner)
 		}
 		if errors.Is(err, storage.ErrSpent) {
 			continue // another node has it
@@ -83,35 +105,83 @@ func (p *Provider) tellDue(ctx context.Context, places chan struct{}, calls *syn
 		if err != nil {
 			return err
 		}
-		calls.Go(func() {
-			defer func() { <-places }()
-			p.tellOne(ctx, l)
+		t.calls.Go(func() {
+			t.one(ctx, l, next)
+			t.end(l.Owner)
+			<-t.places
+			t.tellNow() // there is a place again
 		})
 	}
 	return nil
 }
 
-// tellOne calls one application. It forgets the login once that is done, or
-// pointless.
-func (p *Provider) tellOne(ctx context.Context, l storage.Login) {
-	a, err := p.store.Application(ctx, l.ApplicationID)
-	if err == nil && a.BackchannelURI != "" {
-		err = p.sendLogoutToken(ctx, a, l)
+func (t *teller) begin(owner string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy[owner] >= tellEach {
+		return false
 	}
-	last := l.Attempts+1 >= tellTries
-	switch {
-	case ctx.Err() != nil:
+	t.busy[owner]++
+	return true
+}
+
+func (t *teller) end(owner string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.busy[owner]--
+	if t.busy[owner] == 0 {
+		delete(t.busy, owner)
+	}
+}
+
+// one calls an application. It forgets the login once that is done, or
+// pointless. An application that does not answer at all has all else put off that
+// it was to be told.
+func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
+	defer func() {
+		if cause := recover(); cause != nil { // a row that nobody expected must not end the server, here and at each start
+			t.log.Error("telling an application of a logout panicked", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
+		}
+	}()
+	a, err := t.store.Application(ctx, l.ApplicationID)
+	if err == nil && a.BackchannelURI != "" {
+		err = t.sendLogoutToken(ctx, a, l)
+	}
+	if ctx.Err() != nil {
 		return
-	case err == nil, errors.Is(err, storage.ErrNotFound), last:
-		if err != nil && last {
-			p.log.Warn("an application could not be told of a logout, and is not tried again", "client", a.ClientID, "error", err)
-		}
-		err = p.store.ForgetLogin(ctx, l)
+	}
+	if err == nil || errors.Is(err, storage.ErrNotFound) {
+		err = t.store.ForgetLogin(ctx, l)
 		if err != nil {
-			p.log.Warn("an application may be told of a logout twice", "client", a.ClientID, "error", err)
+			t.log.Warn("an application may be told of a logout twice", "client", a.ClientID, "error", err)
 		}
-	default:
-		p.log.Warn("an application was not told of a logout; it is tried again", "client", a.ClientID, "attempt", l.Attempts+1, "error", err)
+		return
+	}
+	t.failed(ctx, a, l, next, err)
+}
+
+func (t *teller) failed(ctx context.Context, a Application, l storage.Login, next int64, cause error) {
+	attempt, lost := l.Attempts+1, int64(1)
+	said, ok := errors.AsType[*answered](cause)
+	about := ok && said.status >= 400 && said.status < 500 && said.status != http.StatusTooManyRequests // this login, and not the application
+	last := attempt >= tellTries
+	var err error
+	switch {
+	case last && about:
+		err = t.store.ForgetLogin(ctx, l)
+	case last:
+		lost, err = t.store.ForgetLogins(ctx, l.ApplicationID)
+	case !about:
+		err = t.store.PauseLogins(ctx, l.ApplicationID, attempt, next)
+	}
+	text := Clip(cause.Error(), 200)
+	if last {
+		t.log.Warn("an application could not be told of logouts, and is not tried again", "client", a.ClientID, "logouts", lost, "error", text)
+	} else {
+		t.log.Warn("an application was not told of a logout; it is tried again", "client", a.ClientID, "attempt", attempt, "error", text)
+	}
+	if err != nil {
+		t.log.Warn("what applications are to be told could not be put off", "client", a.ClientID, "error", err)
 	}
 }
 
@@ -129,19 +199,19 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
 	at := now()
 	return p.sign(ctx, a, cmp.Or(a.Algorithm, defaultAlgorithm), logoutToken, jwt.MapClaims{
-		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(a, l.UserID), "sid": p.sid(a, l.SessionID),
+		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(l.Sector, l.UserID), "sid": p.sid(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})
 }
 
-// sid names a session to an application. Those that must not be able to compare
+// sid names a session to a sector. Those that must not be able to compare
 // a person's subjects cannot compare the sessions either (OIDC Core §8.1).
-func (p *Provider) sid(a Application, sessionID string) string {
-	if a.Sector == "" {
+func (p *Provider) sid(sector, sessionID string) string {
+	if sector == "" {
 		return sessionID
 	}
 	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte("sid\x00" + a.Sector + "\x00" + sessionID))
+	mac.Write([]byte("sid\x00" + sector + "\x00" + sessionID))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -68,20 +69,20 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	f.tell(ctx)
+	newTeller(f.Provider).run(ctx)
 }
 
 // round tells what is due, waits for the calls, and lets the time go by until
 // something is due again.
 func (f *fixture) round(t *testing.T) {
 	t.Helper()
-	var calls sync.WaitGroup
-	err := f.tellDue(t.Context(), make(chan struct{}, tellAtOnce), &calls)
+	teller := newTeller(f.Provider)
+	err := teller.round(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls.Wait()
-	due, err := f.store.DueLogins(t.Context(), now()+1e6, 1)
+	teller.calls.Wait()
+	due, err := f.store.DueLogins(t.Context(), now()+1e6, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func (f *fixture) round(t *testing.T) {
 
 func (f *fixture) logins() int {
 	f.t.Helper()
-	due, err := f.store.DueLogins(context.Background(), now()+1e6, 10)
+	due, err := f.store.DueLogins(context.Background(), now()+1e6, 100, 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -187,6 +188,93 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 		f.tells(t, 5*time.Second)
 		if len(at.calls) > 0 || f.logins() > 0 {
 			t.Errorf("told at %v, %d due", at.calls, f.logins())
+		}
+	})
+}
+
+// A stranger's applications that hang do not keep those of others waiting.
+func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+		start := time.Now()
+		var honest []time.Duration
+		var mu sync.Mutex
+		f.outbound.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "slow") {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			honest = append(honest, time.Since(start))
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		})
+		mallory := f.person("mallory")
+		s := f.login("alice")
+		for i := range 60 {
+			made, err := f.Register(t.Context(), &mallory, Registration{Name: "slow", ClientType: Confidential, GrantTypes: []string{GrantCode},
+				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.code(made, s, "scope", "openid")
+		}
+		err := f.Logout(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(1100 * time.Millisecond)
+			f.loggedOut("bob")
+		}()
+		f.tells(t, 4*time.Second)
+		if len(honest) != 1 || honest[0] > 2200*time.Millisecond {
+			t.Errorf("told after %v", honest)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A row that this release does not understand costs no more than itself.
+func TestBackChannel_row_that_is_wrong_ends_nothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at, log := telling(t, func(int) (int, error) { return 200, nil })
+		f.sql(`UPDATE applications SET algorithm = 'XX1'`)
+		f.tells(t, time.Minute)
+		if len(at.calls) > 0 || !strings.Contains(log.String(), `no algorithm \"XX1\"`) {
+			t.Errorf("told at %v; log: %s", at.calls, log)
+		}
+	})
+}
+
+// A session that nobody uses ends as any other does. An application that goes
+// on with the login uses it.
+func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) {
+			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, Scope{"openid", "Sign in"}), time.Hour
+			c.SweepInterval, c.SweepBatch = time.Minute, 100
+		})
+		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
+		f.outbound.Transport = at
+		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+		used, left := f.login("alice"), f.login("bob")
+		keep := f.must(f.exchange(app, f.code(app, used, "scope", "openid")))
+		gone := f.must(f.exchange(app, f.code(app, left, "scope", "openid")))
+		time.Sleep(20 * time.Hour)
+		keep = f.must(f.refresh(app, keep.RefreshToken))
+		time.Sleep(20 * time.Hour)
+		f.sweep(t.Context())
+		newTeller(f.Provider).round(t.Context())
+		synctest.Wait()
+		_, err := f.refresh(app, gone.RefreshToken)
+		wantError(t, err, "400 invalid_grant")
+		f.must(f.refresh(app, keep.RefreshToken))
+		if len(at.calls) != 1 {
+			t.Errorf("told at %v", at.calls)
 		}
 	})
 }

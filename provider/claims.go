@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,57 @@ var scopeClaims = map[string][]string{
 	"address": {"address"},
 	"phone":   {"phone_number", "phone_number_verified"},
 	"groups":  {"groups"},
+}
+
+// scopeOf is the scope that stands for a claim on the consent page, or "" for
+// one that is not about a person.
+func scopeOf(claim string) string {
+	for scope, claims := range scopeClaims {
+		if slices.Contains(claims, claim) {
+			return scope
+		}
+	}
+	return ""
+}
+
+// within keeps the claims whose scope the application may ask for: the claims
+// parameter is no way around that.
+func (r claimsRequest) within(allowed []string) claimsRequest {
+	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
+		maps.DeleteFunc(asked, func(claim string, _ *claimRequest) bool {
+			scope := scopeOf(claim)
+			return scope != "" && !slices.Contains(allowed, scope)
+		})
+	}
+	return r
+}
+
+// scopes are those that stand for the claims: what the person is asked about.
+func (r claimsRequest) scopes() []string {
+	var names []string
+	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
+		for claim := range asked {
+			if scope := scopeOf(claim); scope != "" {
+				names = union(names, []string{scope})
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// readStoredClaims reads the claims parameter of a grant, as far as the
+// application may still ask for it.
+func (c Config) readStoredClaims(a Application, text string) (claimsRequest, error) {
+	var asked claimsRequest
+	if text == "" {
+		return asked, nil
+	}
+	err := json.Unmarshal([]byte(text), &asked)
+	if err != nil {
+		return asked, fmt.Errorf("read the stored claims parameter: %w", err)
+	}
+	return asked.within(c.allowedScopes(a)), nil
 }
 
 // claimsSupported lists every claim that this server can give.

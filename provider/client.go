@@ -94,7 +94,8 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 	if err != nil {
 		return nil, err
 	}
-	callOf(ctx).application = &a
+	by := callOf(ctx)
+	by.application, by.secret = &a, sent.secret
 	return &client{a, p}, nil
 }
 

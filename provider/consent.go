@@ -23,22 +23,23 @@ type Asked struct {
 // Next says what the person must still agree to, or nil where nothing is left
 // but to complete the request.
 func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
-	if p.mustLogin(a, s) {
-		if a.Silent() {
-			return nil, LoginRequired()
-		}
-		return &Asked{Login: true}, nil
-	}
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
-	if !p.mustAsk(a, remembered) {
-		return nil, nil
-	}
-	if a.Silent() {
+	ask, login := p.mustAsk(a, remembered), p.mustLogin(a, s)
+	switch {
+	// Whom it names is not to be told to an application that nobody let in: the
+	// answer is the same for the right one and the wrong one.
+	case a.Silent() && ask && len(remembered) == 0 && len(a.openID.subjects) > 0, a.Silent() && ask && !login:
 		// OIDC Core §3.1.2.6
 		return nil, refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
+	case a.Silent() && login:
+		return nil, LoginRequired()
+	case login:
+		return &Asked{Login: true}, nil
+	case !ask:
+		return nil, nil
 	}
 	// The answer is to what the page shows: a default scope that grows
 	// meanwhile must not be approved with it.
@@ -61,7 +62,7 @@ func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
 	case p.config.AlwaysAsk, slices.Contains(a.openID.prompt, "consent"):
 		return true
 	}
-	return !covers(remembered, scopeNames(a.Scopes))
+	return !covers(remembered, a.asks())
 }
 
 func (p *Provider) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
@@ -123,7 +124,7 @@ func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (
 		return Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope: strings.Join(union(slices.Clone(remembered), scopeNames(a.Scopes)), " "), CreatedAt: now()})
+		Scope: strings.Join(union(slices.Clone(remembered), a.asks()), " "), CreatedAt: now()})
 	if err != nil {
 		return Response{}, unavailable(err)
 	}

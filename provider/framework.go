@@ -64,6 +64,7 @@ func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, err
 type call struct {
 	address     string       // of the client
 	application *Application // once it is known
+	secret      string       // that it has shown, and that was right
 }
 
 type callKey struct{}
@@ -204,13 +205,20 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
 	at := now()
 	end := at + seconds(s.p.config.CodeLifetime)
+	owner := "" // of an application that is to be told
+	if s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid") {
+		owner = c.ID
+		if c.OwnerID != nil {
+			owner = *c.OwnerID
+		}
+	}
 	err := s.p.store.AddGrant(ctx, storage.Grant{
 		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
-	}, s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid"))
+		Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
+	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return refuse("access_denied", "The person was logged out meanwhile.")
 	}

@@ -96,10 +96,17 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	a, token := request.GetClient().(*client).Application, issued.token
 	made := g.p.newPair(a, family{*token.GrantID, *token.GrantCreatedAt, deref(token.SessionEndsAt), token.Scope}, issued.scope)
 	// OIDC Core §12.2: the same login, and no nonce.
-	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID),
+	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID), sector: deref(token.Sector), offline: deref(token.SessionEndsAt) == 0,
 		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})
 	if err != nil {
 		return failed(err)
+	}
+	if deref(token.SessionEndsAt) > 0 {
+		// An application that goes on with a login keeps its session from idling out.
+		err = g.p.store.TouchSession(ctx, *token.SessionID, now())
+	}
+	if err != nil {
+		return unavailable(err)
 	}
 	err = g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
 	if errors.Is(err, storage.ErrSpent) {

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,8 +26,10 @@ const defaultAlgorithm = "RS256"
 type idTokenFor struct {
 	application Application
 	userID      string
+	sector      string // the application's, when the person approved
 	authTime    int64
 	sessionID   string
+	offline     bool // the session may be over: no application is to bring it back to life by its sid
 	nonce       string
 	claims      string // the claims parameter
 	accessToken string
@@ -52,24 +53,21 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 	algorithm := cmp.Or(about.application.Algorithm, defaultAlgorithm)
 	at := now()
 	claims := jwt.MapClaims{
-		"iss": p.config.Issuer, "sub": p.subject(about.application, about.userID), "aud": about.application.ClientID,
+		"iss": p.config.Issuer, "sub": p.subject(about.sector, about.userID), "aud": about.application.ClientID,
 		"exp": at + seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
 		"at_hash": leftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
 	}
 	if about.nonce != "" {
 		claims["nonce"] = about.nonce
 	}
-	if about.sessionID != "" {
-		claims["sid"] = p.sid(about.application, about.sessionID)
+	if about.sessionID != "" && !about.offline {
+		claims["sid"] = p.sid(about.sector, about.sessionID)
 	}
-	var asked claimsRequest
-	if about.claims != "" {
-		err := json.Unmarshal([]byte(about.claims), &asked)
-		if err != nil {
-			return "", fmt.Errorf("read the stored claims parameter: %w", err)
-		}
+	asked, err := p.config.readStoredClaims(about.application, about.claims)
+	if err != nil {
+		return "", err
 	}
-	err := p.addClaims(ctx, claims, about.userID, nil, asked.IDToken)
+	err = p.addClaims(ctx, claims, about.userID, nil, asked.IDToken)
 	if err != nil {
 		return "", err
 	}
@@ -79,16 +77,25 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 // sign makes a JWT by an algorithm of the application's. kind tells it from
 // others of the same signer (RFC 8725 §3.11).
 func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims jwt.MapClaims) (string, error) {
-	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
+	method := jwt.GetSigningMethod(algorithm)
+	if method == nil {
+		return "", fmt.Errorf("there is no algorithm %q", Clip(algorithm, 40))
+	}
+	token := jwt.NewWithClaims(method, claims)
 	token.Header["typ"] = kind
 	if algorithm == hmacAlgorithm {
 		// OIDC Core §10.1: the key is the secret, in its own bytes.
 		if !readable(a.Secret) {
 			return "", errors.New("HS256 needs a client secret that is kept readable")
 		}
-		secret, err := p.readSecret(a.ID, a.Secret)
-		if err != nil {
-			return "", err
+		// While two secrets work, the one that the client has just shown.
+		secret := callOf(ctx).secret
+		if secret == "" {
+			var err error
+			secret, err = p.readSecret(a.ID, a.Secret)
+			if err != nil {
+				return "", err
+			}
 		}
 		return token.SignedString([]byte(secret))
 	}
@@ -111,14 +118,14 @@ func leftHalf(algorithm, text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// subject names a person to an application: the same for all, or one for each
-// sector, which no two sectors can compare (OIDC Core §8.1).
-func (p *Provider) subject(a Application, userID string) string {
-	if a.Sector == "" {
+// subject names a person to a sector: the same for all that have none, or one
+// which no two sectors can compare (OIDC Core §8.1).
+func (p *Provider) subject(sector, userID string) string {
+	if sector == "" {
 		return userID
 	}
 	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte(a.Sector + "\x00" + userID))
+	mac.Write([]byte(sector + "\x00" + userID))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
@@ -146,6 +153,22 @@ func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error)
 	return claims, nil
 }
 
+// hmacKeys are the secret, and the one before it while it works.
+func (p *Provider) hmacKeys(a Application) (any, error) {
+	var set jwt.VerificationKeySet
+	for _, kept := range []string{a.Secret, a.OldSecret} {
+		if !readable(kept) || len(set.Keys) > 0 && a.OldSecretExpiresAt <= now() {
+			continue
+		}
+		secret, err := p.readSecret(a.ID, kept)
+		if err != nil {
+			return nil, err
+		}
+		set.Keys = append(set.Keys, []byte(secret))
+	}
+	return set, nil
+}
+
 // hintKey gives the key that a hint must be signed with: never one of another
 // kind than the algorithm it names.
 func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClaims) (any, error) {
@@ -164,8 +187,7 @@ func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClai
 		if a.Algorithm != hmacAlgorithm || !readable(a.Secret) {
 			return nil, errors.New("this application does not use HS256")
 		}
-		secret, err := p.readSecret(a.ID, a.Secret)
-		return []byte(secret), err
+		return p.hmacKeys(a)
 	}
 	id, _ := t.Header["kid"].(string)
 	key, err := p.keyByID(ctx, id)

@@ -74,7 +74,9 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	if time.Since(p.ring.read) < keyringLife {
 		return p.ring.keys, nil
 	}
-	kept, err := p.store.Keys(ctx, now())
+	// Older ones are still good for a hint, which a person's browser may bring
+	// back for as long as their session lasts.
+	kept, err := p.store.Keys(ctx, now()-seconds(p.config.SessionLifetime))
 	if err != nil {
 		return nil, unavailable(err)
 	}

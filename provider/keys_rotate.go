@@ -58,10 +58,13 @@ func rsaKey(text string) (signingKey, error) {
 func parsePrivateKey(text string) (any, error) {
 	block, rest := pem.Decode([]byte(strings.TrimSpace(text)))
 	if block != nil && block.Type == "EC PARAMETERS" { // which openssl writes before the key
-		block, _ = pem.Decode(rest)
+		block, rest = pem.Decode(rest)
 	}
 	if block == nil {
 		return nil, errors.New("is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----")
+	}
+	if len(strings.TrimSpace(string(rest))) > 0 && strings.Contains(string(rest), "PRIVATE KEY") {
+		return nil, errors.New("holds more than one key: give one")
 	}
 	// RFC 1421 §4.6.1.1
 	if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
@@ -229,6 +232,9 @@ func (p *Provider) KeyStates(ctx context.Context) ([]KeyState, error) {
 	}
 	var states []KeyState
 	for _, k := range keys {
+		if k.ExpiresAt > 0 && k.ExpiresAt <= now() {
+			continue // good for hints alone
+		}
 		state := "active"
 		switch {
 		case k.ActiveAt > now():

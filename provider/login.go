@@ -49,7 +49,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	err = p.store.AddSession(ctx, Session{
 		ID: random(16), Digest: digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
 		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: Clip(b.UserAgent, 256), Address: b.Address,
-	}, digest(b.Session), u.Password)
+	}, digest(b.Session), u.Password, p.idleSince(at))
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, wrongPassword()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 
@@ -36,10 +37,13 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {
 		claims, err := p.hint(ctx, text)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			clientID, err = p.readLogoutHint(l, claims, clientID)
+		} else if e := failed(err); clientID != "" && e.Status < http.StatusInternalServerError {
+			// A hint that cannot be read proves nothing. The application is named all the
+			// same, and the person is asked.
+			err = nil
 		}
-		clientID, err = p.readLogoutHint(l, claims, clientID)
 		if err != nil {
 			return nil, err
 		}
@@ -90,13 +94,14 @@ func (l *LogoutRequest) checkRedirectURI() error {
 // logoutTicket is a checked request on its way through a page of ours. The hint
 // itself is not in it: it would stay in the browser's history.
 type logoutTicket struct {
-	At                                        int64
-	Application, RedirectURI, State, Sub, SID string
+	At                                 int64
+	Application, RedirectURI, Sub, SID string
+	State                              []byte // as text, JSON could make it six times as long
 }
 
 // LogoutTicket carries a checked request to ResumeLogout.
 func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
-	t := logoutTicket{At: now(), RedirectURI: l.RedirectURI, State: l.state, Sub: l.subject, SID: l.sid}
+	t := logoutTicket{At: now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
 	}
@@ -117,7 +122,7 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 	if err != nil || now()-t.At > ticketLife {
 		return nil, stale
 	}
-	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: t.State, subject: t.Sub, sid: t.SID}
+	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
 	if t.Application != "" {
 		a, err := p.store.Application(ctx, t.Application)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -131,6 +136,9 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 	return l, l.checkRedirectURI()
 }
 
+// Proven says that an ID token stands behind the request.
+func (l *LogoutRequest) Proven() bool { return l.subject != "" }
+
 // MustConfirm says whether the person is to be asked: always, unless the hint
 // proves that the request comes from an application they are signed in to by
 // this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
@@ -139,7 +147,7 @@ func (p *Provider) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
 	if p.config.RPLogout.AlwaysPrompt || l.subject == "" {
 		return true
 	}
-	return l.subject != p.subject(*l.Application, s.User.ID) || l.sid != p.sid(*l.Application, s.Session.ID)
+	return l.subject != p.subject(l.Application.Sector, s.User.ID) || l.sid != p.sid(l.Application.Sector, s.Session.ID)
 }
 
 // LogoutFor ends the session as an application asked.

@@ -20,6 +20,7 @@ type openIDRequest struct {
 	loginHint string
 	subjects  []string // one of whom the person must be, by the hint or by claims; none: anybody
 	claims    string   // the claims parameter, checked
+	told      []string // the scopes that stand for its claims
 	formPost  bool
 	// loginAfter is when the person was sent to sign in for this request; 0
 	// where they were not.
@@ -84,7 +85,7 @@ func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return err
 	}
-	err = a.openID.readClaims(form)
+	err = a.openID.readClaims(form, p.config.allowedScopes(a.Application))
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (o *openIDRequest) readPrompt(form url.Values) error {
 // readClaims checks the claims parameter (OIDC Core §5.5): a JSON object with
 // the members userinfo and id_token, whose members are null or objects. Others
 // are to be ignored.
-func (o *openIDRequest) readClaims(form url.Values) error {
+func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	text := form.Get("claims")
 	if text == "" {
 		return nil
@@ -133,11 +134,12 @@ func (o *openIDRequest) readClaims(form url.Values) error {
 	if err != nil {
 		return refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
+	asked = asked.within(allowed)
 	kept, err := json.Marshal(asked)
 	if err != nil {
 		return err
 	}
-	o.claims = string(kept)
+	o.claims, o.told = string(kept), asked.scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
 	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.allows(passwordLogin) {
 		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
@@ -217,12 +219,17 @@ func (p *Provider) openReauth(sealed string, a Application) int64 {
 	return at
 }
 
+// wayBack is how many seconds a browser may take from the login page back to the
+// request.
+const wayBack = 60
+
 // mustLogin says whether the person who is signed in must sign in again.
 func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
 	// Whoever has just come from the login page for this request is done with it.
-	if o.loginAfter > 0 && s.Session.AuthTime >= o.loginAfter {
-		return !o.about(p.subject(a.Application, s.User.ID))
+	just := now()-s.Session.AuthTime <= max(o.maxAge, wayBack)
+	if o.loginAfter > 0 && s.Session.AuthTime >= o.loginAfter && just {
+		return !o.about(p.subject(a.Application.Sector, s.User.ID))
 	}
 	switch {
 	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
@@ -234,7 +241,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 		return true
 	}
 	// OIDC Core §3.1.2.1: somebody else than the hint names.
-	return !o.about(p.subject(a.Application, s.User.ID))
+	return !o.about(p.subject(a.Application.Sector, s.User.ID))
 }
 
 // sessionBound is when a login's tokens end at the latest: with the session,
@@ -265,13 +272,7 @@ func (p *Provider) Again(a *Authorization, query string) string {
 	if !p.config.OpenID {
 		return query
 	}
-	parameters := url.Values{}
-	for name, values := range a.parameters {
-		parameters[name] = values
-	}
-	if !a.redirectSent {
-		parameters.Del("redirect_uri")
-	}
-	parameters.Set(reauth, p.sealReauth(now(), a.Application))
-	return parameters.Encode()
+	// As it was sent: another encoding may be longer than an address may be.
+	parts := slices.DeleteFunc(strings.Split(query, "&"), func(part string) bool { return strings.HasPrefix(part, reauth+"=") })
+	return strings.Join(append(parts, reauth+"="+p.sealReauth(now(), a.Application)), "&")
 }

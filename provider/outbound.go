@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +22,8 @@ const outboundPatience = 5 * time.Second
 
 // notPublic is what is not somebody's server on the internet, by IANA's
 // registries of special-purpose addresses (RFC 6890 §2.2.2 and what was added
-// since). Of IPv6 only 2000::/3 is given out at all (RFC 4291 §2.4).
-var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+// since), and Azure's host behind a public address. Of IPv6 only 2000::/3 is given out at all (RFC 4291 §2.4).
+var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 	"224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
@@ -97,9 +98,19 @@ func (p *Provider) send(ctx context.Context, target string, form url.Values) err
 	}
 	response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("answered %s", response.Status)
+		return &answered{response.StatusCode}
 	}
 	return nil
+}
+
+// answered is that somebody did, otherwise than hoped for.
+type answered struct{ status int }
+
+func (a *answered) Error() string { return fmt.Sprintf("answered %d", a.status) }
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // checkOutboundURI says what is wrong with an address that the server is to
@@ -112,11 +123,13 @@ func (c Config) checkOutboundURI(uri string, clientType string) string {
 	switch {
 	case err != nil:
 		return "is not a URI"
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return "must be an absolute URI that begins with https://"
 	case u.Scheme == "http" && clientType == Public:
 		// OIDC Back-Channel §2.2
 		return "may begin with http:// for a confidential application only"
+	case u.Port() != "" && !isPort(u.Port()):
+		return "has a port that is none"
 	case u.User != nil:
 		return "must have no user name or password in it"
 	}

@@ -111,7 +111,7 @@ const keyCheck = time.Minute
 func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		var teller sync.WaitGroup
-		teller.Go(func() { p.tell(ctx) })
+		teller.Go(func() { newTeller(p).run(ctx) })
 		defer teller.Wait()
 	}
 	var sweep, keys <-chan time.Time
@@ -143,7 +143,16 @@ func (p *Provider) Run(ctx context.Context) {
 func (p *Provider) sweep(ctx context.Context) {
 	batch := p.config.SweepBatch
 	for {
-		n, err := p.store.Sweep(ctx, now(), batch)
+		at := now()
+		old, err := p.store.EndOldSessions(ctx, at, p.idleSince(at), batch)
+		if old > 0 {
+			p.tellNow()
+		}
+		var n int64
+		if err == nil {
+			n, err = p.store.Sweep(ctx, at, batch)
+		}
+		n = max(n, old)
 		if err != nil && ctx.Err() == nil {
 			p.log.Warn("clean-up failed", "error", err)
 		}

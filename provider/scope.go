@@ -66,6 +66,18 @@ func (c Config) defaultScopes(allowed []string) []string {
 // resolveScope turns what was asked for into what may be granted: all of it,
 // or an error that names what is too much.
 func (c Config) resolveScope(a Application, parameter string) ([]string, error) {
+	names, err := c.askedScope(a, parameter)
+	if err != nil {
+		return nil, err
+	}
+	names = c.online(names, false)
+	if len(names) == 0 {
+		return nil, refuse("invalid_scope", "offline_access is for logins by the authorization code, with the scope openid.")
+	}
+	return names, nil
+}
+
+func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 	asked, err := parseScope(parameter)
 	if err != nil {
 		return nil, err

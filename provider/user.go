@@ -114,6 +114,15 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if !errors.Is(err, storage.ErrNotFound) {
 		return User{}, unavailable(err)
 	}
+	// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
+	_, err = p.store.ApplicationByClientID(ctx, person.Subject)
+	if err == nil && person.Subject != "" {
+		found.add("subject", "An application has this client id already.")
+		return User{}, found
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return User{}, unavailable(err)
+	}
 	_, err = p.store.UserByID(ctx, person.Subject)
 	if err == nil {
 		found.add("subject", "A user with that subject already exists.")

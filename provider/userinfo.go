@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,13 +39,10 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 	if err != nil {
 		return nil, token.ClientID, err
 	}
-	claims := jwt.MapClaims{"sub": p.subject(a, *token.UserID)}
-	var asked claimsRequest
-	if deref(token.Claims) != "" {
-		err = json.Unmarshal([]byte(*token.Claims), &asked)
-		if err != nil {
-			return nil, token.ClientID, fmt.Errorf("read the stored claims parameter: %w", err)
-		}
+	claims := jwt.MapClaims{"sub": p.subject(deref(token.Sector), *token.UserID)}
+	asked, err := p.config.readStoredClaims(a, deref(token.Claims))
+	if err != nil {
+		return nil, token.ClientID, err
 	}
 	err = p.addClaims(ctx, claims, *token.UserID, scopes, asked.UserInfo)
 	if err != nil {

@@ -224,7 +224,7 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 			must(t, end(u))
 			g := newGrant(u.ID, a.ID)
 			g.CodeDigest = nil
-			is(t, name+": AddSession", w.AddSession(t.Context(), newSession(u.ID), "", u.Password), ErrSpent)
+			is(t, name+": AddSession", w.AddSession(t.Context(), newSession(u.ID), "", u.Password, 0), ErrSpent)
 			is(t, name+": AddGrantWithTokens", w.AddGrantWithTokens(t.Context(), g, newPair(g.ID), u.Password), ErrSpent)
 		}
 		rows := counts(t, w.Store)
@@ -254,7 +254,7 @@ func TestLoginInARaceWithAResetLeavesNothing(t *testing.T) {
 			case i == 24:
 				return s.SetPassword(t.Context(), alice.ID, "new", later)
 			case i%4 < 2:
-				return s.AddSession(t.Context(), newSession(alice.ID), "", alice.Password)
+				return s.AddSession(t.Context(), newSession(alice.ID), "", alice.Password, 0)
 			default:
 				g := newGrant(alice.ID, a.ID)
 				g.CodeDigest = nil

@@ -21,24 +21,25 @@ type Grant struct {
 	RedirectURI   string  `db:"redirect_uri"`
 	RedirectSent  bool    `db:"redirect_sent"`
 	SessionEndsAt int64   `db:"session_ends_at"` // 0: it outlives its session
+	Sector        string  `db:"sector"`
 	Nonce         string  `db:"nonce"`
 	Claims        string  `db:"claims"`      // the claims parameter
 	UserActive    bool    `db:"user_active"` // read, never written
 }
 
 const insertGrant = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
-	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+	code_digest, code_expires_at, code_challenge, redirect_uri, redirect_sent, nonce, claims, session_ends_at, sector)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 func (g Grant) values() []any {
 	return []any{g.ID, g.GrantType, g.ApplicationID, g.UserID, g.SessionID, g.Scope, g.AuthTime, g.CreatedAt, g.ExpiresAt,
-		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt}
+		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt, g.Sector}
 }
 
 // AddGrant stores a grant that waits for its code to be exchanged. Where the
-// session that it was made in has ended, ErrSpent. tell notes that the application
-// is to be told when the session ends.
-func (s *Store) AddGrant(ctx context.Context, g Grant, tell bool) error {
+// session that it was made in has ended, ErrSpent. Where the application is to be
+// told when the session ends, owner is who has it.
+func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
 	return s.atomically(ctx, func(t tx) error {
 		// A write, since that is the lock both databases have: whoever ends the
 		// session waits, and then ends this too.
@@ -47,12 +48,12 @@ func (s *Store) AddGrant(ctx context.Context, g Grant, tell bool) error {
 			return err
 		}
 		_, err = t.exec(insertGrant, g.values()...)
-		if err != nil || !tell {
+		if err != nil || owner == "" {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, due_at, attempts, expires_at)
-			SELECT id, $2, user_id, 0, 0, expires_at FROM sessions WHERE id = $1
-			ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at`, g.SessionID, g.ApplicationID)
+		_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, sector, owner, due_at, attempts, expires_at)
+			SELECT id, $2, user_id, $3, $4, 0, 0, expires_at + $5 FROM sessions WHERE id = $1
+			ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, tellFor)
 		return err
 	})
 }
@@ -77,7 +78,7 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	var g Grant
 	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
-		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce, g.claims, g.session_ends_at, u.active AS user_active
+		g.code_digest, g.code_expires_at, g.code_used_at, g.code_challenge, g.redirect_uri, g.redirect_sent, g.nonce, g.claims, g.session_ends_at, g.sector, u.active AS user_active
 		FROM grants g JOIN users u ON u.id = g.user_id WHERE g.code_digest = $1`, digest)
 	return g, err
 }

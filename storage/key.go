@@ -14,11 +14,11 @@ type Key struct {
 	ExpiresAt int64  `db:"expires_at"` // 0: it goes on
 }
 
-// Keys lists the keys that are still published, the oldest first.
-func (s *Store) Keys(ctx context.Context, now int64) ([]Key, error) {
+// Keys lists the keys that were published after a time, the oldest first.
+func (s *Store) Keys(ctx context.Context, since int64) ([]Key, error) {
 	var keys []Key
 	err := s.all(ctx, &keys, `SELECT id, kind, sealed, created_at, active_at, retired_at, expires_at FROM keys
-		WHERE expires_at = 0 OR expires_at > $1 ORDER BY active_at, id`, now)
+		WHERE expires_at = 0 OR expires_at > $1 ORDER BY active_at, id`, since)
 	return keys, err
 }
 
@@ -36,7 +36,8 @@ func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 	})
 }
 
-// RetireKey takes a key out of use and out of sight at once.
+// RetireKey takes a key out of use and out of sight at once, and has it be
+// believed in nothing: 1 is long ago.
 func (s *Store) RetireKey(ctx context.Context, id string, now int64) error {
-	return s.one(ctx, `UPDATE keys SET retired_at = $2, expires_at = $2 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
+	return s.one(ctx, `UPDATE keys SET retired_at = $2, expires_at = 1 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
 }

@@ -8,6 +8,8 @@ type Login struct {
 	SessionID     string `db:"session_id"`
 	ApplicationID string `db:"application_id"`
 	UserID        string `db:"user_id"`
+	Sector        string `db:"sector"`
+	Owner         string `db:"owner"`    // who has the application, or itself where nobody has
 	DueAt         int64  `db:"due_at"`   // 0: the session goes on
 	Attempts      int64  `db:"attempts"` // to tell the application
 }
@@ -56,18 +58,39 @@ func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int,
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
 		n, err = t.endSessions(now, false, `user_id = $1`, userID)
+		if err == nil {
+			// And what was kept when a session ended before.
+			_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
+		}
 		return err
 	})
 	return n, err
 }
 
 // DueLogins lists logins whose application is to be told by now, the longest
-// due first.
-func (s *Store) DueLogins(ctx context.Context, now int64, limit int) ([]Login, error) {
+// due first, and of each owner's at most so many: nobody's applications keep those
+// of others waiting.
+func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]Login, error) {
 	var due []Login
-	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, due_at, attempts FROM logins
-		WHERE due_at > 0 AND due_at <= $1 ORDER BY due_at LIMIT $2`, now, limit)
+	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts FROM (
+			SELECT session_id, application_id, user_id, sector, owner, due_at, attempts,
+				ROW_NUMBER() OVER (PARTITION BY owner ORDER BY due_at, session_id) AS place
+			FROM logins WHERE due_at > 0 AND due_at <= $1
+		) x WHERE place <= $2 ORDER BY due_at, session_id LIMIT $3`, now, each, limit)
 	return due, err
+}
+
+// PauseLogins puts off all that an application is due to be told: it does not
+// answer.
+func (s *Store) PauseLogins(ctx context.Context, applicationID string, attempts, next int64) error {
+	_, err := s.exec(ctx, `UPDATE logins SET due_at = $3, attempts = $2 WHERE application_id = $1 AND due_at > 0`, applicationID, attempts, next)
+	return err
+}
+
+// ForgetLogins removes all that an application was due to be told, and says how
+// much that was.
+func (s *Store) ForgetLogins(ctx context.Context, applicationID string) (int64, error) {
+	return s.exec(ctx, `DELETE FROM logins WHERE application_id = $1 AND due_at > 0`, applicationID)
 }
 
 // ClaimLogin makes a due login this node's to tell until next: of several

@@ -15,14 +15,14 @@ func (w world) bound(t *testing.T, n Session, applicationID string, endsAt int64
 	g := inSession(newGrant(n.UserID, applicationID), n)
 	g.SessionEndsAt = endsAt
 	pair := newPair(g.ID)
-	must(t, w.AddGrant(t.Context(), g, true))
+	must(t, w.AddGrant(t.Context(), g, "owner"))
 	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
 	return pair[0].Digest
 }
 
 func due(t *testing.T, s *Store, now int64) []Login {
 	t.Helper()
-	found, err := s.DueLogins(t.Context(), now, 100)
+	found, err := s.DueLogins(t.Context(), now, 100, 100)
 	must(t, err)
 	return found
 }
@@ -54,7 +54,7 @@ func TestEndOfASessionEndsItsFamiliesAndMakesItsApplicationsDue(t *testing.T) {
 		if early := due(t, w.Store, at+4); len(early) > 0 {
 			t.Errorf("due before its time: %v", early)
 		}
-		want := []Login{{n.ID, a.ID, alice.ID, at + 5, 0}, {n.ID, b.ID, alice.ID, at + 5, 0}}
+		want := []Login{{SessionID: n.ID, ApplicationID: a.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5}, {SessionID: n.ID, ApplicationID: b.ID, UserID: alice.ID, Owner: "owner", DueAt: at + 5}}
 		byApplication := func(x, y Login) int { return slices.Compare([]byte(x.ApplicationID), []byte(y.ApplicationID)) }
 		got := due(t, w.Store, at+5)
 		slices.SortFunc(want, byApplication)
@@ -96,7 +96,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 			"deleted": func(u User, _ Session) error { return w.DeleteUser(t.Context(), u.ID, at) },
 			"somebody else signs in": func(_ User, n Session) error {
 				next := newSession(w.person(t, "next").ID)
-				return w.AddSession(t.Context(), next, n.Digest, proof(w.Store, next.UserID))
+				return w.AddSession(t.Context(), next, n.Digest, proof(w.Store, next.UserID), 0)
 			},
 		} {
 			u, a := w.person(t, name), w.application(t, name)
@@ -121,7 +121,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		token := w.bound(t, n, a.ID, later)
 		again := newSession(alice.ID)
 		again.AuthTime, again.SeenAt, again.ExpiresAt = at+7, at+7, later+7
-		must(t, w.AddSession(t.Context(), again, n.Digest, alice.Password))
+		must(t, w.AddSession(t.Context(), again, n.Digest, alice.Password, 0))
 		_, err := w.SessionByDigest(t.Context(), n.Digest, at, 0)
 		is(t, "the old cookie", err, ErrNotFound)
 		again.ID = n.ID
@@ -133,13 +133,13 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		if !live(t, w.Store, map[string]string{"": token})[""] {
 			t.Error("the family has ended")
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7); n != 1 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+tellFor); n != 1 {
 			t.Error("the login does not last as long as the session now does")
 		}
 		// One that has run out is not brought back.
 		late := newSession(alice.ID)
 		late.AuthTime, late.ExpiresAt = later+7, later+100
-		must(t, w.AddSession(t.Context(), late, again.Digest, alice.Password))
+		must(t, w.AddSession(t.Context(), late, again.Digest, alice.Password, 0))
 		got, err = w.SessionByDigest(t.Context(), late.Digest, later+8, 0)
 		must(t, err)
 		if got.Session.ID != late.ID {
@@ -152,9 +152,9 @@ func TestNothingIsAddedToASessionThatHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, a := w.person(t, "alice"), w.person(t, "bob"), w.application(t, "A")
 		n := w.session(t, alice.ID)
-		is(t, "somebody else's", w.AddGrant(t.Context(), inSession(newGrant(bob.ID, a.ID), n), true), ErrSpent)
+		is(t, "somebody else's", w.AddGrant(t.Context(), inSession(newGrant(bob.ID, a.ID), n), "owner"), ErrSpent)
 		must(t, w.EndSession(t.Context(), alice.ID, n.ID, at, false))
-		is(t, "one that ended", w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), true), ErrSpent)
+		is(t, "one that ended", w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner"), ErrSpent)
 		for _, table := range []string{"grants", "logins"} {
 			if rows := count(t, w.Store, `SELECT COUNT(*) FROM `+table); rows != 0 {
 				t.Errorf("%d %s", rows, table)
@@ -173,7 +173,7 @@ func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
 			g.SessionEndsAt = later
 			errs := race(2, func(i int) error {
 				if i == 0 {
-					return stores[0].AddGrant(context.WithoutCancel(t.Context()), g, true)
+					return stores[0].AddGrant(context.WithoutCancel(t.Context()), g, "owner")
 				}
 				return stores[1].EndSession(context.WithoutCancel(t.Context()), alice.ID, n.ID, at, false)
 			})
@@ -208,5 +208,37 @@ func TestOneNodeTellsAnApplication(t *testing.T) {
 		}
 		must(t, w.ForgetLogin(t.Context(), l))
 		is(t, "ClaimLogin of one that is forgotten", w.ClaimLogin(t.Context(), l, at+60), ErrSpent)
+	})
+}
+
+// Whoever has a thousand applications that do not answer keeps nobody else's waiting.
+func TestDueLoginsAreOfManyOwners(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		for i, owner := range []string{"greedy", "greedy", "greedy", "greedy", "modest"} {
+			n, a := w.session(t, alice.ID), w.application(t, "A")
+			must(t, w.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), owner))
+			must(t, w.EndSession(t.Context(), alice.ID, n.ID, at+int64(i), false))
+		}
+		owners := []string{}
+		found, err := w.DueLogins(t.Context(), later, 2, 10)
+		must(t, err)
+		for _, l := range found {
+			owners = append(owners, l.Owner)
+		}
+		if diff := cmp.Diff([]string{"greedy", "greedy", "modest"}, owners); diff != "" {
+			t.Error(diff)
+		}
+		must(t, w.PauseLogins(t.Context(), found[0].ApplicationID, 3, later+9))
+		n, err := w.ForgetLogins(t.Context(), found[1].ApplicationID)
+		must(t, err)
+		if left := due(t, w.Store, later); n != 1 || len(left) != 3 {
+			t.Errorf("%d forgotten, due: %v", n, left)
+		}
+		for _, l := range due(t, w.Store, later+9) {
+			if l.ApplicationID == found[0].ApplicationID && (l.DueAt != later+9 || l.Attempts != 3) {
+				t.Errorf("put off: %+v", l)
+			}
+		}
 	})
 }

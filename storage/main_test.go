@@ -200,7 +200,7 @@ func (w world) addGrant(t *testing.T, g Grant) {
 	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
 		VALUES ($1, $1, $2, $3, $3, $4, '', '') ON CONFLICT (id) DO NOTHING`, g.SessionID, g.UserID, at, later)
 	must(t, err)
-	must(t, w.AddGrant(t.Context(), g, false))
+	must(t, w.AddGrant(t.Context(), g, ""))
 }
 
 // family is a grant whose code was redeemed for the two tokens.
@@ -228,7 +228,7 @@ func (w world) scene(t *testing.T, name string) (User, Application, family) {
 func (w world) session(t *testing.T, userID string) Session {
 	t.Helper()
 	n := newSession(userID)
-	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID)))
+	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID), 0))
 	return n
 }
 

@@ -40,13 +40,16 @@ func hot(t *testing.T, w world) []string {
 			s.RevokeToken(t.Context(), "own"),
 			second(s.Sweep(t.Context(), at, 10)),
 			s.RevokeGrant(t.Context(), f.ID),
-			s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), true),
-			second(s.DueLogins(t.Context(), at, 10)),
+			s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner"),
+			second(s.DueLogins(t.Context(), at, 4, 10)),
+			s.PauseLogins(t.Context(), a.ID, 1, at),
+			second(s.ForgetLogins(t.Context(), a.ID)),
+			second(s.EndOldSessions(t.Context(), at, 0, 10)),
 			s.ForgetLogin(t.Context(), Login{}),
 			s.EndSession(t.Context(), alice.ID, n.ID, at, false),
 			s.DisableUser(t.Context(), alice.ID, at),
 			s.UpdateUser(t.Context(), alice, nil),
-			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID)),
+			s.AddSession(t.Context(), n, "", proof(s.Store, n.UserID), 0),
 			s.RevokeConsent(t.Context(), alice.ID, a.ID),
 		} {
 			must(t, err)
@@ -87,7 +90,8 @@ func TestHotStatementsNeverScanATable(t *testing.T) {
 			}{}
 			must(t, w.write.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+query, make([]any, parameters(query))...))
 			for _, step := range plan {
-				if strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN CONSTANT ROW" && step.Detail != "SCAN 2-ROW VALUES CLAUSE" {
+				if strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN CONSTANT ROW" && step.Detail != "SCAN 2-ROW VALUES CLAUSE" &&
+					step.Detail != "SCAN x" && !strings.HasPrefix(step.Detail, "SCAN (subquery") { // of rows that were found by an index
 					t.Errorf("%s in\n%s", step.Detail, query)
 				}
 			}
@@ -119,7 +123,7 @@ func fill(t *testing.T, w world) {
 		`INSERT INTO settings SELECT 's' || i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO grants SELECT 'g' || i, '', 'a' || i, 'u' || i, '', '', i, i, i, 'c' || i, i, NULL, '', '', TRUE FROM generate_series(1, 5000) i`,
 		`INSERT INTO tokens SELECT 't' || i, FALSE, 'g' || i, NULL, '', i, i FROM generate_series(1, 5000) i`,
-		`INSERT INTO logins SELECT 's' || i, 'a' || i, 'u' || i, i % 2 * i, 0, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO logins SELECT 's' || i, 'a' || i, 'u' || i, '', 'o' || i, i % 2 * i, 0, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`,
 	} {
 		_, err := w.write.ExecContext(t.Context(), statement)

@@ -20,16 +20,16 @@ type Session struct {
 // in again where they are signed in goes on with their session under a new cookie:
 // applications know it by its id. hash is the password that was checked: where it
 // is no longer the person's, ErrSpent.
-func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string) error {
+func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash)
 		if err != nil {
 			return err
 		}
 		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8
-			WHERE digest = $1 AND user_id = $2 AND expires_at > $4`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address)
+			WHERE digest = $1 AND user_id = $2 AND expires_at > $4 AND seen_at > $9`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince)
 		if err == nil && renewed > 0 {
-			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt)
+			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+tellFor)
 		}
 		if err != nil || renewed > 0 {
 			return err
@@ -64,9 +64,13 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 	return found, err
 }
 
+// touched is how many seconds pass before it is noted again that a session is
+// used.
+const touched = 60
+
 // TouchSession notes that a session was used.
 func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
-	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2`, id, now)
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-touched)
 	return err
 }
 

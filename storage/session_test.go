@@ -63,7 +63,7 @@ func TestSessionOfSomebodyInactiveIsNotFound(t *testing.T) {
 func TestSessionOfSomebodyWhoIsGoneIsNotStored(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		old := w.session(t, w.person(t, "alice").ID)
-		is(t, "AddSession", w.AddSession(t.Context(), newSession("nobody"), old.Digest, "hash"), ErrSpent)
+		is(t, "AddSession", w.AddSession(t.Context(), newSession("nobody"), old.Digest, "hash", 0), ErrSpent)
 		_, err := w.SessionByDigest(t.Context(), old.Digest, at, 0)
 		is(t, "the session that was to be replaced", err, nil)
 	})
@@ -73,7 +73,7 @@ func TestNewSessionEndsTheOneItReplaces(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		planted, other, n := w.session(t, bob.ID), w.session(t, alice.ID), newSession(alice.ID)
-		must(t, w.AddSession(t.Context(), n, planted.Digest, proof(w.Store, n.UserID)))
+		must(t, w.AddSession(t.Context(), n, planted.Digest, proof(w.Store, n.UserID), 0))
 		_, err := w.SessionByDigest(t.Context(), planted.Digest, at, 0)
 		is(t, "the planted one", err, ErrNotFound)
 		for _, digest := range []string{other.Digest, n.Digest} {
@@ -82,7 +82,7 @@ func TestNewSessionEndsTheOneItReplaces(t *testing.T) {
 		}
 		again := newSession(alice.ID)
 		again.Digest = n.Digest
-		is(t, "AddSession with a cookie that is taken", w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID)), ErrConflict)
+		is(t, "AddSession with a cookie that is taken", w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID), 0), ErrConflict)
 		_, err = w.SessionByDigest(t.Context(), other.Digest, at, 0)
 		is(t, "what the failure was to replace", err, nil)
 	})
@@ -92,11 +92,19 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
-		must(t, w.TouchSession(t.Context(), n.ID, at+10))
-		must(t, w.TouchSession(t.Context(), n.ID, at+5))
+		must(t, w.TouchSession(t.Context(), n.ID, at+touched-1)) // too soon to be noted
+		got, err := w.SessionsOf(t.Context(), alice.ID, at, at-1)
+		must(t, err)
+		for _, s := range got {
+			if s.SeenAt != at {
+				t.Errorf("seen at %d", s.SeenAt)
+			}
+		}
+		must(t, w.TouchSession(t.Context(), n.ID, at+100))
+		must(t, w.TouchSession(t.Context(), n.ID, at+50))
 		must(t, w.TouchSession(t.Context(), "nothing", at+5))
-		n.SeenAt = at + 10
-		got, err := w.SessionsOf(t.Context(), alice.ID, at, 0)
+		n.SeenAt = at + 100
+		got, err = w.SessionsOf(t.Context(), alice.ID, at, 0)
 		must(t, err)
 		if diff := cmp.Diff([]Session{n, other}, got); diff != "" {
 			t.Errorf("the last used comes first: %s", diff)

@@ -2,6 +2,22 @@ package storage
 
 import "context"
 
+// EndOldSessions ends at most limit sessions whose time is up, or that were not
+// used since idleSince, as if somebody had signed out of them.
+func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit int) (int64, error) {
+	var ended int
+	err := s.atomically(ctx, func(t tx) error {
+		n, err := t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`, now, limit)
+		ended = n
+		if err == nil {
+			n, err = t.endSessions(now, false, `id IN (SELECT id FROM sessions WHERE seen_at <= $1 ORDER BY seen_at LIMIT $2) AND seen_at <= $1`, idleSince, limit)
+			ended += n
+		}
+		return err
+	})
+	return int64(ended), err
+}
+
 // Sweep deletes at most limit expired rows of each kind, oldest first, and says
 // how many went. Small batches keep the locks short. The time is asked for twice:
 // a row that was extended while the sweep waited for it is to stay.
@@ -10,7 +26,6 @@ func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) 
 	for _, statement := range []string{
 		`DELETE FROM tokens WHERE digest IN (SELECT digest FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
 		`DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
-		`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
 		`DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
 	} {
 		n, err := s.exec(ctx, statement, now, limit)

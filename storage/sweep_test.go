@@ -14,15 +14,15 @@ func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	g.ID, g.ExpiresAt = fmt.Sprint("grant ", then), then
 	n := newSession(userID)
 	n.ID, n.ExpiresAt = fmt.Sprint("session ", then), then
-	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID)))
-	must(t, w.AddGrant(t.Context(), inSession(g, n), true))
+	must(t, w.AddSession(t.Context(), n, "", proof(w.Store, n.UserID), 0))
+	must(t, w.AddGrant(t.Context(), inSession(g, n), "owner"))
 	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 }
 
 // leftAfter proves that of each kind these are left.
 func leftAfter(t *testing.T, w world, want ...int64) {
 	t.Helper()
-	for table, key := range map[string]string{"token": "digest", "grant": "id", "session": "id", "login": "session_id"} {
+	for table, key := range map[string]string{"token": "digest", "grant": "id"} {
 		left := []int64{}
 		must(t, w.write.SelectContext(t.Context(), &left, `SELECT expires_at FROM `+table+`s ORDER BY expires_at`))
 		if !slices.Equal(left, want) {
@@ -47,11 +47,11 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 		}
 		sweep(0, 0)
 		leftAfter(t, w, at-4, at-3, at-2, at-1, at, at+1, at+2)
-		sweep(2, 8)
-		leftAfter(t, w, at-2, at-1, at, at+1, at+2)
-		sweep(2, 8)
-		leftAfter(t, w, at, at+1, at+2)
 		sweep(2, 4)
+		leftAfter(t, w, at-2, at-1, at, at+1, at+2)
+		sweep(2, 4)
+		leftAfter(t, w, at, at+1, at+2)
+		sweep(2, 2)
 		leftAfter(t, w, at+1, at+2)
 		sweep(2, 0)
 		leftAfter(t, w, at+1, at+2)
@@ -82,8 +82,8 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 		is(t, "session", err, nil)
 		sum, err = w.Sweep(t.Context(), later, 100)
 		must(t, err)
-		if sum != 5 { // two access tokens, the grant, its session, the other session
-			t.Errorf("%d rows went, want 5", sum)
+		if sum != 3 { // two access tokens, the grant
+			t.Errorf("%d rows went, want 3", sum)
 		}
 	})
 }
@@ -109,8 +109,8 @@ func TestManyNodesMaySweepTogether(t *testing.T) {
 		for _, n := range went {
 			sum += n
 		}
-		if sum != 80 {
-			t.Errorf("%d rows were counted, want 80", sum)
+		if sum != 40 {
+			t.Errorf("%d rows were counted, want 40", sum)
 		}
 		leftAfter(t, w, at+1)
 	})
@@ -118,7 +118,7 @@ func TestManyNodesMaySweepTogether(t *testing.T) {
 
 // On PostgreSQL a refresh can be held while the sweep waits for its row.
 func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
-	for _, table := range []string{"token", "grant", "session", "login"} {
+	for _, table := range []string{"token", "grant"} {
 		t.Run(table, func(t *testing.T) {
 			w := migrated(t, postgresURL(t))
 			alice, a := w.person(t, "alice"), w.application(t, "App")
@@ -141,4 +141,41 @@ func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A session whose time is up, or that lay unused, ends as if somebody had signed out of it.
+func TestOldSessionsEndInBatches(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		fresh := w.session(t, alice.ID)
+		kept := w.bound(t, fresh, a.ID, later)
+		for i := range int64(3) {
+			n := newSession(alice.ID)
+			n.ExpiresAt = at - i
+			must(t, w.AddSession(t.Context(), n, "", alice.Password, 0))
+			w.bound(t, n, a.ID, at-i)
+		}
+		idle := newSession(alice.ID)
+		idle.SeenAt = at - 100
+		must(t, w.AddSession(t.Context(), idle, "", alice.Password, 0))
+		w.bound(t, idle, a.ID, later)
+		_, err := w.write.ExecContext(t.Context(), `UPDATE sessions SET seen_at = $1 WHERE id = $2`, at-100, idle.ID)
+		must(t, err)
+		for _, want := range []int64{3, 1, 0} { // two that expired and the idle one, the third that expired, nobody
+			n, err := w.EndOldSessions(t.Context(), at, at-100, 2)
+			must(t, err)
+			if n != want {
+				t.Errorf("%d sessions ended, want %d", n, want)
+			}
+		}
+		if n := len(due(t, w.Store, at)); n != 4 {
+			t.Errorf("%d logins are due, want 4", n)
+		}
+		if !live(t, w.Store, map[string]string{"": kept})[""] {
+			t.Error("a family ended whose session goes on")
+		}
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE session_id <> $1`, fresh.ID); n != 0 {
+			t.Errorf("%d families outlived their sessions", n)
+		}
+	})
 }

@@ -27,6 +27,7 @@ type LiveToken struct {
 	GrantCreatedAt *int64  `db:"grant_created_at"`
 	SessionID      *string `db:"session_id"`
 	SessionEndsAt  *int64  `db:"session_ends_at"`
+	Sector         *string `db:"sector"`
 	AuthTime       *int64  `db:"auth_time"`
 	Claims         *string `db:"claims"`
 }
@@ -60,7 +61,7 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
-		a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.auth_time, g.claims
+		a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
 		LEFT JOIN users u ON u.id = g.user_id

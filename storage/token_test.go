@@ -14,7 +14,7 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 		want := LiveToken{
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
-			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, AuthTime: &f.AuthTime, Claims: &none,
+			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none, AuthTime: &f.AuthTime, Claims: &none,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)

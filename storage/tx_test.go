@@ -117,8 +117,8 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return s.AddSession(ctx, n, "", proof(s, n.UserID)) },
-		func() error { return s.AddGrant(ctx, g, false) },
+		func() error { return s.AddSession(ctx, n, "", proof(s, n.UserID), 0) },
+		func() error { return s.AddGrant(ctx, g, "") },
 		func() error { return second(s.GrantByCode(ctx, *g.CodeDigest)) },
 		func() error { return s.RedeemCode(ctx, g.ID, at, later, one) },
 		func() error { return second(s.TokenByDigest(ctx, one[0].Digest)) },

@@ -57,6 +57,7 @@ type Logout struct {
 	Application string // which one asks, chosen by a stranger; empty where the person came by themselves
 	Ticket      string // hidden field: the request of that application
 	OpenID      bool   // logins at applications end too
+	GoesTo      string // nobody is signed in: all that is left is to go there
 }
 
 // Consent asks a person whether an application may act for them.
