@@ -98,7 +98,7 @@ func TestTableHasTests(t *testing.T) {
 func TestProfilesName(t *testing.T) {
 	for name, entries := range Profiles() {
 		for _, entry := range entries {
-			if !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.under(entry) }) {
+			if !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.under(strings.TrimPrefix(entry, "-")) }) {
 				t.Errorf("the profile %s names %s, and there is no such rule", name, entry)
 			}
 		}
@@ -133,7 +133,13 @@ func TestSelect(t *testing.T) {
 			t.Errorf("Select(%q) finds something", wrong)
 		}
 	}
-	_, err := Select("oauth3", nil)
+	rules, err := Select("oauth21", nil)
+	for _, out := range []string{"RFC6749/4.2", "RFC6749/4.3"} {
+		if err != nil || len(rules) == 0 || slices.ContainsFunc(rules, func(r Rule) bool { return r.under(out) }) {
+			t.Errorf("the profile oauth21 has rules of %s: %v", out, err)
+		}
+	}
+	_, err = Select("oauth3", nil)
 	if err == nil {
 		t.Error("there is a profile oauth3")
 	}

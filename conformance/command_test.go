@@ -405,7 +405,7 @@ func TestCommandRegistration(t *testing.T) {
 		t.Errorf("%v, mode %v", err, info.Mode())
 	}
 	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
-	if registered.Load() != 5 || removed.Load() != 5 {
+	if registered.Load() < 5 || removed.Load() != registered.Load() {
 		t.Errorf("%d clients were registered, and %d removed", registered.Load(), removed.Load())
 	}
 	mandate(t, "http://127.0.0.1:1\n", "--target", path+"2", "--write-target").want(t, 1, "connection refused")

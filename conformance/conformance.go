@@ -80,6 +80,9 @@ func Documents() []Document {
 		{"RFC7009", "RFC 7009", "Token Revocation", rfc7009()},
 		{"RFC7636", "RFC 7636", "Proof Key for Code Exchange", rfc7636()},
 		{"RFC7662", "RFC 7662", "Token Introspection", rfc7662()},
+		{"RFC8252", "RFC 8252", "OAuth 2.0 for Native Apps", rfc8252()},
+		{"RFC9700", "RFC 9700", "Best Current Practice for OAuth 2.0 Security", rfc9700()},
+		{"MCP", "MCP", "Model Context Protocol, Authorization (2026-07-28)", mcp()},
 	}
 }
 
@@ -92,11 +95,23 @@ func Rules() []Rule {
 	return all
 }
 
-// Profiles name sets of rules, as ids or their beginnings.
+// Profiles name sets of rules, as ids or their beginnings. One with a minus before it is left out.
 func Profiles() map[string][]string {
+	// What is left of RFC 6749 and RFC 6750 in OAuth 2.1: no implicit and no password grant, no token in the
+	// query, no redirect_uri in the token request, and no Pragma.
+	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
+		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700"}
 	return map[string][]string{
-		"oauth21": {"RFC6749", "RFC6750", "RFC7636"},
+		"oauth21": oauth21,
+		"rfc9700": {"RFC9700"},
+		"mcp":     append(slices.Clone(oauth21), "MCP"),
 	}
+}
+
+// in says whether a rule belongs to a profile.
+func (r Rule) in(profile []string) bool {
+	out := func(name string) bool { return strings.HasPrefix(name, "-") && r.under(name[1:]) }
+	return slices.ContainsFunc(profile, r.under) && !slices.ContainsFunc(profile, out)
 }
 
 // Select picks rules by profile and by the beginnings of their ids; empty is all.
@@ -107,7 +122,7 @@ func Select(profile string, only []string) ([]Rule, error) {
 		if !known {
 			return nil, fmt.Errorf("there is no profile %q", profile)
 		}
-		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !slices.ContainsFunc(names, r.under) })
+		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !r.in(names) })
 	}
 	if len(only) > 0 {
 		for _, name := range only {

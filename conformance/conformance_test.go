@@ -12,6 +12,10 @@ func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
 func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
 func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
 func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
+func TestRFC8252(t *testing.T) { testDocument(t, "RFC8252") }
+func TestRFC9700(t *testing.T) { testDocument(t, "RFC9700") }
+
+func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
 // testDocument runs every check of a document against Mandate, on both databases.
 func testDocument(t *testing.T, id string) {

@@ -116,6 +116,7 @@ var applications = map[Need]string{
 	NeedSecond:     "--grant authorization_code --redirect-uri https://client.example/second",
 	NeedPublic:     "--grant authorization_code --client-type public --redirect-uri https://client.example/public",
 	NeedLoopback:   "--grant authorization_code --client-type public --redirect-uri http://127.0.0.1/loopback",
+	NeedScheme:     "--grant authorization_code --client-type public --redirect-uri com.example.conformance:/callback",
 	NeedSeveral:    "--grant authorization_code --redirect-uri https://client.example/one --redirect-uri https://client.example/two?tenant=7",
 	NeedMachine:    "--grant client_credentials",
 	NeedPassword:   "--grant password",
@@ -252,7 +253,7 @@ func (s *server) target() (*Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Clients[role] = &Client{ID: made.ID, Secret: made.Secret, RedirectURIs: regexp.MustCompile(`\w+://\S+`).FindAllString(flags, -1)}
+		t.Clients[role] = &Client{ID: made.ID, Secret: made.Secret, RedirectURIs: regexp.MustCompile(`[\w.]+:/\S+`).FindAllString(flags, -1)}
 	}
 	return t, t.check()
 }

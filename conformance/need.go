@@ -23,6 +23,7 @@ const (
 	NeedPassword   Need = "password"
 	NeedIntrospect Need = "introspection"
 	NeedLoopback   Need = "loopback"
+	NeedScheme     Need = "scheme"
 	NeedSeveral    Need = "several"
 	NeedHS256      Need = "hs256"
 	NeedPairwise   Need = "pairwise"
@@ -48,6 +49,7 @@ var roles = map[Need]string{
 	NeedPassword:   "a confidential client of the password grant",
 	NeedIntrospect: "a confidential client that may introspect tokens",
 	NeedLoopback:   "a public client with the redirect URI http://127.0.0.1/... (RFC 8252)",
+	NeedScheme:     "a public client with a redirect URI of a private-use scheme, com.example.app:/... (RFC 8252)",
 	NeedSeveral:    "a confidential client with two redirect URIs",
 	NeedHS256:      "a client whose ID tokens are signed with HS256",
 	NeedPairwise:   "a client with pairwise subjects",

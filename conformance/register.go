@@ -20,6 +20,8 @@ var registrations = map[Need]map[string]any{
 	NeedSeveral: codeClient("several", clientSecretBasic, "https://client.example/one", "https://client.example/two"),
 	NeedLoopback: with(codeClient("loopback", noAuthentication, "http://127.0.0.1/loopback"),
 		"application_type", "native"),
+	NeedScheme: with(codeClient("scheme", noAuthentication, "com.example.conformance:/callback"),
+		"application_type", "native"),
 	NeedMachine: {
 		"client_name": "conformance machine", "grant_types": []string{"client_credentials"},
 		"response_types": []string{}, "token_endpoint_auth_method": clientSecretBasic,

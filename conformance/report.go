@@ -12,6 +12,11 @@ type Report struct {
 	Began    time.Time
 	Duration time.Duration
 	Results  []Result
+
+	// What a report for people says of the run besides; empty is left out.
+	Target    string // the file
+	Selection string // which rules
+	Version   string // of the runner
 }
 
 // Failed says whether a MUST does not hold. One that could not be tried, because a step on the way to it did

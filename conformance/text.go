@@ -9,7 +9,7 @@ import (
 // Formats are those that a report can be written in.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
-		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit,
+		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit, "html": (*Report).HTML,
 	}
 }
 

@@ -287,3 +287,22 @@ func TestAuthorizationPages(t *testing.T) {
 	v.follow(t, v.post(t, revoke[1])).wants(t, 200, "may no longer act")
 	v.post(t, revoke[1]).wants(t, 404)
 }
+
+// RFC 9700 §4.15.1: an identifier that its owner chose could be a person's.
+func TestClientIDIsNotChosen(t *testing.T) {
+	const chosen = "chosen-by-its-owner"
+	v := newSite(t, "").as(t, "alice")
+	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on",
+		"client_id", chosen, "id", chosen, "sub", chosen}
+	got := v.post(t, "/o/applications/register/", form...)
+	got.wants(t, 303)
+	path := got.Header.Get("Location")
+	v.post(t, path+"update/", form...).wants(t, 303)
+	a, err := v.site.provider.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.ClientID == chosen || a.ID == chosen {
+		t.Error("the application has the identifier that its owner chose")
+	}
+}

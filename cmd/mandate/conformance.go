@@ -82,6 +82,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if err != nil {
 		return err
 	}
+	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
 	err = write(report, p.stdout)
 	if err != nil {
 		return err
@@ -90,6 +91,18 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return errors.New("not every MUST holds: see FAIL and blocked above")
 	}
 	return nil
+}
+
+// selection says which rules were chosen.
+func (r *rulesRun) selection() string {
+	chosen := "all"
+	if r.profile != "" {
+		chosen = "the profile " + r.profile
+	}
+	if len(r.only) > 0 {
+		chosen += ", of these " + strings.Join(r.only, ", ")
+	}
+	return chosen
 }
 
 // tryRules runs the checks, and removes what they registered even where they were interrupted.

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// What a hostile server might send so that it acts on who reads the report.
+const hostile = `</pre></style></title><script>alert(1)</script><img src=https://attacker.example/x onerror=alert(1)><a href="javascript:alert(1)">"'` + "`{{.}}"
+
+// hostileReport has every outcome, and the server's text wherever it can stand.
+func hostileReport() *Report {
+	r := &Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
+		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0"}
+	for i, rule := range Rules() {
+		result := Result{Rule: rule, Status: []Status{Pass, Fail, Skip, Blocked, Broken, Unseen, Absent}[i%7]}
+		if result.Status != Pass {
+			result.Reason = "because " + hostile
+		}
+		if result.Status == Fail {
+			result.Exchange = &Exchange{"GET " + hostile, "200 OK\n" + hostile, "curl " + hostile}
+			result.Earlier = 2
+		}
+		r.Results = append(r.Results, result)
+	}
+	return r
+}
+
+func rendered(t *testing.T, r *Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	err := r.HTML(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A browser closes and moves in silence what is written wrongly, so the tokens are looked at.
+func TestHTMLIsWellFormed(t *testing.T) {
+	var open []string
+	ids, headings := map[string]bool{}, []string{}
+	z := html.NewTokenizer(bytes.NewReader(rendered(t, hostileReport())))
+	for z.Next() != html.ErrorToken {
+		token := z.Token()
+		switch token.Type {
+		case html.StartTagToken:
+			if slices.Contains([]string{"p", "h1", "h2", "h3", "h4"}, token.Data) {
+				if slices.Contains(open, "p") {
+					t.Errorf("<%s> inside of <p>", token.Data)
+				}
+				headings = append(headings, strings.TrimPrefix(token.Data, "p"))
+			}
+			if id := attribute(&html.Node{Attr: token.Attr}, "id"); id != "" {
+				if ids[id] {
+					t.Errorf("the id %s stands twice", id)
+				}
+				ids[id] = true
+			}
+			if token.Data != "meta" {
+				open = append(open, token.Data)
+			}
+		case html.EndTagToken:
+			if len(open) == 0 || open[len(open)-1] != token.Data {
+				t.Fatalf("</%s> closes %v", token.Data, open)
+			}
+			open = open[:len(open)-1]
+		case html.SelfClosingTagToken:
+			t.Errorf("<%s/> closes itself", token.Data)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("never closed: %v", open)
+	}
+	level := byte('0')
+	for _, h := range headings {
+		if h == "" {
+			continue
+		}
+		if h[1] > level+1 {
+			t.Errorf("<%s> comes after a heading of level %c", h, level)
+		}
+		level = h[1]
+	}
+	if slices.ContainsFunc(Rules(), func(r Rule) bool { return !ids[r.ID] }) {
+		t.Error("a rule is missing, or has no id that a link could lead to")
+	}
+}
+
+func TestHTMLIsHarmless(t *testing.T) {
+	body := rendered(t, hostileReport())
+	root, err := html.Parse(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, links, shown := map[string]bool{}, []string{}, 0
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode {
+			shown += strings.Count(n.Data, hostile)
+			continue
+		}
+		if slices.Contains([]string{"script", "img", "iframe", "object", "embed", "link", "base", "form"}, n.Data) {
+			t.Errorf("there is a <%s>", n.Data)
+		}
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "id":
+				ids[a.Val] = true
+			case a.Key == "href":
+				links = append(links, a.Val)
+			case a.Key == "src" || a.Key == "style" || strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "attacker.example"):
+				t.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
+			}
+		}
+		if n.Data == "style" && (strings.Contains(textIn(n), "url(") || strings.Contains(textIn(n), "@import") || strings.Contains(textIn(n), "attacker")) {
+			t.Error("the style loads something")
+		}
+	}
+	if shown < 100 {
+		t.Errorf("what the server sent is shown %d times: it has to be seen as it came", shown)
+	}
+	for _, link := range links {
+		// HTML §7.4.6.4: a browser decodes the fragment to find the element.
+		to, err := url.PathUnescape(strings.TrimPrefix(link, "#"))
+		if err != nil || link[0] != '#' || !ids[to] {
+			t.Errorf("a link leads to %s", link)
+		}
+	}
+	if len(links) == 0 || bytes.Contains(body, []byte("ZgotmplZ")) {
+		t.Error("there is no link, or html/template refused a value")
+	}
+}
+
+func textIn(n *html.Node) string {
+	if n.FirstChild == nil {
+		return ""
+	}
+	return n.FirstChild.Data
+}
+
+func TestVerdict(t *testing.T) {
+	result := func(level Level, status Status) Result { return Result{Rule: Rule{Level: level}, Status: status} }
+	for want, results := range map[string][]Result{
+		"No MUST rule could be tried. 1 rule was not tried.":                                                                {result(Must, Skip)},
+		"The one MUST rule that could be tried holds. 2 more MUST rules were not reached: a step before them did not work.": {result(Must, Pass), result(Must, Blocked), result(Must, Blocked)},
+		"All 2 MUST rules that could be tried hold.":                                                                        {result(Must, Pass), result(Must, Pass), result(May, Fail), result(Should, Unseen)},
+		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(Must, Pass), result(Must, Fail),
+			result(Should, Fail), result(Should, Pass)},
+		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(Must, Fail), result(Must, Fail),
+			result(Must, Broken)},
+	} {
+		if got := (&Report{Results: results}).Verdict(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
