@@ -83,6 +83,7 @@ func Documents() []Document {
 		{"RFC8252", "RFC 8252", "OAuth 2.0 for Native Apps", rfc8252()},
 		{"RFC9700", "RFC 9700", "Best Current Practice for OAuth 2.0 Security", rfc9700()},
 		{"MCP", "MCP", "Model Context Protocol, Authorization (2026-07-28)", mcp()},
+		{"OIDCCore", "OIDC Core", "OpenID Connect Core 1.0", oidcCore()},
 	}
 }
 
@@ -102,9 +103,10 @@ func Profiles() map[string][]string {
 	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
 		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700"}
 	return map[string][]string{
-		"oauth21": oauth21,
-		"rfc9700": {"RFC9700"},
-		"mcp":     append(slices.Clone(oauth21), "MCP"),
+		"oauth21":    oauth21,
+		"rfc9700":    {"RFC9700"},
+		"mcp":        append(slices.Clone(oauth21), "MCP"),
+		"oidc-basic": {"OIDCCore"},
 	}
 }
 

@@ -17,6 +17,8 @@ func TestRFC9700(t *testing.T) { testDocument(t, "RFC9700") }
 
 func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
+func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
+
 // testDocument runs every check of a document against Mandate, on both databases.
 func testDocument(t *testing.T, id string) {
 	rules, err := Select("", []string{id})

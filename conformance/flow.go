@@ -122,6 +122,9 @@ func (r *Response) String() string {
 	return fmt.Sprintf("the server shows a page: %s", r.Answer)
 }
 
+// Format has the verb %s write String: a type with a method Error would be printed by that.
+func (r *Response) Format(w fmt.State, _ rune) { _, _ = w.Write([]byte(r.String())) }
+
 // Authorize sends the request by a browser in which the user is signed in, or signs in on the way, and
 // approves what is asked.
 func (t *T) Authorize(r *Request) *Response { return t.Walk(t.SignedIn(), r, true) }

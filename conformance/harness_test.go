@@ -106,7 +106,8 @@ const settings = `SAMPLE_API: true
 OAUTH2_PROVIDER:
   OIDC_ENABLED: true
   SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
-    profile: Your name, email: Your email address, address: Your address, phone: Your telephone}
+    profile: Your name, email: Your email address, address: Your address, phone: Your telephone,
+    offline_access: Stay signed in}
   DEFAULT_SCOPES: [read, write]
 `
 
@@ -123,6 +124,8 @@ var applications = map[Need]string{
 	NeedIntrospect: "--grant client_credentials --may-introspect",
 	NeedHS256:      "--grant authorization_code --redirect-uri https://client.example/hs256 --no-hash-client-secret --algorithm HS256",
 	NeedPairwise:   "--grant authorization_code --redirect-uri https://other.example/pairwise --pairwise",
+	NeedSigned:     "--grant authorization_code --redirect-uri https://client.example/signed --userinfo-algorithm ES256",
+	NeedElsewhere:  "--grant authorization_code --redirect-uri https://elsewhere.example/pairwise --pairwise",
 }
 
 // onDatabase gives the server on a database, started at its first use.
@@ -232,13 +235,17 @@ func (s *server) target() (*Target, error) {
 		return nil, err
 	}
 	_, err = s.cli(t.User.Password+"\n", "user", "add", t.User.Username, "--password-stdin", "--email", "alice@example.com",
-		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers")
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
+		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
+		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
+		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
+		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
 	if err != nil {
 		return nil, err
 	}
 	for role, flags := range applications {
 		arguments := append([]string{"application", "add", "--json", "--name", "conformance " + string(role)}, strings.Fields(flags)...)
-		for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone"} {
+		for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
 			arguments = append(arguments, "--scope", scope)
 		}
 		out, err := s.cli("", arguments...)

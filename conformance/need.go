@@ -28,6 +28,8 @@ const (
 	NeedHS256      Need = "hs256"
 	NeedPairwise   Need = "pairwise"
 	NeedLogout     Need = "logout"
+	NeedSigned     Need = "signed"
+	NeedElsewhere  Need = "elsewhere"
 
 	// The endpoints.
 	NeedAuthorization Need = "authorization_endpoint"
@@ -54,6 +56,8 @@ var roles = map[Need]string{
 	NeedHS256:      "a client whose ID tokens are signed with HS256",
 	NeedPairwise:   "a client with pairwise subjects",
 	NeedLogout:     "a client with post_logout_redirect_uris",
+	NeedSigned:     "a client whose UserInfo is signed",
+	NeedElsewhere:  "another client with pairwise subjects, whose redirect URIs are at another host",
 }
 
 func roleNames() string {

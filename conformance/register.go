@@ -22,6 +22,10 @@ var registrations = map[Need]map[string]any{
 		"application_type", "native"),
 	NeedScheme: with(codeClient("scheme", noAuthentication, "com.example.conformance:/callback"),
 		"application_type", "native"),
+	NeedHS256:     with(codeClient("hs256", clientSecretBasic, "https://client.example/hs256"), "id_token_signed_response_alg", "HS256"),
+	NeedSigned:    with(codeClient("signed", clientSecretBasic, "https://client.example/signed"), "userinfo_signed_response_alg", "RS256"),
+	NeedPairwise:  with(codeClient("pairwise", clientSecretBasic, "https://other.example/pairwise"), "subject_type", "pairwise"),
+	NeedElsewhere: with(codeClient("elsewhere", clientSecretBasic, "https://elsewhere.example/pairwise"), "subject_type", "pairwise"),
 	NeedMachine: {
 		"client_name": "conformance machine", "grant_types": []string{"client_credentials"},
 		"response_types": []string{}, "token_endpoint_auth_method": clientSecretBasic,

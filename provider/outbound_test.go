@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -103,5 +105,28 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 	defer at.Close()
 	if f.send(t.Context(), at.URL, nil) == nil {
 		t.Error("64 KiB of headers were read")
+	}
+}
+
+// A server that nobody vouches for is told nothing, and neither is one of another name.
+func TestOutboundClientChecksTheCertificate(t *testing.T) {
+	f := begin(t, func(c *Config) { c.OutboundNetworks = prefixes("127.0.0.0/8") })
+	called := 0
+	at := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called++ }))
+	defer at.Close()
+	at.Config.ErrorLog = log.New(io.Discard, "", 0)
+	err := f.send(t.Context(), at.URL, nil)
+	if err == nil || called != 0 {
+		t.Errorf("a certificate that nobody has signed: %v, called %d times", err, called)
+	}
+	// The certificate of the test server is for 127.0.0.1 and example.com.
+	f.outbound.Transport.(*http.Transport).TLSClientConfig.RootCAs = at.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	err = f.send(t.Context(), at.URL, nil)
+	if err != nil || called != 1 {
+		t.Errorf("a good one: %v, called %d times", err, called)
+	}
+	err = f.send(t.Context(), strings.Replace(at.URL, "127.0.0.1", "localhost", 1), nil)
+	if err == nil || called != 1 {
+		t.Errorf("one of another name: %v, called %d times", err, called)
 	}
 }

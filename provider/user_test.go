@@ -105,3 +105,20 @@ func TestLastAdministrator(t *testing.T) {
 	}
 	wantError(t, f.DeleteUser(t.Context(), User{}, root.ID), "no error")
 }
+
+// OIDC Core §2, §5.7: whoever takes the name of somebody who is gone is somebody else.
+func TestSubjectIsNeverGivenAgain(t *testing.T) {
+	f := begin(t)
+	root, seen := f.person("root"), map[string]bool{}
+	for range 5 {
+		alice := f.person("alice")
+		if seen[alice.ID] || seen[f.subject(Application{Sector: "a.example"}, alice.ID)] {
+			t.Errorf("the subject %s was given again", alice.ID)
+		}
+		seen[alice.ID], seen[f.subject(Application{Sector: "a.example"}, alice.ID)] = true, true
+		err := f.DeleteUser(t.Context(), root, alice.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// What an attacker makes of a signed token.
+
+// altered are tokens with a claim or a part of the signature changed.
+func altered(token string) []string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	raw, _ := base64.RawURLEncoding.DecodeString(parts[1]) // what is wrong is refused all the more
+	var claims map[string]any
+	_ = json.Unmarshal(raw, &claims)
+	if claims == nil {
+		claims = map[string]any{}
+	}
+	claims["conformance"] = true
+	changed, _ := json.Marshal(claims) // it was JSON before
+	first := "A"
+	if strings.HasPrefix(parts[2], first) {
+		first = "B"
+	}
+	return []string{
+		parts[0] + "." + base64.RawURLEncoding.EncodeToString(changed) + "." + parts[2],
+		parts[0] + "." + parts[1] + "." + first + parts[2][min(1, len(parts[2])):],
+		parts[0] + "." + parts[1] + ".",
+	}
+}
+
+// unsigned are tokens that say they need no signature (RFC 7515 §8.5), in more than one spelling.
+func unsigned(token string) []string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	var all []string
+	for _, alg := range []string{"none", "None", "NONE"} {
+		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + alg + `","typ":"JWT"}`))
+		all = append(all, header+"."+parts[1]+".", header+"."+parts[1]+"."+parts[2])
+	}
+	return all
+}
+
+// again signs the claims of a token anew, with its header but for the alg.
+func (j *JWT) again(method jwt.SigningMethod, key any) string {
+	token := jwt.NewWithClaims(method, jwt.MapClaims(j.Claims))
+	header := maps.Clone(j.Header)
+	header["alg"] = method.Alg()
+	token.Header = header
+	text, _ := token.SignedString(key) // the keys are of the methods' kinds
+	return text
+}
+
+// signedByAnother are tokens with the claims and the header of a good one, signed with keys of our own.
+func signedByAnother(token string) []string {
+	j, err := readJWT(token)
+	if err != nil {
+		return nil
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil
+	}
+	return []string{j.again(jwt.SigningMethodRS256, key), j.again(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
+}
+
+// confused are tokens signed by HMAC with what is public: a verifier that lets the token choose the
+// algorithm takes its own public key for the secret (RFC 8725 §2.1).
+func confused(j *JWT, keys []JWK, set []byte) []string {
+	all := []string{j.again(jwt.SigningMethodHS256, set), j.again(jwt.SigningMethodHS256, []byte{})}
+	for _, k := range keys {
+		public, err := k.public()
+		if err != nil {
+			continue
+		}
+		named := &JWT{Header: maps.Clone(j.Header), Claims: j.Claims}
+		named.Header["kid"] = k.ID
+		secrets := [][]byte{}
+		if der, err := x509.MarshalPKIXPublicKey(public); err == nil {
+			text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+			secrets = append(secrets, der, text, []byte(strings.TrimSpace(string(text))))
+		}
+		for _, text := range []string{k.N, k.X} {
+			if raw, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(raw) > 0 {
+				secrets = append(secrets, raw, []byte(text))
+			}
+		}
+		for _, secret := range secrets {
+			all = append(all, named.again(jwt.SigningMethodHS256, secret))
+		}
+	}
+	return all
+}

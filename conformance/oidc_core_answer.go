@@ -1,0 +1,349 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// What the server checks of a request, and how it signs people in (OIDC Core §3.1.2.2 to §3.1.2.4).
+func oidcValidation() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.2/oauth-parameters", Level: Must,
+			Text:  "The parameters of OAuth 2.0 are checked as OAuth 2.0 has it.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("client_id", "conformance-"+t.Random())), "nobody has that client_id")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("response_type", "conformance")), "nobody knows that response_type")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Add("state", "another")), "state was sent twice")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/required-parameters", Level: Must,
+			Text:  "A request without client_id or response_type gets no code.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, name := range []string{"client_id", "response_type"} {
+					t.WantNoCode(t.Authorize(t.OpenID(t.Client(NeedCode)).Del(name)), name+" is missing")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/redirect-uri-of-several", Level: Must,
+			Text:  "A client with several redirect URIs gets no code for a request that names none.",
+			Needs: []Need{NeedAuthorization, NeedSeveral, NeedUser, NeedOpenID},
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(NeedSeveral)).Del("redirect_uri"))
+				t.WantNoCode(r, "redirect_uri is missing")
+				t.wantUnmoved(r)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/sub-requested", Level: Must,
+			Text:  "A request for the ID token of a certain sub gets a code only where that person is signed in.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				t.wantsClaimsParameter()
+				c := t.Client(NeedCode)
+				b := t.NewBrowser()
+				own := t.Subject(t.IDToken(t.ByBrowser(b, t.OpenID(c))))
+				ask := func(sub string) *Response {
+					return t.silently(b, t.OpenID(c).Set("claims", fmt.Sprintf(`{"id_token":{"sub":{"value":%q}}}`, sub)))
+				}
+				if r := ask(own); r.Params.Get("code") == "" {
+					t.Blockedf("the own sub is refused as well: %s", r)
+				}
+				t.WantNoCode(ask("conformance-"+t.Random()), "the sub that was asked for is somebody else")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/unknown-parameters-ignored", Level: Should,
+			Text:  "Parameters that the server does not know are ignored.",
+			Needs: openID(),
+			Check: func(t *T) {
+				t.wantCode(t.Try(t.OpenID(t.Client(NeedCode)).Set("conformance_unknown", "1")), "a parameter of no meaning")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/error-answered", Level: Must,
+			Text:  "Whatever is wrong with a request is answered with an error response.",
+			Needs: openID(),
+			Check: func(t *T) {
+				t.wantErrorBack(t.Try(t.OpenID(t.Client(NeedCode)).Set("response_type", "conformance")), "nobody knows that response_type")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/nobody-signed-in", Level: Must,
+			Text:  "Whoever is not signed in is asked to sign in.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				asked, response := t.wantsPassword(t.NewBrowser(), t.OpenID(t.Client(NeedCode)))
+				if !asked {
+					t.At(response.Answer)
+					t.Failf("nobody is asked to sign in: %s", response)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-login", Level: Must, Alone: true,
+			Text:  "prompt=login has the person sign in again before there is a code, and auth_time is of that login.",
+			Needs: signIn(NeedKeys),
+			Check: func(t *T) {
+				c, b := t.Client(NeedCode), t.NewBrowser()
+				at := t.IDToken(t.ByBrowser(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.waitPast(at, 0)
+				again := t.ByBrowser(b, t.OpenID(c).Set("prompt", "login").Set("max_age", "36000"))
+				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
+					t.At(again.Answer)
+					t.Failf("auth_time was %.0f, and is %.0f after prompt=login", at, renewed)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-login-asked", Level: Must,
+			Text:  "prompt=login gives no code before the person has signed in again, although they are signed in.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				b := t.approved(t.OpenID(c))
+				_, response := t.wantsPassword(b, t.OpenID(c).Set("prompt", "login"))
+				t.WantNoCode(response, "nobody has signed in again")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-none", Level: Must,
+			Text:  "prompt=none is answered with an error, and without a page, where nobody is signed in.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				t.wantErrorBack(t.silently(t.NewBrowser(), t.OpenID(t.Client(NeedCode))), "nobody is signed in")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/csrf", Level: Must,
+			Text:  "Another site cannot have a person's browser approve an authentication request.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				ask := func() *Request { return t.OpenID(c).Set("prompt", "consent") }
+				attackers, victims := t.SignedIn(), t.NewBrowser()
+				question := t.Question(attackers, ask())
+				question.action = attackers.Page.URL.ResolveReference(mustURL(question.action)).String()
+				t.Question(victims, ask())
+				r := &Response{request: ask()}
+				r.end(victims, victims.submit(question))
+				t.WantNoCode(r, "the answer is to a question that another browser was asked")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/clickjacking", Level: Must,
+			Text:  "The pages for signing in and for approving cannot be framed by another site.",
+			Needs: openID(),
+			Check: func(t *T) {
+				b := t.NewBrowser()
+				asked, response := t.wantsPassword(b, t.OpenID(t.Client(NeedCode)))
+				if !asked {
+					t.Blockedf("nobody is asked to sign in: %s", response)
+				}
+				t.wantUnframed(b.Page)
+				b = t.SignedIn()
+				t.Question(b, t.OpenID(t.Client(NeedCode)).Set("prompt", "consent"))
+				t.wantUnframed(b.Page)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.4/decision-obtained", Level: Must,
+			Text:  "Without a decision for it nothing is released: whoever says no gives no code.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Refuse(t.OpenID(t.Client(NeedCode)))
+				if !r.Asked {
+					t.Blockedf("the person was not asked: %s", r)
+				}
+				t.WantNoCode(r, "the person said no")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.4/says-what", Level: May,
+			Text:  "The page that asks names each scope that is asked for.",
+			Needs: openID(),
+			Check: func(t *T) {
+				b := t.SignedIn()
+				t.Question(b, t.OpenID(t.Client(NeedCode), "profile").Set("prompt", "consent"))
+				with := parsePage(b.Page).text
+				t.Question(b, t.OpenID(t.Client(NeedCode)).Set("prompt", "consent"))
+				if without := parsePage(b.Page).text; with == without {
+					t.Failf("the page says the same with and without the scope profile: %q", clip(with, 300))
+				}
+			},
+		},
+	}
+}
+
+// wantUnframed asserts a header that keeps other sites from framing a page.
+func (t *T) wantUnframed(a *Answer) {
+	policy := strings.ToLower(strings.Join(a.Header.Values("Content-Security-Policy"), ";"))
+	options := strings.ToUpper(a.Header.Get("X-Frame-Options"))
+	if !strings.Contains(policy, "frame-ancestors") && options != "DENY" && options != "SAMEORIGIN" {
+		t.At(a)
+		t.Errorf("%s can be framed by any site: it has neither frame-ancestors nor X-Frame-Options", bare(a.URL))
+	}
+}
+
+// The good answer and the error (OIDC Core §3.1.2.5, §3.1.2.6).
+func oidcResponse() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.5/in-query", Level: Must,
+			Text:  "The code and the state are added to the query of the redirect URI.",
+			Needs: openID(),
+			Check: func(t *T) {
+				request := t.OpenID(t.Client(NeedCode))
+				r := t.Try(request)
+				if r.Params.Get("code") == "" {
+					t.Blockedf("could not get a code: %s", r)
+				}
+				t.At(r.Answer)
+				if r.Mode != "query" || !r.Arrived() {
+					t.Failf("the code came in the %s, to %s", r.Mode, clip(r.Location, 200))
+				}
+				if r.Params.Get("state") != request.Params.Get("state") {
+					t.Failf("state was %q, and came back as %q", request.Params.Get("state"), r.Params.Get("state"))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/denied", Level: Must,
+			Text:  "When the person says no, the client is sent access_denied with its state.",
+			Needs: openID(),
+			Check: func(t *T) {
+				request := t.OpenID(t.Client(NeedCode))
+				r := t.Refuse(request)
+				if !r.Asked {
+					t.Blockedf("the person was not asked: %s", r)
+				}
+				t.WantRedirectError(r, "access_denied")
+				t.wantState(r)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/error-required", Level: Must,
+			Text:  "An error response has the parameter error.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				if r := t.silent(); r.ErrorCode() == "" {
+					t.At(r.Answer)
+					t.Failf("the response has no error: %s", r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/state-required", Level: Must,
+			Text:  "An error response has the state that was sent.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) { t.wantState(t.silent()) },
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
+			Text:  "The parameters of an error are in the query of the redirect URI.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				if r := t.silent(); r.Mode != "query" {
+					t.At(r.Answer)
+					t.Failf("the error came in the %s", r.Mode)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/no-other-parameters", Level: Should,
+			Text:  "An error response has no parameters but error, error_description, error_uri, state and those that later documents add.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				// RFC 9207 adds iss, OpenID Connect Session Management session_state.
+				known := []string{"error", "error_description", "error_uri", "state", "iss", "session_state"}
+				r := t.silent()
+				for name := range r.Params {
+					if !slices.Contains(known, name) {
+						t.At(r.Answer)
+						t.Errorf("the error response has the parameter %s", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/invalid-redirect-uri", Level: Must,
+			Text:  "The browser is not sent to a redirect URI that is not valid, neither with a code nor with an error.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
+					t.wantUnmoved(t.Look(t.OpenID(t.Client(NeedCode)).Set("redirect_uri", uri)))
+					t.wantUnmoved(t.Look(t.OpenID(t.Client(NeedCode)).Set("redirect_uri", uri).Set("prompt", "none")))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/response-mode-unknown", Level: Should,
+			Text:  "A response_mode that the server does not have is answered with 400, and with no redirect: nobody knows how the client reads.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(NeedCode)).Set("response_mode", "conformance"))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				t.At(r.Answer)
+				if r.Location != "" {
+					t.Failf("the browser was sent back: %s", r)
+				}
+				t.WantStatus(r.Answer, http.StatusBadRequest)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/login-required", Level: May,
+			Text:  "Where prompt=none needs a login, the error is login_required.",
+			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
+			Check: func(t *T) { t.WantRedirectError(t.silent(), "login_required") },
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/consent-required", Level: May,
+			Text:      "Where prompt=none needs an approval, the error is consent_required.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/account-selection-required", Level: May,
+			Text:         "Where the person has to choose an account, the error is account_selection_required.",
+			Inapplicable: "A browser has one session at Mandate, so that there is nothing to choose from: the error is login_required.",
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/registration-not-supported", Level: May,
+			Text:  "The parameter registration is answered with registration_not_supported.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(NeedCode)).Set("registration", "{}"))
+				t.WantRedirectError(r, "registration_not_supported")
+			},
+		},
+	}
+}
+
+// silent is the error to a request with prompt=none where nobody is signed in; without one the check is
+// blocked.
+func (t *T) silent() *Response {
+	r := t.silently(t.NewBrowser(), t.OpenID(t.Client(NeedCode)))
+	if !r.Arrived() {
+		t.Blockedf("could not get an error: %s", r)
+	}
+	return r
+}
+
+// wantState asserts that a response has the state of its request.
+func (t *T) wantState(r *Response) {
+	if want := r.request.Params.Get("state"); r.Params.Get("state") != want {
+		t.At(r.Answer)
+		t.Failf("state was %q, and came back as %q", want, r.Params.Get("state"))
+	}
+}

@@ -1,0 +1,255 @@
+package conformance
+
+import (
+	"math"
+	"slices"
+)
+
+// Offline access (OIDC Core §11).
+func oidcOffline() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/11/refresh-token", Level: Should,
+			Text:  "Whoever asks for offline_access and gets it, gets a refresh token that works.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				t.wantsScope("offline_access")
+				c := t.Client(NeedCode)
+				tokens := t.signedInto(t.OpenID(c, "offline_access").Set("prompt", "consent"))
+				if tokens.Refresh == "" {
+					t.Failf("there is no refresh token")
+				}
+				t.WantGranted(t.Refresh(c, tokens.Refresh))
+			},
+		},
+		{
+			ID: "OIDCCore/11/consent-or-ignored", Level: Must,
+			Text:      "offline_access is ignored where nobody is asked and nothing else allows it.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
+		},
+		{
+			ID: "OIDCCore/11/code-only", Level: Must,
+			Text:         "offline_access is ignored where the response type gives no code.",
+			Inapplicable: "Mandate has no response type but code.",
+		},
+		{
+			ID: "OIDCCore/11/always-consent", Level: Must,
+			Text:  "Offline access that is asked for with prompt=consent is given after the person was asked, and not before.",
+			Needs: openID(),
+			Check: func(t *T) {
+				t.wantsScope("offline_access")
+				r := t.Try(t.OpenID(t.Client(NeedCode), "offline_access").Set("prompt", "consent"))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Asked && r.Params.Get("code") != "" {
+					t.At(r.Answer)
+					t.Failf("a code was given, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/11/web-consent", Level: Must,
+			Text:         "Offline access of a web application is approved by the person.",
+			Inapplicable: "It repeats the rules above for one kind of client; Mandate makes no difference between them.",
+		},
+		{
+			ID: "OIDCCore/11/native-consent", Level: Should,
+			Text:  "Offline access of a native application is approved by the person.",
+			Needs: []Need{NeedAuthorization, NeedPublic, NeedUser, NeedOpenID},
+			Check: func(t *T) {
+				t.wantsScope("offline_access")
+				r := t.Try(t.OpenID(t.Client(NeedPublic), "offline_access").Set("prompt", "consent"))
+				if !r.Asked && r.Params.Get("code") != "" {
+					t.At(r.Answer)
+					t.Failf("a code was given, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/11/refresh-token-otherwise", Level: May,
+			Text:  "A refresh token comes without offline_access as well; it ends with the login.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if t.signedInto(t.OpenID(t.Client(NeedCode))).Refresh == "" {
+					t.Failf("there is no refresh token")
+				}
+			},
+		},
+	}
+}
+
+// Refresh tokens (OIDC Core §12).
+func oidcRefresh() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/12.1/client-authenticated", Level: Must,
+			Text:  "A client that has a secret refreshes with it only.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				form := params("grant_type", "refresh_token", "refresh_token", t.refreshable(c).Refresh)
+				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, InBody(c.ID, "")), "no secret was sent")
+				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+			},
+		},
+		{
+			ID: "OIDCCore/12.1/token-valid", Level: Must,
+			Text:  "A refresh token that was not issued, or that is not whole, is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				for _, token := range spoilt(t.refreshable(c).Refresh) {
+					t.WantRefused(t.Refresh(c, token), "the refresh token was not issued")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.1/token-of-client", Level: Must,
+			Text:  "A refresh token works only for the client that it was issued to.",
+			Needs: signIn(NeedSecond),
+			Check: func(t *T) {
+				token := t.refreshable(t.Client(NeedCode)).Refresh
+				t.WantRefused(t.Refresh(t.Client(NeedSecond), token), "the refresh token was issued to another client")
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/answer", Level: Must,
+			Text:  "A refresh is answered as a code is: with an access token.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				t.WantGranted(t.Refresh(c, t.refreshable(c).Refresh))
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/id-token", Level: May,
+			Text:  "An ID token comes with every refresh.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				if t.Granted(t.Refresh(c, t.refreshable(c).Refresh)).ID == "" {
+					t.Failf("the answer has no id_token")
+				}
+			},
+		},
+		refreshedClaim("iss", "The ID token of a refresh has the iss of the first."),
+		refreshedClaim("sub", "The ID token of a refresh has the sub of the first."),
+		refreshedClaim("aud", "The ID token of a refresh has the aud of the first."),
+		{
+			ID: "OIDCCore/12.2/iat", Level: Must,
+			Text:  "iat of the ID token of a refresh is the time of the refresh.",
+			Needs: signIn(NeedKeys),
+			Check: func(t *T) {
+				first, second, tokens := t.refreshed(true)
+				if second.Number("iat") <= first.Number("iat") || math.Abs(second.Number("iat")-serverTime(tokens.Answer)) > 60 {
+					t.At(tokens.Answer)
+					t.Failf("iat was %.0f, and is %v; it is %.0f", first.Number("iat"), second.Claims["iat"], serverTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/auth-time", Level: Must,
+			Text:  "auth_time of the ID token of a refresh, where it is there, is that of the login.",
+			Needs: signIn(NeedKeys),
+			Check: func(t *T) {
+				first, second, tokens := t.refreshed(true)
+				if at, there := second.Claims["auth_time"]; there && first.Claims["auth_time"] != nil && at != first.Claims["auth_time"] {
+					t.At(tokens.Answer)
+					t.Failf("auth_time was %v, and is %v", first.Claims["auth_time"], at)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/azp", Level: Must,
+			Text:         "azp of the ID token of a refresh is that of the first.",
+			Inapplicable: "It is for extensions that use azp, of which Mandate has none.",
+		},
+		{
+			ID: "OIDCCore/12.2/no-nonce", Level: Should,
+			Text:  "The ID token of a refresh has no nonce.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				_, second, tokens := t.refreshed(false)
+				if nonce, there := second.Claims["nonce"]; there {
+					t.At(tokens.Answer)
+					t.Failf("nonce is %v", nonce)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/same-nonce", Level: Must,
+			Text:  "A nonce in the ID token of a refresh, where it is there, is that of the first.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				first, second, tokens := t.refreshed(false)
+				if nonce, there := second.Claims["nonce"]; there && nonce != first.Claims["nonce"] {
+					t.At(tokens.Answer)
+					t.Failf("nonce was %v, and is %v", first.Claims["nonce"], nonce)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/same-rules", Level: Must,
+			Text:  "The ID token of a refresh is signed, expires in the future, and its at_hash is of the new access token.",
+			Needs: signIn(NeedKeys),
+			Check: func(t *T) {
+				_, second, tokens := t.refreshed(false)
+				t.wantSignature(second, t.Client(NeedCode))
+				t.wantHash(second, tokens)
+				if second.Number("exp") <= serverTime(tokens.Answer) {
+					t.At(tokens.Answer)
+					t.Failf("exp is %v, and it is %.0f", second.Claims["exp"], serverTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.3/error", Level: Must,
+			Text:  "A refresh token that does not do is answered with invalid_grant.",
+			Needs: []Need{NeedToken, NeedCode, NeedOpenID},
+			Check: func(t *T) {
+				t.need(NeedOpenID)
+				t.WantError(t.Refresh(t.Client(NeedCode), "conformance-"+t.Random()), "invalid_grant")
+			},
+		},
+	}
+}
+
+// refreshed is the ID token of a login with a nonce and, when the clock has gone on if that matters, that of
+// a refresh.
+func (t *T) refreshed(later bool) (first, second *JWT, tokens *Tokens) {
+	c := t.Client(NeedCode)
+	r := t.Refreshable(c).Set("max_age", "36000").Set("nonce", t.Random())
+	granted := t.signedInto(r)
+	if granted.Refresh == "" {
+		t.Skipf("the server gives the client %s no refresh token", c.role)
+	}
+	first = t.IDToken(granted)
+	if later {
+		t.waitPast(first.Number("iat"), 0)
+	}
+	tokens = t.Granted(t.Refresh(c, granted.Refresh))
+	if tokens.ID == "" {
+		t.Skipf("a refresh gives no ID token, which it need not")
+	}
+	return first, t.IDToken(tokens), tokens
+}
+
+// refreshedClaim is the rule that a claim stays.
+func refreshedClaim(name, text string) Rule {
+	return Rule{
+		ID: "OIDCCore/12.2/" + name, Level: Must, Text: text,
+		Needs: signIn(),
+		Check: func(t *T) {
+			first, second, tokens := t.refreshed(false)
+			same := first.Text(name) == second.Text(name)
+			if name == "aud" {
+				same = slices.Equal(first.Audience(), second.Audience())
+			}
+			if !same {
+				t.At(tokens.Answer)
+				t.Failf("%s was %v, and is %v", name, first.Claims[name], second.Claims[name])
+			}
+		},
+	}
+}
