@@ -53,6 +53,9 @@ func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Autho
 		return nil, err
 	}
 	err = p.proveRedirectURI(a)
+	if err == nil {
+		err = p.proveResponseMode(a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +107,23 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 	return nil
 }
 
+// proveResponseMode: OIDC Core §3.1.2.6: a mode that is not known is none by which
+// the client could be told.
+func (p *Provider) proveResponseMode(a *Authorization) error {
+	modes := p.responseModes()
+	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
+		return refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
+	}
+	return nil
+}
+
+func (p *Provider) responseModes() []string {
+	if p.config.OpenID {
+		return []string{"query", "form_post"}
+	}
+	return []string{"query"}
+}
+
 // checkAuthorization checks what the client is told of at its redirect URI, in
 // the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
@@ -133,8 +153,6 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
 	case a.parameters.Has("request_uri"):
 		return refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
-	case !p.config.OpenID && a.parameters.Has("response_mode") && a.parameters.Get("response_mode") != "query":
-		return refuse("invalid_request", "response_mode must be query.")
 	}
 	err = p.config.checkChallenge(a.Application, a.parameters)
 	if err != nil {

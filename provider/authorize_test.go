@@ -77,8 +77,6 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC6749/4.1.2.1 the application has no such grant", machine, nil, "400 unauthorized_client"},
 		{"OIDC Core/3.1.2.6 a request object", app, []string{"request", "x"}, "400 request_not_supported"},
 		{"OIDC Core/3.1.2.6 a request URI", app, []string{"request_uri", "urn:x"}, "400 request_uri_not_supported"},
-		{"a response mode that shows the code to scripts", app, []string{"response_mode", "fragment"}, "400 invalid_request"},
-		{"a response mode that is not known", app, []string{"response_mode", "form_post"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 no challenge", app, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
 		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "read unknown"}, "400 invalid_scope"},
@@ -254,4 +252,19 @@ func FuzzAuthorizeQuery(f *testing.F) {
 			t.Fatalf("state %q comes back in %s", state[0], location)
 		}
 	})
+}
+
+// OIDC Core §3.1.2.6: by a mode that is not known, or that shows the code to scripts, nobody is told anything.
+func TestResponseModeThatIsNotThereIsForAPage(t *testing.T) {
+	off, on := begin(t), begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	for f, modes := range map[*fixture][]string{off: {"form_post", "fragment", "x"}, on: {"fragment", "query.jwt", "x"}} {
+		app := f.app()
+		for _, mode := range modes {
+			a, err := f.Authorize(t.Context(), f.query(app, "response_mode", mode))
+			if a != nil {
+				t.Errorf("%s: sent back with %v", mode, a.Refused)
+			}
+			wantError(t, err, "400 invalid_request")
+		}
+	}
 }

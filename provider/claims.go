@@ -146,9 +146,32 @@ func (p *Provider) addClaims(ctx context.Context, claims jwt.MapClaims, userID s
 	}
 	for _, name := range names {
 		value, known := all[name]
-		if _, taken := claims[name]; known && !taken {
+		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].takes(value)) {
 			claims[name] = value
 		}
 	}
 	return nil
+}
+
+func wantedByScope(scopes []string, claim string) bool {
+	return slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(scopeClaims[scope], claim) })
+}
+
+// takes says whether a value is one that was asked for (OIDC Core §5.5.1): any
+// is, where none was named.
+func (c *claimRequest) takes(value any) bool {
+	if c == nil || len(c.Value) == 0 && len(c.Values) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(append(slices.Clone(c.Values), c.Value), func(raw json.RawMessage) bool {
+		var wanted any
+		return len(raw) > 0 && json.Unmarshal(raw, &wanted) == nil && same(wanted, value)
+	})
+}
+
+// same compares as JSON does: a number is a number.
+func same(a, b any) bool {
+	left, err := json.Marshal(a)
+	right, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && string(left) == string(right)
 }

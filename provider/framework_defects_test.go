@@ -162,7 +162,6 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"a missing response_type is unsupported_response_type": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "response_type", "-") },
 		"response_mode=query is refused":                       func(t *testing.T, d *defect) { d.code(d.app, d.s, "response_mode", "query") },
-		"an unknown response mode is not told to the client":   func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "response_mode", "unknown") },
 		"an unknown client is JSON": func(t *testing.T, d *defect) {
 			_, err := d.Authorize(t.Context(), d.query(d.app, "client_id", "unknown"))
 			wantError(t, err, "400 invalid_client")

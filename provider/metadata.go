@@ -51,7 +51,7 @@ func (p *Provider) Metadata() Metadata {
 		RevocationEndpoint:       p.config.Issuer + "/revoke_token/",
 		ScopesSupported:          p.config.scopeNames(),
 		ResponseTypesSupported:   []string{"code"},
-		ResponseModesSupported:   []string{"query"},
+		ResponseModesSupported:   p.responseModes(),
 		GrantTypesSupported:      []string{GrantCode, GrantClient, GrantPassword, GrantRefresh},
 		TokenEndpointAuthMethods: append(secret, "none"),
 		// RFC 8414 §2: the values of the registry of token types count here too.
@@ -61,7 +61,6 @@ func (p *Provider) Metadata() Metadata {
 		AuthorizationResponseIssParamSupported: true,
 	}
 	if p.config.OpenID {
-		m.ResponseModesSupported = append(m.ResponseModesSupported, "form_post")
 		m.OpenIDMetadata = p.openIDMetadata()
 	}
 	return m

@@ -39,15 +39,6 @@ type claimRequest struct {
 	Values    []json.RawMessage `json:"values,omitempty"`
 }
 
-// allows says whether a value is among those asked for, if any are.
-func (c claimRequest) allows(value string) bool {
-	wanted := c.Values
-	if len(c.Value) > 0 {
-		wanted = append(wanted, c.Value)
-	}
-	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool { return string(raw) == strconv.Quote(value) })
-}
-
 const (
 	maxNonce  = 1024
 	maxClaims = 8192
@@ -62,17 +53,13 @@ func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 	a.openID.loginAfter = p.openReauth(form.Get(reauth), a.Application)
 	form.Del(reauth)
 	// OIDC Form Post §2. It is read first: every error after it goes that way.
-	switch form.Get("response_mode") {
-	case "", "query":
-	case "form_post":
+	if form.Get("response_mode") == "form_post" {
 		// A form goes to a web server; a program on this computer that has a scheme of
 		// its own never sees it.
 		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
 			return refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
 		}
 		a.openID.formPost = true
-	default:
-		return refuse("invalid_request", "response_mode must be query or form_post.")
 	}
 	if form.Has("registration") {
 		return refuse("registration_not_supported", "The registration parameter is not supported.")
@@ -141,7 +128,7 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	}
 	o.claims, o.told = string(kept), asked.scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
-	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.allows(passwordLogin) {
+	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.takes(passwordLogin) {
 		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
 	}
 	if sub := asked.IDToken["sub"]; sub != nil {

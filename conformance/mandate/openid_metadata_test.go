@@ -92,6 +92,7 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 	asked := func(name string) func(*testing.T, string) bool {
 		return func(t *testing.T, value string) bool { return d.asked(t, name, value).Has("code") }
 	}
+	mode := asked("response_mode")
 	return map[string]func(*testing.T, string) bool{
 		"scopes_supported": func(t *testing.T, value string) bool {
 			b := d.browser(t)
@@ -100,7 +101,12 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 			return code != "" && d.redeem(t, d.app, code, verifier).Scope == value
 		},
 		"response_types_supported": asked("response_type"),
-		"response_modes_supported": asked("response_mode"),
+		"response_modes_supported": func(t *testing.T, value string) bool {
+			b := d.browser(t)
+			b.open(t, d.mustAuthorize(d.app, "response_mode", value))
+			// OIDC Core §3.1.2.6: one that is not known is told of on a page.
+			return b.Status != http.StatusBadRequest && mode(t, value)
+		},
 		"grant_types_supported": func(t *testing.T, value string) bool {
 			app := d.app
 			if value == "client_credentials" {

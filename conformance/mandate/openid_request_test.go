@@ -203,11 +203,16 @@ func TestOIDCCore3Parameters(t *testing.T) {
 			{"claims", `{"id_token":{"acr":{"value":"urn:x"}}}`, "code"},
 			{"nonce", strings.Repeat("n", 1025), "invalid_request"}, {"registration", "{}", "registration_not_supported"},
 			{"request", "x", "request_not_supported"}, {"request_uri", "https://shop.example/r", "request_uri_not_supported"},
-			{"response_mode", "query", "code"}, {"response_mode", "fragment", "invalid_request"},
+			{"response_mode", "query", "code"},
 			{"response_type", "id_token", "unsupported_response_type"}, {"response_type", "code id_token", "unsupported_response_type"},
 		} {
 			b.asks(t, app, test.name, test.value)
 			b.sentBack(t, test.name+"="+test.value[:min(20, len(test.value))], test.want)
+		}
+		// §3.1.2.6: by a mode that is not known nobody can be told.
+		b.asks(t, app, "response_mode", "fragment")
+		if b.Status != http.StatusBadRequest || b.Away != nil {
+			t.Errorf("response_mode=fragment: %d, sent to %v", b.Status, b.Away)
 		}
 		huge := s.get(t, "/o/authorize/?"+params("client_id", app.ClientID, "claims", strings.Repeat("x", 100<<10)).Encode(), nobody)
 		if huge.Status >= http.StatusInternalServerError || huge.Status == http.StatusOK {
