@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -145,7 +146,7 @@ func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 // an origin of the server.
 func (t *T) leadsBack(target *url.URL) bool {
 	for _, c := range t.run.Target.Clients {
-		for _, uri := range c.RedirectURIs {
+		for _, uri := range slices.Concat(c.RedirectURIs, c.PostLogoutRedirectURIs) {
 			if samePlace(target.String(), uri) {
 				return true
 			}

@@ -217,7 +217,7 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: x\n":              `issuer: "x" is not an http or https URL`,
 		"issuer: http://h\nx: 1\n": "line 2: unknown key x",
 		"issuer: http://h\nclients:\n  code:\n    id: a\n    sekret: b\n": "line 5: unknown key sekret",
-		"issuer: http://h\nclients:\n  coder: {id: a}\n":                  "clients: coder: there is no such role: use code,",
+		"issuer: http://h\nclients:\n  coder: {id: a}\n":                  "clients: coder: there is no such role: use ",
 		"issuer: http://h\nclients:\n  code: {id: a, secret: b}\n":        "clients: code: redirect_uris is missing",
 		"issuer: http://h\nclients:\n  code:\n":                           "clients: code: id is missing",
 		"issuer: http://h\nclients:\n  machine: {id: a, auth: magic}\n":   `auth: "magic" is none of`,

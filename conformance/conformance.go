@@ -84,6 +84,14 @@ func Documents() []Document {
 		{"RFC9700", "RFC 9700", "Best Current Practice for OAuth 2.0 Security", rfc9700()},
 		{"MCP", "MCP", "Model Context Protocol, Authorization (2026-07-28)", mcp()},
 		{"OIDCCore", "OIDC Core", "OpenID Connect Core 1.0", oidcCore()},
+		{"RFC8414", "RFC 8414", "Authorization Server Metadata", rfc8414()},
+		{"RFC8707", "RFC 8707", "Resource Indicators", rfc8707()},
+		{"RFC9207", "RFC 9207", "Authorization Server Issuer Identification", rfc9207()},
+		{"OIDCDiscovery", "OIDC Discovery", "OpenID Connect Discovery 1.0", oidcDiscovery()},
+		{"OIDCRegistration", "OIDC Registration", "OpenID Connect Dynamic Client Registration 1.0", oidcRegistration()},
+		{"OIDCFormPost", "OIDC Form Post", "OAuth 2.0 Form Post Response Mode", oidcFormPost()},
+		{"OIDCRPLogout", "OIDC RP-Logout", "OpenID Connect RP-Initiated Logout 1.0", oidcRPLogout()},
+		{"OIDCBackChannel", "OIDC Back-Channel", "OpenID Connect Back-Channel Logout 1.0", oidcBackChannel()},
 	}
 }
 
@@ -106,7 +114,8 @@ func Profiles() map[string][]string {
 		"oauth21":    oauth21,
 		"rfc9700":    {"RFC9700"},
 		"mcp":        append(slices.Clone(oauth21), "MCP"),
-		"oidc-basic": {"OIDCCore"},
+		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
+		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
 	}
 }
 

@@ -12,12 +12,25 @@ func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
 func TestRFC7009(t *testing.T) { testDocument(t, "RFC7009") }
 func TestRFC7636(t *testing.T) { testDocument(t, "RFC7636") }
 func TestRFC7662(t *testing.T) { testDocument(t, "RFC7662") }
+func TestRFC8414(t *testing.T) { testDocument(t, "RFC8414") }
+func TestRFC8707(t *testing.T) { testDocument(t, "RFC8707") }
+func TestRFC9207(t *testing.T) { testDocument(t, "RFC9207") }
 func TestRFC8252(t *testing.T) { testDocument(t, "RFC8252") }
 func TestRFC9700(t *testing.T) { testDocument(t, "RFC9700") }
 
 func TestMCP(t *testing.T) { testDocument(t, "MCP") }
 
 func TestOIDCCore(t *testing.T) { testDocument(t, "OIDCCore") }
+
+func TestOIDCDiscovery(t *testing.T) { testDocument(t, "OIDCDiscovery") }
+
+func TestOIDCRegistration(t *testing.T) { testDocument(t, "OIDCRegistration") }
+
+func TestOIDCFormPost(t *testing.T) { testDocument(t, "OIDCFormPost") }
+
+func TestOIDCRPLogout(t *testing.T) { testDocument(t, "OIDCRPLogout") }
+
+func TestOIDCBackChannel(t *testing.T) { testDocument(t, "OIDCBackChannel") }
 
 // testDocument runs every check of a document against Mandate, on both databases.
 func testDocument(t *testing.T, id string) {

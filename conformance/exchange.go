@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -61,7 +62,7 @@ func (a *Answer) String() string {
 
 // confidential are the parameters, of requests and of answers, that are secrets.
 var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
-	"client_assertion", "assertion", "id_token_hint", "registration_access_token", "initial_access_token", "device_code"}
+	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code"}
 
 // shortest is the least length of what is masked where it stands: a shorter text may stand there by chance.
 const shortest = 6
@@ -115,7 +116,9 @@ func (m *mask) learn(a *Answer) {
 		m.add(name, value)
 	}
 	for _, found := range hiddenValue.FindAllSubmatch(a.Body, -1) {
-		m.add("hidden", string(found[1]))
+		if !bytes.HasPrefix(found[1], []byte("http")) { // an issuer is no secret
+			m.add("hidden", string(found[1]))
+		}
 	}
 }
 

@@ -103,6 +103,7 @@ type server struct {
 
 // settings of the server, beside its address and database.
 const settings = `SAMPLE_API: true
+OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
 OAUTH2_PROVIDER:
   OIDC_ENABLED: true
   SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
@@ -126,7 +127,12 @@ var applications = map[Need]string{
 	NeedPairwise:   "--grant authorization_code --redirect-uri https://other.example/pairwise --pairwise",
 	NeedSigned:     "--grant authorization_code --redirect-uri https://client.example/signed --userinfo-algorithm ES256",
 	NeedElsewhere:  "--grant authorization_code --redirect-uri https://elsewhere.example/pairwise --pairwise",
+	NeedLogout:     "--grant authorization_code --redirect-uri https://client.example/logout",
+
+	NeedBackchannel: "--grant authorization_code --redirect-uri https://client.example/backchannel",
 }
+
+const afterLogout = "https://client.example/bye?from=mandate"
 
 // onDatabase gives the server on a database, started at its first use.
 func onDatabase(t *testing.T, name string) *server {
@@ -229,7 +235,10 @@ func (s *server) launch() error {
 // target adds a user and the clients.
 func (s *server) target() (*Target, error) {
 	t := &Target{Issuer: s.url + "/o", User: User{"alice", "pw " + rand.Text()}, Clients: map[Need]*Client{},
-		API: API{URL: s.url + "/resource", Wider: s.url + "/groups/", Scope: "groups"}}
+		API: API{URL: s.url + "/resource", Wider: s.url + "/groups/", Scope: "groups"}, Backchannel: freeAddress()}
+	// What the redirect URIs are not read from.
+	further := map[Need][]string{NeedLogout: {"--post-logout-redirect-uri", afterLogout},
+		NeedBackchannel: {"--backchannel-logout-uri", "http://" + t.Backchannel + "/told"}}
 	_, err := s.cli("", "group", "add", "readers")
 	if err != nil {
 		return nil, err
@@ -248,7 +257,7 @@ func (s *server) target() (*Target, error) {
 		for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
 			arguments = append(arguments, "--scope", scope)
 		}
-		out, err := s.cli("", arguments...)
+		out, err := s.cli("", append(arguments, further[role]...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -262,6 +271,7 @@ func (s *server) target() (*Target, error) {
 		}
 		t.Clients[role] = &Client{ID: made.ID, Secret: made.Secret, RedirectURIs: regexp.MustCompile(`[\w.]+:/\S+`).FindAllString(flags, -1)}
 	}
+	t.Clients[NeedLogout].PostLogoutRedirectURIs = []string{afterLogout}
 	return t, t.check()
 }
 

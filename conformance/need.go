@@ -31,6 +31,8 @@ const (
 	NeedSigned     Need = "signed"
 	NeedElsewhere  Need = "elsewhere"
 
+	NeedBackchannel Need = "backchannel"
+
 	// The endpoints.
 	NeedAuthorization Need = "authorization_endpoint"
 	NeedToken         Need = "token_endpoint"
@@ -58,6 +60,8 @@ var roles = map[Need]string{
 	NeedLogout:     "a client with post_logout_redirect_uris",
 	NeedSigned:     "a client whose UserInfo is signed",
 	NeedElsewhere:  "another client with pairwise subjects, whose redirect URIs are at another host",
+
+	NeedBackchannel: "a client whose backchannel_logout_uri leads to the address that the target has as backchannel",
 }
 
 func roleNames() string {

@@ -26,6 +26,9 @@ var registrations = map[Need]map[string]any{
 	NeedSigned:    with(codeClient("signed", clientSecretBasic, "https://client.example/signed"), "userinfo_signed_response_alg", "RS256"),
 	NeedPairwise:  with(codeClient("pairwise", clientSecretBasic, "https://other.example/pairwise"), "subject_type", "pairwise"),
 	NeedElsewhere: with(codeClient("elsewhere", clientSecretBasic, "https://elsewhere.example/pairwise"), "subject_type", "pairwise"),
+	NeedLogout: with(codeClient("logout", clientSecretBasic, "https://client.example/logout"),
+		"post_logout_redirect_uris", []string{"https://client.example/bye"}),
+	NeedBackchannel: codeClient("backchannel", clientSecretBasic, "https://client.example/backchannel"),
 	NeedMachine: {
 		"client_name": "conformance machine", "grant_types": []string{"client_credentials"},
 		"response_types": []string{}, "token_endpoint_auth_method": clientSecretBasic,
@@ -53,7 +56,7 @@ func (r *Runner) register(ctx context.Context) error {
 	}
 	var refused error
 	for _, role := range slices.Sorted(maps.Keys(registrations)) {
-		if r.Target.Clients[role] != nil {
+		if r.Target.Clients[role] != nil || role == NeedBackchannel && r.Target.Backchannel == "" {
 			continue
 		}
 		c, err := r.registerOne(ctx, address, role)
@@ -74,6 +77,9 @@ func (r *Runner) registerOne(ctx context.Context, address string, role Need) (*C
 	metadata := maps.Clone(registrations[role])
 	if r.Target.Scope != "" {
 		metadata["scope"] = r.Target.Scope
+	}
+	if role == NeedBackchannel {
+		metadata["backchannel_logout_uri"] = "http://" + r.Target.Backchannel + "/logout"
 	}
 	body, err := json.Marshal(metadata)
 	if err != nil {
@@ -99,7 +105,8 @@ func (r *Runner) registerOne(ctx context.Context, address string, role Need) (*C
 		auth, _ = metadata["token_endpoint_auth_method"].(string)
 	}
 	uris, _ := metadata["redirect_uris"].([]string)
-	return &Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), Auth: auth, RedirectURIs: uris, role: role,
+	afterwards, _ := metadata["post_logout_redirect_uris"].([]string)
+	return &Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), Auth: auth, RedirectURIs: uris, PostLogoutRedirectURIs: afterwards, role: role,
 		configuration: a.Text("registration_client_uri"), registrationAT: a.Text("registration_access_token")}, nil
 }
 
@@ -113,7 +120,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		}
 	}
 	r.made = nil
-	return all
+	return errors.Join(all, r.listens.close())
 }
 
 func (r *Runner) remove(ctx context.Context, c *Client) error {

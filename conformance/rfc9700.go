@@ -303,13 +303,6 @@ func isURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// wantSecure asserts https, but for a server on this machine.
-func (t *T) wantSecure(name, address string) {
-	if u := mustURL(address); u.Scheme != "https" && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname()) {
-		t.Errorf("%s is %s, which goes over the network in the clear", name, address)
-	}
-}
-
 var crossOrigin = Header("Origin", "https://spa.example")
 
 // wantShared asserts that a script of any site may read the answer.

@@ -50,6 +50,8 @@ type Runner struct {
 	signedIn *jar       // of the browser in which the user has signed in
 	walking  sync.Mutex // by that browser
 	made     []*Client
+	mu       sync.Mutex
+	listens  *listener // for logout tokens, once a check has wanted one
 }
 
 // NewRunner finds the server's metadata, and registers clients if the target says so. Close removes them.
@@ -151,6 +153,8 @@ func (r *Runner) lacks(n Need) string {
 		return "the target names no api"
 	case n == NeedOpenID && !r.openID():
 		return "the server is no OpenID Provider: it does not list the scope openid"
+	case n == NeedBackchannel && r.Target.Backchannel == "":
+		return "the target has no backchannel address to listen at"
 	case n.role() && r.Target.Clients[n] == nil:
 		return fmt.Sprintf("the target has no client %s: %s", n, roles[n])
 	case n.endpoint() && r.endpoint(n) == "":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -35,6 +36,9 @@ type Target struct {
 	Parameters map[string]string `yaml:"parameters,omitempty"`
 	// API is a resource that takes the server's access tokens.
 	API API `yaml:"api,omitempty"`
+	// Backchannel is where logout tokens are listened for, as host:port; it is left out where the server
+	// cannot call here (OIDC Back-Channel §2.5).
+	Backchannel string `yaml:"backchannel,omitempty"`
 	// Forms helps with pages whose forms speak for themselves too little.
 	Forms Forms `yaml:"forms,omitempty"`
 }
@@ -52,6 +56,8 @@ type Client struct {
 	Auth         string   `yaml:"auth,omitempty"` // client_secret_basic, client_secret_post or none
 	RedirectURIs []string `yaml:"redirect_uris,omitempty"`
 	Scope        string   `yaml:"scope,omitempty"` // in the place of the target's
+
+	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
 	role           Need
 	configuration  string // where it is removed (RFC 7592)
@@ -71,6 +77,7 @@ type Forms struct {
 	Password string `yaml:"password,omitempty"`
 	Approve  string `yaml:"approve,omitempty"`
 	Deny     string `yaml:"deny,omitempty"`
+	Logout   string `yaml:"logout,omitempty"`
 }
 
 const maxTarget = 1 << 20
@@ -153,6 +160,10 @@ func (t *Target) check() error {
 			return err
 		}
 	}
+	_, _, err = net.SplitHostPort(t.Backchannel)
+	if t.Backchannel != "" && err != nil {
+		return fmt.Errorf("backchannel: %q is not host:port", t.Backchannel)
+	}
 	for role, c := range t.Clients {
 		err := c.check(role)
 		if err != nil {
@@ -212,6 +223,9 @@ func (c *Client) check(role Need) error {
 	}
 	if role == NeedSeveral && len(c.RedirectURIs) < 2 {
 		return errors.New("redirect_uris needs two")
+	}
+	if role == NeedLogout && len(c.PostLogoutRedirectURIs) == 0 {
+		return errors.New("post_logout_redirect_uris is missing")
 	}
 	return nil
 }

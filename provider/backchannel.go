@@ -30,7 +30,7 @@ const (
 	tellTries   = 7
 	firstRetry  = 30 // seconds; more than one call can take
 	logoutToken = "logout+jwt"
-	// OIDC Back-Channel §2.4: two minutes at most.
+	// OIDC Back-Channel §4: two minutes at most.
 	logoutTokenLife = 120
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
 )

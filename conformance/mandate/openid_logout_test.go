@@ -447,6 +447,10 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		}
 		checkEqual(t, "a public address", add("https://a.example/bc?x=1").code, 0)
 		checkEqual(t, "http, for a confidential application", add("http://a.example/bc").code, 0)
+		public := s.cli(t, "", "application", "add", "--name", "x", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", "http://a.example/bc")
+		if public.code != 1 || !strings.Contains(public.stderr, "for a confidential application only") {
+			t.Errorf("http, for a public application: %d %s", public.code, public.stderr)
+		}
 	})
 	t.Run("an address that is no longer allowed", func(t *testing.T) {
 		// What a name leads to is looked at when it is called, whatever it was when it was registered.

@@ -257,6 +257,9 @@ func TestOIDCFormPost2(t *testing.T) {
 		if got := posted("a refusal").Get("error"); got != "access_denied" {
 			t.Errorf("the person's refusal gives %q", got)
 		}
+		phone := s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "com.example.phone:/cb")
+		b.asks(t, phone, "response_mode", "form_post")
+		b.sentBack(t, "a form for a program on this computer", "invalid_request")
 	})
 }
 

@@ -108,7 +108,7 @@ func TestOIDCCore5UserInfoSigned(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
 		alice := s.somebody(t, "alice")
-		for _, algorithm := range []string{"ES256", "HS256"} {
+		for _, algorithm := range []string{"ES256", "EdDSA", "RS256", "PS256", "HS256"} {
 			app := s.relyingParty(t, "--userinfo-algorithm", algorithm, "--no-hash-client-secret")
 			got := s.browser(t).signsIn(t, app, alice, "scope", "openid email")
 			a := s.get(t, "/o/userinfo/", bearer(got.AccessToken))

@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// visit is a person's sign-in at a client, in a browser of its own that can be logged out.
+type visit struct {
+	client  *Client
+	browser *Browser
+	tokens  *Tokens
+	claims  map[string]any // of the ID token
+}
+
+func (t *T) visit(role Need, scopes ...string) *visit {
+	b := t.NewBrowser()
+	return t.visitIn(b, role, scopes...)
+}
+
+// visitIn is one in a browser where there may have been another.
+func (t *T) visitIn(b *Browser, role Need, scopes ...string) *visit {
+	r := t.identityRequest(t.Client(role), scopes...)
+	if slices.Contains(scopes, "offline_access") {
+		r.Set("prompt", "consent") // OIDC Core §11
+	}
+	response := t.Walk(b, r, true)
+	if response.Params.Get("code") == "" {
+		t.Blockedf("could not get a code: %s", response)
+	}
+	v := &visit{client: r.Client, browser: b, tokens: t.Granted(t.Redeem(&Code{response.Params.Get("code"), r}))}
+	if v.tokens.ID == "" {
+		t.Blockedf("there is no ID token")
+	}
+	_, v.claims = unverified(v.tokens.ID)
+	return v
+}
+
+// stillIn says whether the person is signed in: a silent request gets a code then.
+func (t *T) stillIn(v *visit) bool {
+	r := t.Walk(v.browser, t.identityRequest(v.client).Set("prompt", "none"), true)
+	switch {
+	case r.Params.Get("code") != "", r.ErrorCode() == "consent_required":
+		return true
+	case r.ErrorCode() == "login_required":
+		return false
+	}
+	t.Blockedf("could not see whether the person is signed in: %s", r)
+	return false
+}
+
+// wantOut asserts that the person is no longer signed in.
+func (t *T) wantOut(v *visit) {
+	shown := t.seen
+	if t.stillIn(v) {
+		t.At(shown)
+		t.Failf("the person is still signed in")
+	}
+}
+
+// wantIn asserts that the person is signed in, although something happened.
+func (t *T) wantIn(v *visit, although string) {
+	shown := t.seen
+	if !t.stillIn(v) {
+		t.At(shown)
+		t.Failf("the person was logged out, although %s", although)
+	}
+}
+
+// backTo is a logout request with the registered address to go back to, and a state.
+func (t *T) backTo(v *visit, pairs ...string) url.Values {
+	request := params(pairs...)
+	request.Set("post_logout_redirect_uri", v.client.PostLogoutRedirectURIs[0])
+	request.Set("state", t.Random())
+	return request
+}
+
+// departure is how a logout request ended.
+type departure struct {
+	away   string // where the browser was sent, or ""
+	answer *Answer
+}
+
+func (t *T) wantNotSent(d *departure, uri string) {
+	if strings.HasPrefix(d.away, uri) {
+		t.At(d.answer)
+		t.Failf("the browser was sent to %s", clip(d.away, 200))
+	}
+}
+
+func (t *T) endSession(request url.Values) string {
+	address := t.Endpoint(NeedEndSession)
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	return address + separator + request.Encode()
+}
+
+// look sends a logout request, and answers no question.
+func (t *T) look(b *Browser, request url.Values) *departure {
+	err := b.Open(t.endSession(request))
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	return &departure{b.Away, b.Page}
+}
+
+// leave sends a logout request, and says yes to what is asked.
+func (t *T) leave(b *Browser, request url.Values) *departure {
+	return t.sayYes(b, b.Open(t.endSession(request)))
+}
+
+// leaveByPost is leave from a page of another site that posts a form.
+func (t *T) leaveByPost(b *Browser, request url.Values) *departure {
+	r, err := http.NewRequest(http.MethodPost, t.Endpoint(NeedEndSession), strings.NewReader(request.Encode()))
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	r.Header.Set("Content-Type", formEncoded)
+	r.Header.Set("Origin", "https://client.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	return t.sayYes(b, b.follow(r))
+}
+
+func (t *T) sayYes(b *Browser, err error) *departure {
+	for range steps {
+		if err != nil {
+			t.Blockedf("%v", err)
+		}
+		f := parsePage(b.Page).logoutForm(t.run.Target.Forms)
+		if b.Away != "" || b.Page.Status >= http.StatusBadRequest || f == nil {
+			break
+		}
+		err = b.submit(f)
+	}
+	return &departure{b.Away, b.Page}
+}
+
+var (
+	leaveWords = regexp.MustCompile(`\b(log ?(me )?out|sign (me )?out|end session|yes|confirm|continue|abmelden|ja)\b`)
+	stayWords  = regexp.MustCompile(`\b(stay|remain|keep|everywhere)\b`)
+)
+
+// logoutForm is the form that says yes to a logout, or one without anything to see, which a script would
+// send. The last on the page counts: many a page has a button to log out in its head.
+func (p *page) logoutForm(h Forms) *form {
+	for _, f := range slices.Backward(p.forms) {
+		for i := range f.buttons {
+			text := f.buttons[i].text
+			is := leaveWords.MatchString(text) && !denyWords.MatchString(text) && !stayWords.MatchString(text)
+			if h.Logout != "" {
+				is = strings.Contains(text, strings.ToLower(h.Logout))
+			}
+			if is {
+				f.press(&f.buttons[i])
+				return f
+			}
+		}
+	}
+	for _, f := range p.forms {
+		hidden := !slices.ContainsFunc(f.fields, func(l field) bool { return l.kind != "hidden" })
+		if p.scripted && len(f.buttons) == 0 && hidden {
+			return f
+		}
+	}
+	return nil
+}
+
+// unverified reads what is in a JWT, without a look at its signature; both are nil if it is none.
+func unverified(token string) (header, claims map[string]any) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, nil
+	}
+	read := func(part string) map[string]any {
+		raw, _ := base64.RawURLEncoding.DecodeString(part) // what is wrong has no JSON
+		var object map[string]any
+		err := json.Unmarshal(raw, &object)
+		if err != nil {
+			return nil
+		}
+		return object
+	}
+	return read(parts[0]), read(parts[1])
+}
+
+// forged are ID tokens that look like the given one: with another issuer, with another signature, and with
+// none.
+func (t *T) forged(token string) []string {
+	parts := strings.Split(token, ".")
+	_, claims := unverified(token)
+	claims["iss"] = "https://attacker.example"
+	other, err := json.Marshal(claims)
+	if len(parts) != 3 || err != nil {
+		t.Blockedf("the ID token cannot be read")
+	}
+	plain, _ := base64.RawURLEncoding.DecodeString(parts[1]) // it was read above
+	return []string{
+		parts[0] + "." + base64.RawURLEncoding.EncodeToString(other) + "." + parts[2],
+		parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
+		unsignedJWT(string(plain)),
+	}
+}

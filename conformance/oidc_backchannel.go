@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+
+// hearing is what a check needs that listens for a logout token.
+func hearing(more ...Need) []Need {
+	return append([]Need{NeedOpenID, NeedAuthorization, NeedToken, NeedEndSession, NeedBackchannel, NeedUser}, more...)
+}
+
+// Back-channel logout.
+func oidcBackChannel() []Rule { return slices.Concat(oidcLogoutToken(), oidcLogoutNotice()) }
+
+// oidcLogoutToken is what a logout token says.
+func oidcLogoutToken() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCBackChannel/2.4/iss", Level: Must, Alone: true,
+			Text:  "iss is the issuer.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if _, claims, _ := t.logoutToken(); claims["iss"] != t.Issuer() {
+					t.Failf("iss is %v", claims["iss"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/aud", Level: Must, Alone: true,
+			Text:  "aud names the client.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, v := t.logoutToken()
+				list, _ := claims["aud"].([]any)
+				if claims["aud"] != v.client.ID && !slices.Contains(list, any(v.client.ID)) {
+					t.Failf("aud is %v", claims["aud"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/iat", Level: Must, Alone: true,
+			Text:  "iat says when the logout token was made.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, _ := t.logoutToken()
+				if at, is := claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
+					t.Failf("iat is %v, which is no time in seconds", claims["iat"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/exp", Level: Must, Alone: true,
+			Text:  "exp says until when the logout token counts.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, _ := t.logoutToken()
+				at, _ := claims["iat"].(float64)
+				if until, is := claims["exp"].(float64); !is || until <= at {
+					t.Failf("exp is %v, and iat %v", claims["exp"], claims["iat"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/jti", Level: Must, Alone: true,
+			Text:  "jti names the logout token, and no other.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, one, _ := t.logoutToken()
+				_, other, _ := t.logoutToken()
+				if text, _ := one["jti"].(string); text == "" || one["jti"] == other["jti"] {
+					t.Failf("jti is %v, and then %v", one["jti"], other["jti"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/events", Level: Must, Alone: true,
+			Text:  "events has the member that makes it a logout token, and that is an object.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, _ := t.logoutToken()
+				events, _ := claims["events"].(map[string]any)
+				if _, is := events[logoutEvent].(map[string]any); !is {
+					t.Failf("events is %v", claims["events"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/event-empty", Level: Should, Alone: true,
+			Text:  "The member of events is an empty object.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, _ := t.logoutToken()
+				events, _ := claims["events"].(map[string]any)
+				if event, is := events[logoutEvent].(map[string]any); !is || len(event) > 0 {
+					t.Failf("events is %v", claims["events"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/sub-or-sid", Level: Must, Alone: true,
+			Text:  "The logout token says who or which session it is, in the words of the ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, v := t.logoutToken()
+				if claims["sub"] == nil && claims["sid"] == nil {
+					t.Failf("there is neither sub nor sid")
+				}
+				for _, name := range []string{"sub", "sid"} {
+					if claims[name] != nil && claims[name] != v.claims[name] {
+						t.Errorf("%s is %v, and in the ID token %v", name, claims[name], v.claims[name])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/sub-and-sid", Level: May, Alone: true,
+			Text:  "The logout token has sub and sid both.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if _, claims, _ := t.logoutToken(); claims["sub"] == nil || claims["sid"] == nil {
+					t.Failf("sub is %v, and sid %v", claims["sub"], claims["sid"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/no-nonce", Level: Must, Alone: true,
+			Text:  "There is no nonce, so that the logout token cannot pass for an ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if _, claims, _ := t.logoutToken(); claims["nonce"] != nil {
+					t.Failf("nonce is %v", claims["nonce"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/signed", Level: Must, Alone: true,
+			Text:  "The logout token is signed by a key that signs ID tokens.",
+			Needs: hearing(NeedKeys),
+			Check: func(t *T) {
+				n, v := t.notified()
+				t.wantSigned(n.token, v.client)
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/encrypted", Level: May,
+			Text:         "A logout token is encrypted with the keys for ID tokens.",
+			Inapplicable: "ID tokens are not encrypted.",
+		},
+		{
+			ID: "OIDCBackChannel/2.4/typed", Level: Should, Alone: true,
+			Text:  "The type in the header is logout+jwt.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				header, _, _ := t.logoutToken()
+				if kind, _ := header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
+					t.Failf("typ is %v", header["typ"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.6/algorithm", Level: Should, Alone: true,
+			Text:  "The algorithm is that of the client's ID tokens.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				header, _, v := t.logoutToken()
+				if own, _ := unverified(v.tokens.ID); header["alg"] != own["alg"] {
+					t.Failf("alg is %v, and that of the ID token %v", header["alg"], own["alg"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.6/not-unsigned", Level: Must, Alone: true,
+			Text:  "The algorithm is not none.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if header, _, _ := t.logoutToken(); header["alg"] == "none" {
+					t.Failf("alg is none")
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/4/short-life", Level: Should, Alone: true,
+			Text:  "A logout token lives for two minutes at most, so that a stolen one is of little use.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				_, claims, _ := t.logoutToken()
+				from, _ := claims["iat"].(float64)
+				until, is := claims["exp"].(float64)
+				if !is || until-from > 120 {
+					t.Failf("iat is %v, and exp %v", claims["iat"], claims["exp"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/4.1/no-id-token", Level: Should, Alone: true,
+			Text:  "The provider itself takes a logout token for no ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				n, _ := t.notified()
+				v := t.visit(NeedBackchannel)
+				t.look(v.browser, params("id_token_hint", n.token))
+				t.wantIn(v, "the hint is a logout token")
+			},
+		},
+	}
+}

@@ -1,0 +1,321 @@
+package conformance
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// OpenID Connect Discovery.
+func oidcDiscovery() []Rule {
+	return slices.Concat(oidcDiscoveryEndpoints(), oidcDiscoveryValues(), oidcDiscoveryDocument())
+}
+
+var discovering = []Need{NeedOpenID}
+
+// oidcDiscoveryEndpoints is where the metadata says that everything is.
+func oidcDiscoveryEndpoints() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCDiscovery/2/webfinger", Level: May,
+			Text:  "Nobody is told by WebFinger who the provider of a person is: clients are configured with it.",
+			Needs: discovering,
+			Check: func(t *T) {
+				query := params("resource", t.Issuer(), "rel", "http://openid.net/specs/connect/1.0/issuer")
+				if a := t.Get(origin(t.Issuer()) + "/.well-known/webfinger?" + query.Encode()); a.Status/100 == 2 {
+					t.Failf("WebFinger answers %s", a)
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/issuer", Level: Must,
+			Text:  "The issuer is a URL with https, and without query and fragment.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantIssuerURL("issuer", t.discovered().text("issuer")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/issuer-in-id-token", Level: Must,
+			Text:  "The issuer is, letter by letter, the iss of ID tokens.",
+			Needs: identifying(),
+			Check: func(t *T) { t.wantIssOfIDToken(t.discovered().text("issuer")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/authorization-endpoint", Level: Must,
+			Text:  "The authorization endpoint is named, and reached by TLS.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantSecure("authorization_endpoint", t.discovered().text("authorization_endpoint")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/token-endpoint", Level: Must,
+			Text:  "The token endpoint is named, and reached by TLS.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantSecure("token_endpoint", t.discovered().text("token_endpoint")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/userinfo-endpoint", Level: Should,
+			Text:  "The UserInfo endpoint is named.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantNamed(t.discovered(), NeedUserInfo) },
+		},
+		{
+			ID: "OIDCDiscovery/3/userinfo-endpoint-https", Level: Must,
+			Text:  "The UserInfo endpoint is reached by TLS.",
+			Needs: []Need{NeedOpenID, NeedUserInfo},
+			Check: func(t *T) { t.wantSecure("userinfo_endpoint", t.discovered().text("userinfo_endpoint")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/endpoints-are-there", Level: Must,
+			Text:  "Each endpoint that is named is there.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantEndpointsThere(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-uri", Level: Must,
+			Text:  "The place of the keys is named, and they are fetched by TLS.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantSecure("jwks_uri", t.discovered().text("jwks_uri")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-signing-keys", Level: Must,
+			Text:  "jwks_uri has the keys by which the provider's signatures are checked: an RSA key, as RS256 needs one.",
+			Needs: discovering,
+			Check: func(t *T) {
+				for _, key := range t.keySet(t.discovered().text("jwks_uri")) {
+					if use := key["use"]; key["kty"] == "RSA" && (use == nil || use == "sig") {
+						return
+					}
+				}
+				t.Failf("no RSA key is for signatures")
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-public-only", Level: Must,
+			Text:  "The set of keys has no private key, and no symmetric one.",
+			Needs: discovering,
+			Check: func(t *T) {
+				for _, key := range t.keySet(t.discovered().text("jwks_uri")) {
+					for _, secret := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
+						if key[secret] != nil {
+							t.Errorf("the key %v has %s", key["kid"], secret)
+						}
+					}
+					if key["kty"] == "oct" {
+						t.Errorf("the key %v is symmetric", key["kid"])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-use", Level: Must,
+			Text:  "Where some keys are for encryption, each key says what it is for.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantUseOfKeys(t.discovered().text("jwks_uri")) },
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-one-use", Level: Should,
+			Text:         "No key is both for signatures and for encryption.",
+			Inapplicable: "Nothing is encrypted.",
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-bare-keys", Level: Must,
+			Text:  "A key that comes with a certificate comes by itself too.",
+			Needs: discovering,
+			Check: func(t *T) {
+				values := map[any]string{"RSA": "n", "EC": "x", "OKP": "x"}
+				for _, key := range t.keySet(t.discovered().text("jwks_uri")) {
+					if value := values[key["kty"]]; key["x5c"] != nil && value != "" && key[value] == nil {
+						t.Errorf("the key %v is in its certificate only", key["kid"])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/jwks-certificates", Level: Must,
+			Text:         "A key is the one of its certificate.",
+			Inapplicable: "The keys come without certificates.",
+		},
+		{
+			ID: "OIDCDiscovery/3/registration-endpoint", Level: Should,
+			Text:   "An endpoint for dynamic registration is named.",
+			Needs:  discovering,
+			Check:  func(t *T) { t.wantNamed(t.discovered(), NeedRegistration) },
+			Waived: "Applications are registered by people, who answer for them.",
+		},
+		{
+			ID: "OIDCDiscovery/3/pages", Level: May,
+			Text:  "Each page for people that is named (documentation, policy, terms) is there.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantPages(t.discovered()) },
+		},
+	}
+}
+
+// oidcDiscoveryDocument is how the metadata is published.
+func oidcDiscoveryDocument() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCDiscovery/4/well-known", Level: Must,
+			Text:  "The metadata is where the issuer and then /.well-known/openid-configuration lead.",
+			Needs: discovering,
+			Check: func(t *T) {
+				if a := t.getDiscovery(); a.Status/100 != 2 || a.JSON() == nil {
+					t.Failf("there is no JSON object: %s", a)
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/4/json", Level: Must,
+			Text:  "The metadata comes as application/json.",
+			Needs: discovering,
+			Check: func(t *T) {
+				a := t.getDiscovery()
+				if a.Status/100 != 2 {
+					t.Blockedf("could not read the metadata: %s", a)
+				}
+				if a.MediaType() != "application/json" {
+					t.Failf("it is of the type %q", a.MediaType())
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/4.2/status-200", Level: Must,
+			Text:  "The metadata comes with the status 200.",
+			Needs: discovering,
+			Check: func(t *T) {
+				a := t.getDiscovery()
+				if a.Status/100 != 2 {
+					t.Blockedf("could not read the metadata: %s", a)
+				}
+				t.WantStatus(a, http.StatusOK)
+			},
+		},
+		{
+			ID: "OIDCDiscovery/4.2/several-values-in-arrays", Level: Must,
+			Text:  "What has several values is an array.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantArrays(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/4.2/no-empty-claims", Level: Must,
+			Text:  "What has no elements is left out.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantNothingEmpty(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/4.3/issuer-identical", Level: Must,
+			Text:  "The issuer in the metadata is, letter by letter, the one by which it was found.",
+			Needs: discovering,
+			Check: func(t *T) {
+				if issuer := t.discovered().text("issuer"); issuer != t.Issuer() {
+					t.Failf("the issuer is %q, found by %q", issuer, t.Issuer())
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/4.3/issuer-in-id-token", Level: Must,
+			Text:  "The issuer by which the metadata was found is the iss of ID tokens.",
+			Needs: identifying(),
+			Check: func(t *T) { t.wantIssOfIDToken(t.Issuer()) },
+		},
+		{
+			ID: "OIDCDiscovery/7.1/tls", Level: Must,
+			Text:  "The metadata is fetched by TLS.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantSecure("the address of the metadata", t.discoveryAddress()) },
+		},
+	}
+}
+
+func (t *T) discoveryAddress() string {
+	return strings.TrimSuffix(t.Issuer(), "/") + "/.well-known/openid-configuration"
+}
+
+// getDiscovery fetches the metadata by the path of OpenID Connect, which a provider may leave out.
+func (t *T) getDiscovery() *Answer {
+	t.need(NeedOpenID)
+	a := t.Get(t.discoveryAddress())
+	if a.Status == http.StatusNotFound && t.run.found != t.discoveryAddress() && t.run.found != "" {
+		t.Skipf("the server publishes its metadata at %s only", t.run.found)
+	}
+	return a
+}
+
+// discovered is the metadata of OpenID Connect Discovery.
+func (t *T) discovered() metadata {
+	a := t.getDiscovery()
+	if a.Status != http.StatusOK || a.JSON() == nil {
+		t.Blockedf("could not read the metadata: %s", a)
+	}
+	return a.JSON()
+}
+
+// identifying is what a check needs that signs somebody in and looks at the ID token.
+func identifying(more ...Need) []Need { return append(codeFlow(NeedOpenID), more...) }
+
+// identityRequest is an authentication request (OIDC Core §3.1.2.1) for these scopes and openid.
+func (t *T) identityRequest(c *Client, scopes ...string) *Request {
+	t.need(NeedOpenID)
+	return t.withOpenID(t.Request(c), scopes...)
+}
+
+// withOpenID makes an authentication request of one, if the server has such.
+func (t *T) withOpenID(r *Request, scopes ...string) *Request {
+	r.Set("nonce", t.Random())
+	if len(scopes) == 0 {
+		scopes = strings.Fields(r.Params.Get("scope"))
+	}
+	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "openid" })
+	return r.Set("scope", strings.Join(append([]string{"openid"}, scopes...), " "))
+}
+
+// identity is a sign-in with its tokens; without an ID token the check is blocked.
+func (t *T) identity(r *Request) *Tokens {
+	tokens := t.Granted(t.Redeem(t.Code(r)))
+	if tokens.ID == "" {
+		t.Blockedf("there is no ID token")
+	}
+	return tokens
+}
+
+func (t *T) wantIssOfIDToken(issuer string) {
+	_, claims := unverified(t.identity(t.identityRequest(t.Client(NeedCode))).ID)
+	if claims["iss"] != issuer {
+		t.Failf("iss of the ID token is %v, and the issuer %s", claims["iss"], issuer)
+	}
+}
+
+// told is what the UserInfo endpoint says.
+func (t *T) told(tokens *Tokens) map[string]any {
+	a := t.Get(t.Endpoint(NeedUserInfo), Bearer(tokens.Access))
+	claims := a.JSON()
+	if a.MediaType() == "application/jwt" {
+		_, claims = unverified(string(a.Body))
+	}
+	if a.Status != http.StatusOK || claims["sub"] == nil {
+		t.Blockedf("could not read the claims of UserInfo: %s", a)
+	}
+	return claims
+}
+
+// claimScopes are those listed scopes that bring claims (OIDC Core §5.4).
+func (m metadata) claimScopes() []string {
+	scopes := []string{"profile", "email", "address", "phone"}
+	return slices.DeleteFunc(scopes, func(s string) bool { return !m.lists("scopes_supported", s) })
+}
+
+// claimByClaims looks for a claim that a scope brings and the scope openid alone does not, and says whether
+// the claims parameter brings it.
+func (t *T) claimByClaims(m metadata) bool {
+	c := t.Client(NeedCode)
+	few := t.told(t.identity(t.identityRequest(c, "openid")))
+	for name, value := range t.told(t.identity(t.identityRequest(c, m.claimScopes()...))) {
+		if few[name] != nil {
+			continue
+		}
+		r := t.identityRequest(c, "openid").Set("claims", `{"userinfo":{"`+name+`":{"essential":true}}}`)
+		return reflect.DeepEqual(t.told(t.identity(r))[name], value)
+	}
+	t.Skipf("the user has no claim that a scope would bring")
+	return false
+}

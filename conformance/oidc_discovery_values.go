@@ -1,0 +1,363 @@
+package conformance
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+)
+
+// oidcDiscoveryValues is what the metadata says, held against what the provider does.
+func oidcDiscoveryValues() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCDiscovery/3/scopes-supported", Level: Should,
+			Text:  "The scopes are listed.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantList(t.discovered(), "scopes_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/scope-openid", Level: Must,
+			Text:  "The scope openid is supported.",
+			Needs: identifying(),
+			Check: func(t *T) {
+				if t.Granted(t.Redeem(t.Code(t.identityRequest(t.Client(NeedCode))))).ID == "" {
+					t.Failf("the scope openid brings no ID token")
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/scopes-of-core-listed", Level: Should,
+			Text:  "The scopes of OIDC Core are listed, if they are supported.",
+			Needs: identifying(),
+			Check: func(t *T) {
+				list := t.listed(t.discovered(), "scopes_supported")
+				for _, scope := range []string{"openid", "profile", "email", "address", "phone", "offline_access"} {
+					if slices.Contains(list, scope) {
+						continue
+					}
+					r := t.identityRequest(t.Client(NeedCode), scope)
+					code := t.Authorize(r).Params.Get("code")
+					if code == "" {
+						continue
+					}
+					if given := t.Granted(t.Redeem(&Code{code, r})).Scope; slices.Contains(strings.Fields(given), scope) {
+						t.Errorf("the scope %s is given, and not listed", scope)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/response-types-supported", Level: Must,
+			Text:  "The response types are listed.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantList(t.discovered(), "response_types_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/response-types-true", Level: Must,
+			Text:  "The list of response types has code if a code can be had, and what it lacks gives nothing.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) { t.wantResponseTypes(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/3/response-types-dynamic", Level: Must,
+			Text:         "A dynamic provider supports the response types code, id_token and id_token token.",
+			Inapplicable: "Mandate is no dynamic provider: it has no dynamic registration.",
+		},
+		{
+			ID: "OIDCDiscovery/3/response-modes-true", Level: Must,
+			Text:  "Each response mode of the list, or of its default, brings the answer to the client.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) { t.wantResponseModes(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/3/grant-types-true", Level: Must,
+			Text:  "A grant of the list is known to the token endpoint, and one that it lacks gives no token.",
+			Needs: identifying(),
+			Check: func(t *T) { t.wantGrantTypes(t.discovered()) },
+		},
+		{
+			ID: "OIDCDiscovery/3/grant-types-dynamic", Level: Must,
+			Text:         "A dynamic provider supports the grants authorization_code and implicit.",
+			Inapplicable: "Mandate is no dynamic provider: it has no dynamic registration.",
+		},
+		{
+			ID: "OIDCDiscovery/3/acr-values-true", Level: Must,
+			Text:  "The acr of an ID token is among the listed ones, where they are listed.",
+			Needs: identifying(),
+			Check: func(t *T) {
+				m := t.discovered()
+				_, claims := unverified(t.identity(t.identityRequest(t.Client(NeedCode))).ID)
+				acr, _ := claims["acr"].(string)
+				if _, listed := m.list("acr_values_supported"); listed && acr != "" && !m.lists("acr_values_supported", acr) {
+					t.Failf("acr is %s, which is not listed", acr)
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/subject-types", Level: Must,
+			Text:  "The types of subjects are listed: public, pairwise, or both.",
+			Needs: discovering,
+			Check: func(t *T) {
+				list, _ := t.discovered().list("subject_types_supported")
+				if len(list) == 0 || slices.ContainsFunc(list, func(s string) bool { return s != "public" && s != "pairwise" }) {
+					t.Failf("subject_types_supported is %q", list)
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/subject-types-true", Level: Must,
+			Text:  "Two clients that see one subject have public ones, two that see two have pairwise ones, and that type is listed.",
+			Needs: identifying(NeedSecond),
+			Check: func(t *T) { t.wantSubjectType(NeedCode, NeedSecond) },
+		},
+		{
+			ID: "OIDCDiscovery/3/subject-types-pairwise", Level: Must,
+			Text:  "A client with a subject of its own has a pairwise one, and that type is listed.",
+			Needs: identifying(NeedPairwise),
+			Check: func(t *T) { t.wantSubjectType(NeedCode, NeedPairwise) },
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms", Level: Must,
+			Text:  "The algorithms that sign ID tokens are listed.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantList(t.discovered(), "id_token_signing_alg_values_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-rs256", Level: Must,
+			Text:  "RS256 is among the algorithms that sign ID tokens.",
+			Needs: discovering,
+			Check: func(t *T) {
+				if !slices.Contains(t.listed(t.discovered(), "id_token_signing_alg_values_supported"), "RS256") {
+					t.Failf("RS256 is not listed")
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-true", Level: Must,
+			Text:  "An ID token is signed by an algorithm of the list.",
+			Needs: identifying(),
+			Check: func(t *T) { t.wantAlgorithmListed(NeedCode) },
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-hs256", Level: Must,
+			Text:  "An ID token that is signed with the client secret is so by an algorithm of the list.",
+			Needs: identifying(NeedHS256),
+			Check: func(t *T) { t.wantAlgorithmListed(NeedHS256) },
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-each", Level: Must,
+			Text:      "Each algorithm of the list signs the ID tokens of a client that is registered with it.",
+			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-none", Level: Must,
+			Text:         "none signs no ID token that comes from the authorization endpoint.",
+			Inapplicable: "No ID token comes from the authorization endpoint.",
+		},
+		{
+			ID: "OIDCDiscovery/3/id-token-algorithms-not-none", Level: May,
+			Text:  "none, which a provider may offer at the token endpoint, is not offered.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantNoUnsigned(t.discovered(), "id_token_signing_alg_values_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/encryption", Level: May,
+			Text:  "No encryption is offered, neither of ID tokens nor of UserInfo nor of request objects.",
+			Needs: discovering,
+			Check: func(t *T) {
+				m := t.discovered()
+				for _, what := range []string{"id_token", "userinfo", "request_object"} {
+					for _, name := range []string{what + "_encryption_alg_values_supported", what + "_encryption_enc_values_supported"} {
+						if m[name] != nil {
+							t.Errorf("the metadata has %s", name)
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/userinfo-algorithms-true", Level: Must,
+			Text:      "Each algorithm that is listed for UserInfo signs the answers to a client that is registered with it.",
+			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
+		},
+		{
+			ID: "OIDCDiscovery/3/request-object-algorithms", Level: Should,
+			Text:         "Request objects may be signed by RS256, or not at all.",
+			Inapplicable: "There are no request objects.",
+		},
+		{
+			ID: "OIDCDiscovery/3/token-auth-methods-true", Level: Must,
+			Text:  "The methods of client authentication that are listed for the token endpoint, or the default, have the one by which a client gets its ID token.",
+			Needs: identifying(),
+			Check: func(t *T) {
+				m, c := t.discovered(), t.Client(NeedCode)
+				t.wantMethodListed(m, "token", c, t.Redeem(t.Code(t.identityRequest(c))).Granted())
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/token-auth-algorithms-rs256", Level: Should,
+			Text:         "Where clients authenticate by JWT, RS256 is supported.",
+			Inapplicable: "Clients do not authenticate by JWT.",
+		},
+		{
+			ID: "OIDCDiscovery/3/token-auth-algorithms-not-none", Level: Must,
+			Text:  "none is not among the algorithms for client authentication.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantNoUnsigned(t.discovered(), "token_endpoint_auth_signing_alg_values_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/display-values-true", Level: Must,
+			Text:  "Each value of display that is listed is taken.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) { t.wantValuesTaken("display_values_supported", "display") },
+		},
+		{
+			ID: "OIDCDiscovery/3/prompt-values-true", Level: May,
+			Text:  "The values of prompt are listed beside what the document knows, and each is taken.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) {
+				t.wantList(t.discovered(), "prompt_values_supported")
+				t.wantValuesTaken("prompt_values_supported", "prompt")
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/claim-types-true", Level: Must,
+			Text:  "Where the types of claims are normal alone, or are not listed, UserInfo refers to no other source of claims.",
+			Needs: identifying(NeedUserInfo),
+			Check: func(t *T) {
+				m := t.discovered()
+				claims := t.told(t.identity(t.identityRequest(t.Client(NeedCode))))
+				if claims["_claim_names"] != nil && !m.lists("claim_types_supported", "aggregated") && !m.lists("claim_types_supported", "distributed") {
+					t.Failf("UserInfo has _claim_names, and the metadata neither aggregated nor distributed claims")
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/claims-supported", Level: Should,
+			Text:  "The claims are listed.",
+			Needs: discovering,
+			Check: func(t *T) { t.wantList(t.discovered(), "claims_supported") },
+		},
+		{
+			ID: "OIDCDiscovery/3/claims-whole", Level: May,
+			Text:  "No claim is kept back: what the ID token and UserInfo say is in the list.",
+			Needs: identifying(NeedUserInfo),
+			Check: func(t *T) {
+				m := t.discovered()
+				t.listed(m, "claims_supported")
+				tokens := t.identity(t.identityRequest(t.Client(NeedCode), m.claimScopes()...))
+				_, claims := unverified(tokens.ID)
+				for _, from := range []map[string]any{claims, t.told(tokens)} {
+					for name := range from {
+						if !m.lists("claims_supported", name) {
+							t.Errorf("the claim %s is told, and not listed", name)
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/claims-each", Level: Must,
+			Text:      "Each claim of the list is one that a person can have.",
+			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
+		},
+		{
+			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Must,
+			Text:  "The claims parameter brings a claim if the metadata says that it is supported, and only then.",
+			Needs: identifying(NeedUserInfo),
+			Check: func(t *T) {
+				m := t.discovered()
+				if brings := t.claimByClaims(m); brings != m.is("claims_parameter_supported") {
+					t.Failf("claims_parameter_supported is %v; the parameter brings the claim: %t", m["claims_parameter_supported"], brings)
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/request-parameter-true", Level: Must,
+			Text:  "The parameter request is used if the metadata says that it is supported, and only then.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) {
+				m, mark := t.discovered(), t.Random()
+				r := t.identityRequest(t.Client(NeedCode))
+				r.Set("request", unsignedJWT(`{"state":"`+mark+`","client_id":"`+r.Client.ID+`"}`))
+				response := t.Authorize(r)
+				t.At(response.Answer)
+				switch used := response.Params.Get("state") == mark; {
+				case used && !m.is("request_parameter_supported"):
+					t.Failf("request is not supported by the metadata, and is used")
+				case response.ErrorCode() == "request_not_supported" && m.is("request_parameter_supported"):
+					t.Failf("request is supported by the metadata, and not in truth")
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/request-uri-parameter-true", Level: Must,
+			Text:  "A provider that does not support request_uri says so in the metadata: the default is that it does.",
+			Needs: asking(NeedOpenID),
+			Check: func(t *T) {
+				said, there := t.discovered()["request_uri_parameter_supported"]
+				response := t.Authorize(t.identityRequest(t.Client(NeedCode)).Set("request_uri", "https://client.example/request.jwt"))
+				t.At(response.Answer)
+				if response.ErrorCode() == "request_uri_not_supported" && (!there || said == true) {
+					t.Failf("request_uri is supported by the metadata, and not in truth")
+				}
+			},
+		},
+		{
+			ID: "OIDCDiscovery/3/request-uri-registration", Level: Must,
+			Text:         "A provider that wants its clients' request URIs registered says so.",
+			Inapplicable: "There is no request_uri.",
+		},
+		{
+			ID: "OIDCDiscovery/3/locales", Level: May,
+			Text:  "No languages are listed: the pages are in one, and claims are not translated.",
+			Needs: discovering,
+			Check: func(t *T) {
+				m := t.discovered()
+				for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {
+					if m[name] != nil {
+						t.Errorf("the metadata has %s", name)
+					}
+				}
+			},
+		},
+	}
+}
+
+func (t *T) wantSubjectType(one, other Need) {
+	m := t.discovered()
+	_, first := unverified(t.identity(t.identityRequest(t.Client(one))).ID)
+	_, second := unverified(t.identity(t.identityRequest(t.Client(other))).ID)
+	kind := "public"
+	if first["sub"] != second["sub"] {
+		kind = "pairwise"
+	}
+	if !m.lists("subject_types_supported", kind) {
+		t.Failf("the subjects are %v and %v, and subject_types_supported lacks %s", first["sub"], second["sub"], kind)
+	}
+}
+
+func (t *T) wantAlgorithmListed(role Need) {
+	header, _ := unverified(t.identity(t.identityRequest(t.Client(role))).ID)
+	algorithm, _ := header["alg"].(string)
+	if !slices.Contains(t.listed(t.discovered(), "id_token_signing_alg_values_supported"), algorithm) {
+		t.Failf("an ID token is signed by %q, which is not listed", algorithm)
+	}
+}
+
+// wantValuesTaken tries each value of a list: none may be called wrong.
+func (t *T) wantValuesTaken(list, parameter string) {
+	values, _ := t.discovered().list(list)
+	for _, value := range values {
+		r := t.Authorize(t.identityRequest(t.Client(NeedCode)).Set(parameter, value))
+		if r.ErrorCode() == "invalid_request" || r.Location == "" && r.Stuck == "" && r.Answer.Status/100 == 4 {
+			t.At(r.Answer)
+			t.Errorf("%s=%s is listed, and refused: %s", parameter, value, r)
+		}
+	}
+}
+
+func unsignedJWT(claims string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(claims)) + "."
+}

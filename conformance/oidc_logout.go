@@ -1,0 +1,335 @@
+package conformance
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// leaving is what a check needs that sends a person to log out. It ends sessions, and so is for itself.
+func leaving(more ...Need) []Need {
+	return append([]Need{NeedOpenID, NeedAuthorization, NeedToken, NeedEndSession, NeedLogout, NeedUser}, more...)
+}
+
+// RP-initiated logout.
+func oidcRPLogout() []Rule { return slices.Concat(oidcLogoutRequest(), oidcLogoutRedirect()) }
+
+// oidcLogoutRequest is who is logged out, and who is asked first.
+func oidcLogoutRequest() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCRPLogout/2/get", Level: Must, Alone: true,
+			Text:  "A logout request by GET is served.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leave(v.browser, params("id_token_hint", v.tokens.ID))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/post", Level: Must, Alone: true,
+			Text:  "A logout request by POST, from another site, is served.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leaveByPost(v.browser, params("id_token_hint", v.tokens.ID))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/asks", Level: Should, Alone: true,
+			Text:  "The person is asked, also if an ID token of this session came with the request.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.look(v.browser, params("id_token_hint", v.tokens.ID))
+				if !t.stillIn(v) {
+					t.Failf("the person was logged out without being asked")
+				}
+			},
+			Waived: "Such an ID token proves that the application where the person signed in asks; to ask once more is what OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT is for.",
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-without-hint", Level: Must, Alone: true,
+			Text:  "Without an ID token the person is asked.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				for _, request := range []url.Values{{}, params("client_id", v.client.ID), t.backTo(v, "client_id", v.client.ID)} {
+					if d := t.look(v.browser, request); d.away != "" {
+						t.At(d.answer)
+						t.Errorf("the browser was sent to %s without a question", clip(d.away, 200))
+					}
+					t.wantIn(v, "nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-with-hint-of-somebody-else", Level: Must,
+			Text:      "The person is asked where the ID token is of somebody else, or of another session.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-with-hint-of-other-session", Level: May, Alone: true,
+			Text:  "An ID token of the same person's session in another browser is no proof either.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				here, there := t.visit(NeedLogout), t.visit(NeedLogout)
+				t.look(here.browser, params("id_token_hint", there.tokens.ID))
+				t.wantIn(here, "the ID token is of another session")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/yes", Level: Must, Alone: true,
+			Text:  "Who says yes is logged out.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leave(v.browser, params("client_id", v.client.ID))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/other-browsers-stay", Level: May, Alone: true,
+			Text:  "The session of this browser ends, and no other.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				here, there := t.visit(NeedLogout), t.visit(NeedLogout)
+				t.leave(here.browser, params("id_token_hint", here.tokens.ID))
+				t.wantOut(here)
+				t.wantIn(there, "somebody logged out in another browser")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/issuer-of-hint", Level: Must, Alone: true,
+			Text:  "An ID token that the provider did not issue counts for nothing.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				for _, hint := range t.forged(v.tokens.ID) {
+					if d := t.look(v.browser, t.backTo(v, "id_token_hint", hint)); d.away != "" {
+						t.At(d.answer)
+						t.Errorf("the browser was sent to %s", clip(d.away, 200))
+					}
+					t.wantIn(v, "the ID token is forged")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/client-of-hint", Level: Must, Alone: true,
+			Text:  "client_id has to name the client that the ID token was issued to.",
+			Needs: leaving(NeedCode),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				d := t.look(v.browser, t.backTo(v, "id_token_hint", v.tokens.ID, "client_id", t.Client(NeedCode).ID))
+				if d.away != "" {
+					t.At(d.answer)
+					t.Errorf("the browser was sent to %s", clip(d.away, 200))
+				}
+				t.wantIn(v, "client_id is another client's")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/hint-and-client", Level: Must, Alone: true,
+			Text:  "An ID token and the client_id that it was issued to do together.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leave(v.browser, params("id_token_hint", v.tokens.ID, "client_id", v.client.ID))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/expired-hint", Level: Should,
+			Text:      "An ID token is a hint also when it has expired.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_expired_hint_is_one",
+		},
+		{
+			ID: "OIDCRPLogout/2/hint-of-old-session", Level: Should,
+			Text:      "A hint whose sid is not that of the session makes the request suspect: the person is asked.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+		},
+		{
+			ID: "OIDCRPLogout/2/encrypted-hint", Level: May,
+			Text:         "An encrypted ID token is decrypted with the key of the client that client_id names.",
+			Inapplicable: "ID tokens are not encrypted.",
+		},
+		{
+			ID: "OIDCRPLogout/2/logout-hint", Level: May, Alone: true,
+			Text:  "logout_hint is not looked at: the session and the ID token say who it is.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leave(v.browser, params("id_token_hint", v.tokens.ID, "logout_hint", "conformance"))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/ui-locales", Level: Should, Alone: true,
+			Text:  "A language that the provider does not speak is no error.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.leave(v.browser, params("id_token_hint", v.tokens.ID, "ui_locales", "x-conformance"))
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2.1/end-session-endpoint", Level: Must,
+			Text:  "The logout endpoint is named in the metadata.",
+			Needs: []Need{NeedOpenID, NeedLogout},
+			Check: func(t *T) {
+				t.Client(NeedLogout)
+				t.wantNamed(t.discovered(), NeedEndSession)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2.1/https", Level: Must,
+			Text:  "The logout endpoint is reached by TLS.",
+			Needs: []Need{NeedEndSession},
+			Check: func(t *T) { t.wantTLS(NeedEndSession) },
+		},
+	}
+}
+
+// oidcLogoutRedirect is where the browser goes afterwards.
+func oidcLogoutRedirect() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCRPLogout/3/back-to-client", Level: Must, Alone: true,
+			Text:  "With an ID token and a registered post_logout_redirect_uri the browser goes there, when the person is logged out.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				d := t.leave(v.browser, t.backTo(v, "id_token_hint", v.tokens.ID))
+				if !strings.HasPrefix(d.away, v.client.PostLogoutRedirectURIs[0]) {
+					t.At(d.answer)
+					t.Errorf("the browser was sent to %q, want %s", d.away, v.client.PostLogoutRedirectURIs[0])
+				}
+				t.wantOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/state", Level: Must, Alone: true,
+			Text:  "state comes back as it was sent.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				request := t.backTo(v, "id_token_hint", v.tokens.ID)
+				request.Set("state", "a b&c=d+ä/"+t.Random())
+				d := t.leave(v.browser, request)
+				if d.away == "" {
+					t.Blockedf("the browser was not sent back: %s", d.answer)
+				}
+				target, err := url.Parse(d.away)
+				if err != nil || target.Query().Get("state") != request.Get("state") {
+					t.At(d.answer)
+					t.Failf("the state was %q, and the browser was sent to %s", request.Get("state"), d.away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/no-state", Level: Must, Alone: true,
+			Text:  "Without a state none is sent, and the address is the registered one.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				uri := v.client.PostLogoutRedirectURIs[0]
+				d := t.leave(v.browser, params("id_token_hint", v.tokens.ID, "post_logout_redirect_uri", uri))
+				if d.away == "" {
+					t.Blockedf("the browser was not sent back: %s", d.answer)
+				}
+				if target, err := url.Parse(d.away); err != nil || target.Query().Has("state") {
+					t.At(d.answer)
+					t.Failf("the browser was sent to %s", d.away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/not-without-proof", Level: Must, Alone: true,
+			Text:  "A post_logout_redirect_uri is not followed where nothing says whose it is, not even when the person has said yes.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				t.wantNotSent(t.leave(v.browser, t.backTo(v)), v.client.PostLogoutRedirectURIs[0])
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/client-id-as-proof", Level: May, Alone: true,
+			Text:  "client_id says whose post_logout_redirect_uri it is, without an ID token: it is followed when the person has said yes.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				d := t.leave(v.browser, t.backTo(v, "client_id", v.client.ID))
+				if !strings.HasPrefix(d.away, v.client.PostLogoutRedirectURIs[0]) {
+					t.At(d.answer)
+					t.Failf("the browser was sent to %q", d.away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/exact-match", Level: Must, Alone: true,
+			Text:  "The browser is sent to an address that is registered, character by character, and to no other.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				c := t.Client(NeedLogout)
+				uri := c.PostLogoutRedirectURIs[0]
+				for _, wrong := range []string{"https://attacker.example/", uri + "/more", uri + "&more=1", strings.ToUpper(uri), c.redirectURI() + "x"} {
+					v := t.visit(NeedLogout)
+					request := params("id_token_hint", v.tokens.ID, "post_logout_redirect_uri", wrong)
+					t.wantNotSent(t.leave(v.browser, request), wrong)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/of-this-client", Level: Must, Alone: true,
+			Text:  "An address that another client has registered is not followed.",
+			Needs: leaving(NeedCode),
+			Check: func(t *T) {
+				v, uri := t.visit(NeedCode), t.Client(NeedLogout).PostLogoutRedirectURIs[0]
+				if slices.Contains(v.client.PostLogoutRedirectURIs, uri) {
+					t.Skipf("the client code has the address too")
+				}
+				t.wantNotSent(t.leave(v.browser, params("id_token_hint", v.tokens.ID, "post_logout_redirect_uri", uri)), uri)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3.1/http-for-confidential", Level: May,
+			Text:      "By a setting only confidential clients can register a post_logout_redirect_uri with http.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_settings",
+		},
+		{
+			ID: "OIDCRPLogout/4/invalid-not-used", Level: Must, Alone: true,
+			Text:  "What cannot be validated is not used: neither is the session ended for it, nor is the browser sent anywhere.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				for _, request := range []url.Values{t.backTo(v, "id_token_hint", "conformance"), t.backTo(v, "client_id", "conformance-"+t.Random()),
+					t.backTo(v, "id_token_hint", v.tokens.Access)} {
+					if d := t.look(v.browser, request); d.away != "" {
+						t.At(d.answer)
+						t.Errorf("the browser was sent to %s", clip(d.away, 200))
+					}
+					t.wantIn(v, "the request cannot be validated")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/4/idempotent", Level: Must, Alone: true,
+			Text:  "To log out somebody who is logged out is no error.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.visit(NeedLogout)
+				request := t.backTo(v, "id_token_hint", v.tokens.ID)
+				t.leave(v.browser, request)
+				t.wantOut(v)
+				if d := t.leave(v.browser, request); d.away == "" && d.answer.Status >= http.StatusBadRequest {
+					t.At(d.answer)
+					t.Failf("the second request is answered with %s", d.answer)
+				}
+			},
+		},
+	}
+}
