@@ -17,7 +17,7 @@ var registrations = map[Need]map[string]any{
 	NeedCode:    codeClient("code", clientSecretBasic, "https://client.example/code"),
 	NeedSecond:  codeClient("second", clientSecretBasic, "https://client.example/second"),
 	NeedPublic:  codeClient("public", noAuthentication, "https://client.example/public"),
-	NeedSeveral: codeClient("several", clientSecretBasic, "https://client.example/one", "https://client.example/two"),
+	NeedSeveral: codeClient("several", clientSecretBasic, "https://client.example/one", "https://client.example/two?tenant=7"),
 	NeedLoopback: with(codeClient("loopback", noAuthentication, "http://127.0.0.1/loopback"),
 		"application_type", "native"),
 	NeedScheme: with(codeClient("scheme", noAuthentication, "com.example.conformance:/callback"),

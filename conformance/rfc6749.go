@@ -24,6 +24,9 @@ func asking(more ...Need) []Need {
 
 var machine = []Need{NeedToken, NeedMachine}
 
+// badScopes are one that no server knows, and one of characters that RFC 6749 §3.3 does not let stand there.
+var badScopes = []string{"conformance-unknown", "\"\\"}
+
 // asMachine asks for a token by client credentials; the parameters are beside the grant type.
 func (t *T) asMachine(as Auth, pairs ...string) *Answer {
 	return t.Post(t.Endpoint(NeedToken), params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)

@@ -88,12 +88,9 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.3/cannot-be-made", Level: Must,
 			Text:  "An access token that was changed is none.",
-			Needs: machine,
+			Needs: codeFlow(),
 			Check: func(t *T) {
-				token := t.plainly().Access
-				if !t.Works(token) {
-					t.Blockedf("the access token does not work from the beginning")
-				}
+				token := t.working(t.Grant(t.Client(NeedCode))).Access
 				for _, other := range spoilt(token) {
 					if t.Works(other) {
 						t.Failf("a text that differs from the access token works as well")
