@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, 
 	t.User.Username = q.ask("User name of somebody who can sign in (empty if nobody)")
 	if t.User.Username != "" {
 		t.User.Password = q.ask("Password (it is shown, and kept in the file)")
+		q.scope(t, r.usualScope())
 	}
 	if r.endpoint(NeedRegistration) != "" {
 		t.Register = q.yes("Register clients for each run, and remove them afterwards?")
@@ -50,6 +52,33 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, 
 		return nil, q.err
 	}
 	return t, t.check()
+}
+
+// usualScope is what clients of an OpenID Provider ask for most, as far as the server lists it.
+func (r *Runner) usualScope() string {
+	listed, _ := r.Metadata["scopes_supported"].([]any)
+	var usual []string
+	for _, name := range []string{"openid", "profile", "email", offlineAccess} {
+		if slices.Contains(listed, any(name)) {
+			usual = append(usual, name)
+		}
+	}
+	return strings.Join(usual, " ")
+}
+
+const offlineAccess = "offline_access"
+
+// scope asks for the scope of the authorization requests.
+func (q *questions) scope(t *Target, usual string) {
+	without := "leaves it to the server"
+	if usual != "" {
+		without = "is " + usual
+	}
+	t.Scope = cmp.Or(q.ask(fmt.Sprintf("Scope to ask for (empty %s)", without)), usual)
+	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
+		// OIDC Core §11: without being asked nobody gives offline access.
+		t.Parameters = map[string]string{"prompt": "consent"}
+	}
 }
 
 // clients asks for those that most rules are tried with; the file can name more.

@@ -398,7 +398,7 @@ func TestCommandRegistration(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	mandate(t, server.URL+"\nalice\nopen sesame\n\ninitial\n", "--target", path, "--write-target").want(t, 0, "Wrote "+path)
+	mandate(t, server.URL+"\nalice\nopen sesame\nread\n\ninitial\n", "--target", path, "--write-target").want(t, 0, "Wrote "+path)
 	mandate(t, "", "--target", path, "--write-target").want(t, 1, "is there already")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
