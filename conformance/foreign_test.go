@@ -1,0 +1,314 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// providerVersion is the oidc-provider that the findings are of; testdata/oidc-provider installs it.
+const providerVersion = "9.13.3"
+
+// providerFindings are the rules that oidc-provider does not keep as it comes. It is certified for OpenID
+// Connect, so a rule that it does not keep is a wrong check, unless the document says otherwise in so many words.
+var providerFindings = map[string]string{
+	"RFC6749/5.1/no-cache": "It sends Cache-Control: no-store alone. The document asks for Pragma: no-cache as well, " +
+		"although Pragma says nothing in an answer and RFC 9111 §5.4 has given it up.",
+	"RFC6749/5.2/unauthorized-client": "It answers invalid_request to a client that is not registered for the grant type. " +
+		"The definition of that error leaves the grant type out, and the one of unauthorized_client is the case.",
+	"RFC6750/5.3/audience": "A token that is asked for without a resource (RFC 8707) has no audience: " +
+		"a deployment has to name its resources first.",
+	"RFC7662/4/specially-authorized": "Every confidential client may introspect every token, " +
+		"unless a deployment sets features.introspection.allowedPolicy.",
+}
+
+// The runner finds its way through the pages of a server that we did not write, and finds nothing there but
+// what is so.
+func TestForeignProvider(t *testing.T) {
+	p := startProvider(t)
+	report := p.run(t, p.target)
+	for _, result := range report.Results {
+		reason, expected := providerFindings[result.ID]
+		switch {
+		case result.Level == May && result.Status == Fail: // it chose otherwise
+		case result.Status == Fail && expected:
+			t.Logf("%s %s, as expected: %s", result.Level, result.ID, reason)
+		case result.bad():
+			t.Errorf("%s %s: %s: %s", result.Status, result.Level, result.ID, result.Reason)
+		case expected:
+			t.Errorf("%s: it is expected to fail, and ends with %s: %s", result.ID, result.Status, result.Reason)
+		}
+	}
+	for id := range providerFindings {
+		if !slices.ContainsFunc(report.Results, func(r foreignResult) bool { return r.ID == id }) {
+			t.Errorf("%s is expected to fail, and there is no such rule", id)
+		}
+	}
+	report.log(t)
+}
+
+// The clients that the target does not have are registered there (RFC 7591), do as well as those that it has,
+// and are removed at the end (RFC 7592).
+func TestForeignRegistration(t *testing.T) {
+	p := startProvider(t)
+	report := p.run(t, &Target{Issuer: p.target.Issuer, User: p.target.User, Register: true, Scope: p.target.Scope, Parameters: p.target.Parameters})
+	passed := map[string]int{}
+	for _, result := range report.Results {
+		if result.bad() && result.Level != May && providerFindings[result.ID] == "" {
+			t.Errorf("%s %s: %s: %s", result.Status, result.Level, result.ID, result.Reason)
+		}
+		if result.Status != Pass {
+			continue
+		}
+		for _, need := range rule(t, result.ID).Needs {
+			passed[string(need)]++
+		}
+	}
+	for role := range registrations {
+		needed := slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role) })
+		if needed && passed[string(role)] == 0 {
+			t.Errorf("no rule passed with the registered client %s", role)
+		}
+	}
+	if left := p.ask(t, "registered"); left != "[]" {
+		t.Errorf("after the run the server still knows the clients %s", left)
+	}
+	report.log(t)
+
+	t.Run("a target file of questions", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "target.yaml")
+		answers := []string{p.target.Issuer, p.target.User.Username, p.target.User.Password, "", "yes", ""}
+		mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target").want(t, 0, "Wrote "+path)
+		mandate(t, "", "--target", path, "--only", "RFC7636").want(t, 0, "pass      MUST   verifier-compared: ")
+		if left := p.ask(t, "registered"); left != "[]" {
+			t.Errorf("after the run the server still knows the clients %s", left)
+		}
+	})
+}
+
+// The table of findings is of the version that is installed.
+func TestForeignVersion(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "oidc-provider", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named struct{ Dependencies map[string]string }
+	err = json.Unmarshal(text, &named)
+	if err != nil || named.Dependencies["oidc-provider"] != providerVersion {
+		t.Errorf("%v: package.json has oidc-provider %q, the findings are of %s", err, named.Dependencies["oidc-provider"], providerVersion)
+	}
+}
+
+func rule(t *testing.T, id string) Rule {
+	t.Helper()
+	all := Rules()
+	i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no rule %s", id)
+	}
+	return all[i]
+}
+
+// foreignProvider is oidc-provider in a process of its own.
+type foreignProvider struct {
+	target  *Target
+	stdin   io.WriteCloser
+	answers *bufio.Reader
+	log     bytes.Buffer // to be read when it has ended
+	ended   chan struct{}
+}
+
+// installProvider installs the package into a copy of its folder.
+var installProvider = sync.OnceValues(func() (string, error) {
+	for _, program := range []string{"node", "npm"} {
+		_, err := exec.LookPath(program)
+		if err != nil {
+			return "", fmt.Errorf("%s is not installed: apt-get install nodejs npm", program)
+		}
+	}
+	version, err := exec.Command("node", "-p", "process.versions.node").Output()
+	major, _, _ := strings.Cut(string(version), ".")
+	number, _ := strconv.Atoi(major)
+	if err != nil || number < 20 {
+		return "", fmt.Errorf("oidc-provider needs Node.js 20 or later, node is %s", bytes.TrimSpace(version))
+	}
+	dir := filepath.Join(workDir, "oidc-provider")
+	err = os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oidc-provider")))
+	if err != nil {
+		return "", err
+	}
+	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = dir
+	out, err := install.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// startProvider runs the server with a client for each role. It gives refresh tokens to those that ask for
+// offline access and have the person asked (OIDC Core §11).
+func startProvider(t *testing.T) *foreignProvider {
+	t.Helper()
+	dir, err := installProvider()
+	if err != nil {
+		absent(t, err.Error())
+	}
+	p := &foreignProvider{ended: make(chan struct{}), target: &Target{User: User{"alice", "any password"}, Clients: map[Need]*Client{},
+		Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
+	clients, err := json.Marshal(p.clients())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", "server.mjs")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, environment(), &p.log
+	p.stdin, err = cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.answers = bufio.NewReader(stdout)
+	err = cmd.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.stdin.Close()
+		select {
+		case <-p.ended:
+		case <-time.After(30 * time.Second):
+			_ = cmd.Process.Kill()
+			t.Error("the server did not end with its input")
+		}
+	})
+	p.target.Issuer = p.ask(t, string(clients))
+	return p
+}
+
+// clients are for all roles that the server can have clients for: those that would be registered, and more.
+func (p *foreignProvider) clients() []map[string]any {
+	wanted := maps.Clone(registrations)
+	wanted[NeedIntrospect] = registrations[NeedMachine]
+	wanted[NeedHS256] = with(codeClient("hs256", clientSecretBasic, "https://client.example/hs256"), "id_token_signed_response_alg", "HS256")
+	wanted[NeedPairwise] = with(codeClient("pairwise", clientSecretBasic, "https://other.example/pairwise"), "subject_type", "pairwise")
+	wanted[NeedLogout] = with(codeClient("logout", clientSecretBasic, "https://client.example/logout"), "post_logout_redirect_uris", []string{"https://client.example/left"})
+	var all []map[string]any
+	for role, metadata := range wanted {
+		metadata = maps.Clone(metadata)
+		c := &Client{ID: "conformance-" + string(role)}
+		c.RedirectURIs, _ = metadata["redirect_uris"].([]string)
+		if metadata["token_endpoint_auth_method"] != noAuthentication {
+			c.Secret = rand.Text()
+			metadata["client_secret"] = c.Secret
+		}
+		if c.RedirectURIs == nil {
+			metadata["redirect_uris"] = []string{} // the server wants to be told
+		}
+		metadata["client_id"] = c.ID
+		p.target.Clients[role] = c
+		all = append(all, metadata)
+	}
+	return all
+}
+
+// ask sends the server a line and waits for the line that answers it.
+func (p *foreignProvider) ask(t *testing.T, line string) string {
+	t.Helper()
+	answer := make(chan string, 1)
+	go func() {
+		_, _ = io.WriteString(p.stdin, line+"\n")
+		text, _ := p.answers.ReadString('\n')
+		answer <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-answer:
+		if text != "" {
+			return text
+		}
+	case <-time.After(time.Minute):
+	}
+	p.stdin.Close()
+	<-p.ended
+	t.Fatalf("the server gives no answer:\n%s", p.log.String())
+	return ""
+}
+
+// foreignResult is a result as the report has it.
+type foreignResult struct {
+	ID     string
+	Level  Level
+	Status Status
+	Reason string
+}
+
+// bad says whether the rule does not hold, or was not reached.
+func (r foreignResult) bad() bool {
+	return r.Status == Fail || r.Status == Blocked || r.Status == Broken
+}
+
+type foreignReport struct {
+	Summary string
+	Results []foreignResult
+}
+
+// run runs the command with a target file, all rules.
+func (p *foreignProvider) run(t *testing.T, target *Target) foreignReport {
+	t.Helper()
+	out := mandate(t, "", "--target", targetFile(t, target), "--format", "json")
+	var report foreignReport
+	err := json.Unmarshal([]byte(out.stdout), &report)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out.stdout, out.stderr)
+	}
+	failed := slices.ContainsFunc(report.Results, func(r foreignResult) bool { return r.bad() && r.Level == Must })
+	if failed != (out.code == 1) {
+		t.Errorf("exit code %d, and that a MUST does not hold is %t", out.code, failed)
+	}
+	return report
+}
+
+// log tells how each document came off.
+func (r foreignReport) log(t *testing.T) {
+	t.Helper()
+	counts := map[string]map[Status]int{}
+	for _, result := range r.Results {
+		document, _, _ := strings.Cut(result.ID, "/")
+		if counts[document] == nil {
+			counts[document] = map[Status]int{}
+		}
+		counts[document][result.Status]++
+	}
+	for _, document := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%s: %v", document, counts[document])
+	}
+	t.Log(r.Summary)
+}
+
+// absent skips a test that needs something the machine does not have, or fails it where skipping is forbidden.
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
+		t.Fatal(what)
+	}
+	t.Skip("SKIPPED, NOT TESTED: " + what)
+}

@@ -1,0 +1,90 @@
+// A server that we did not write: npm's oidc-provider, with its own pages for developers. Its one person signs
+// in as alice, with any password. The first line on standard input is a JSON array of clients, with the members
+// of RFC 7591; it is answered with the issuer, and each line after it with a JSON array of the clients that
+// were registered and have not been removed. It ends with its input.
+
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import { Provider } from 'oidc-provider';
+
+// What the server remembers, by kind. The package's own adapter forgets the oldest of some 1000 records, and a
+// run makes more of them than that.
+const kinds = new Map();
+
+class Records {
+  constructor(kind) {
+    this.records = new Map();
+    kinds.set(kind, this.records);
+  }
+
+  async upsert(id, record) {
+    this.records.set(id, record);
+  }
+
+  async find(id) {
+    return this.records.get(id);
+  }
+
+  async findByUid(uid) {
+    return [...this.records.values()].find((record) => record.uid === uid);
+  }
+
+  async consume(id) {
+    this.records.get(id).consumed = Math.floor(Date.now() / 1000);
+  }
+
+  async destroy(id) {
+    this.records.delete(id);
+  }
+
+  async revokeByGrantId(grantId) {
+    for (const [id, record] of this.records) {
+      if (record.grantId === grantId) {
+        this.records.delete(id);
+      }
+    }
+  }
+}
+
+// What oidc-provider has to say is not an answer.
+console.info = console.error;
+
+// oidc-provider is written for Node.js 22, of which it wants no more than this in 20.
+URL.parse ??= (address, base) => (URL.canParse(address, base) ? new URL(address, base) : null);
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const clients = JSON.parse((await lines.next()).value);
+const server = createServer();
+await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+
+const issuer = `http://127.0.0.1:${server.address().port}`;
+const provider = new Provider(issuer, {
+  adapter: Records,
+  clients,
+  claims: { openid: ['sub'], profile: ['name', 'given_name', 'family_name'], email: ['email', 'email_verified'] },
+  enabledJWA: { idTokenSigningAlgValues: ['RS256', 'HS256'] },
+  features: {
+    clientCredentials: { enabled: true },
+    introspection: { enabled: true },
+    registration: { enabled: true },
+    registrationManagement: { enabled: true },
+    revocation: { enabled: true },
+  },
+  subjectTypes: ['public', 'pairwise'],
+  pairwiseIdentifier: (ctx, accountId, client) => `${accountId} at ${client.clientId}`,
+  async findAccount(ctx, id) {
+    return id === 'alice' ? {
+      accountId: id,
+      claims: () => ({
+        sub: id, name: 'Alice Liddell', given_name: 'Alice', family_name: 'Liddell', email: 'alice@example.com', email_verified: true,
+      }),
+    } : undefined;
+  },
+});
+
+server.on('request', provider.callback());
+console.log(issuer);
+for await (const _ of lines) {
+  console.log(JSON.stringify([...kinds.get('Client')?.keys() ?? []]));
+}
+process.exit();
