@@ -59,7 +59,11 @@ func (r *Runner) register(ctx context.Context) error {
 		if r.Target.Clients[role] != nil || role == NeedBackchannel && r.Target.Backchannel == "" {
 			continue
 		}
-		c, err := r.registerOne(ctx, address, role)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		// An answer that nobody waits for would leave a client behind that nobody knows.
+		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
 			refused = fmt.Errorf("register the client %s: %w", role, err)
 			continue

@@ -75,7 +75,7 @@ func NewRunner(ctx context.Context, target *Target, o Options) (*Runner, error) 
 	if target.Register {
 		err = r.register(ctx)
 		if err != nil {
-			return nil, errors.Join(err, r.Close(ctx))
+			return nil, errors.Join(err, r.Close(context.WithoutCancel(ctx)))
 		}
 	}
 	r.mask.add("password", target.User.Password)
