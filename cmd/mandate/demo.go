@@ -79,6 +79,9 @@ func (p *program) demo(ctx context.Context, address string) error {
 	}
 	defer o.store.Close()
 	cast, err := o.fill(ctx)
+	if err == nil {
+		err = o.writeTarget(ctx, cast, dir)
+	}
 	if err != nil {
 		return fmt.Errorf("fill the demo's database: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -79,7 +80,7 @@ func (o *opened) fillApplications(ctx context.Context, cast *demoCast) error {
 
 func (o *opened) fillApplication(ctx context.Context, cast *demoCast, r provider.Registration) (credentials, error) {
 	// With HS256 the secret is a key, and no hash of it will do.
-	r.ClientType, r.HashClientSecret, r.Owner = provider.Confidential, r.Algorithm != "HS256", cast.admin.Username
+	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", cast.admin.Username
 	made, err := o.provider.Register(ctx, nil, r)
 	if err != nil {
 		return credentials{}, err

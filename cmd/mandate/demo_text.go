@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -32,6 +33,7 @@ Or paste these lines into another shell:
 	program, err := os.Executable() // under go run it is nowhere on the path
 	if err == nil {
 		fmt.Fprintf(w, "\n# The other commands work on this server too\n%s --config %s application list\n", program, file)
+		fmt.Fprintf(w, "\n# Check this server, rule by rule\n%s conformance --target %s\n", program, filepath.Join(filepath.Dir(file), demoTargetFile))
 	}
 }
 
