@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -235,13 +236,20 @@ func (t *T) posted(p *page) *form {
 // like this one cannot go on.
 func (t *T) nextForm(p *page, a *Answer, named, passed *bool, approve bool) (*form, *control, string) {
 	h := t.run.Target.Forms
+	if *passed && !slices.ContainsFunc(p.forms, func(f *form) bool { return f.password(h) != nil }) {
+		t.run.entered.Store(true)
+	}
 	for _, f := range p.forms {
 		secret := f.password(h)
 		if secret == nil {
 			continue
 		}
 		if *passed {
+			t.run.refused.Store(!t.run.entered.Load())
 			return nil, nil, "the server asks for the password again: the one in the target may be wrong"
+		}
+		if t.run.refused.Load() {
+			return nil, nil, "user.password of the target was refused before, and is not tried again"
 		}
 		*named, *passed = true, true
 		user := t.User()

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,7 +52,9 @@ type Runner struct {
 	walking  sync.Mutex // by that browser
 	made     []*Client
 	mu       sync.Mutex
-	listens  *listener // for logout tokens, once a check has wanted one
+	entered  atomic.Bool // the password was right once
+	refused  atomic.Bool // it was wrong: no more guesses at somebody's account
+	listens  *listener   // for logout tokens, once a check has wanted one
 }
 
 // NewRunner finds the server's metadata, and registers clients if the target says so. Close removes them.

@@ -109,15 +109,18 @@ func (t *T) introspected(token string) map[string]any {
 	return object
 }
 
+// taken says that a token is good, be it for this resource or for others (RFC 6750 §3.1).
+func (t *T) taken(a *Answer) bool { return a.Status/100 == 2 || a.Status == http.StatusForbidden }
+
 // Works says whether an access token does, by whatever the target has that can tell.
 func (t *T) Works(access string) bool {
 	switch {
 	case t.Has(NeedIntrospection) && t.Has(NeedIntrospect):
 		return t.introspected(access)["active"] == true
 	case t.Has(NeedAPI):
-		return t.Get(t.run.Target.API.URL, Bearer(access)).Status/100 == 2
+		return t.taken(t.Get(t.run.Target.API.URL, Bearer(access)))
 	case t.Has(NeedUserInfo):
-		return t.Get(t.run.endpoint(NeedUserInfo), Bearer(access)).Status/100 == 2
+		return t.taken(t.Get(t.run.endpoint(NeedUserInfo), Bearer(access)))
 	}
 	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
 	return false

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -202,7 +203,7 @@ func differingPart(sent, known string) string {
 		return "user information"
 	case a.Hostname() != b.Hostname():
 		return "host"
-	case a.Port() != b.Port():
+	case a.Port() != b.Port() && !(b.Scheme == "http" && net.ParseIP(b.Hostname()).IsLoopback()): // RFC 8252 §7.3: there it may vary
 		return "port"
 	case a.EscapedPath() != b.EscapedPath() || a.Opaque != b.Opaque:
 		return "path"

@@ -120,8 +120,10 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	}
 	switch {
 	// RFC 7662 §2.3: 401 speaks of our credentials, never of the token.
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized:
 		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d: look at %s", status, i.setting)
+	case status == http.StatusForbidden:
+		return nil, fmt.Errorf("the introspection endpoint knows us, and does not let us ask (%d): have an administrator switch on that this client may introspect, or take a token with the scope introspection", status)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf("the introspection endpoint answered %d: look at RESOURCE_SERVER_INTROSPECTION_URL", status)
 	case len(body) > maxAnswer:
