@@ -10,7 +10,7 @@ TIMEOUT ?= 40m
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
 
-.PHONY: build test tools lint fuzz demo clean
+.PHONY: build test tools lint fuzz bench demo clean
 
 build:
 	go build -o bin/mandate ./cmd/mandate
@@ -39,6 +39,10 @@ fuzz:
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
 	done
+
+# The table against the bare handlers; `make bench ARGS="soak"` and others are in `go run ./conformance/bench -h`.
+bench:
+	go run ./conformance/bench $(ARGS)
 
 demo:
 	go run ./cmd/mandate demo

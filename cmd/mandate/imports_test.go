@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"templates":            {standardOnly},
 	"conformance":          {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
 	"conformance/mandate":  {},
+	"conformance/bench":    {"flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/conformance",
 		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
 }
@@ -93,7 +94,7 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
-		program := layer == "cmd/mandate" || layer == "storage/postgrestest"
+		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest"
 		if slices.Contains(forbidden[layer], used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

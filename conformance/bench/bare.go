@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// The bare handlers are the yardsticks: what net/http and database/sql cost when nothing is decided. One
+// stores a row like a token's, under no more than its primary key; one finds such a row; one answers.
+// They run in a process of their own, since the server does.
+
+const bareRows = 10_000 // that there are to select
+
+const bareInsert = `INSERT INTO tokens (digest, application_id, scope, issued_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
+
+// serveBare is the hidden command.
+func serveBare(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+	listen := flags.String("listen", "", "")
+	err := flags.Parse(args)
+	if err != nil {
+		return err
+	}
+	database, err := io.ReadAll(os.Stdin) // it has a password
+	if err != nil {
+		return err
+	}
+	b := &bare{}
+	err = b.open(ctx, string(database))
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /insert", b.insertRow)
+	mux.HandleFunc("GET /select", b.selectRow)
+	mux.HandleFunc("GET /fixed", func(w http.ResponseWriter, _ *http.Request) { give(w, fixed) })
+	server := &http.Server{Addr: *listen, Handler: mux}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	err = server.ListenAndServe()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+type bare struct{ insert, find *sql.Stmt }
+
+// open makes the table and what is in it. SQLite has one connection that writes, as it has one writer.
+func (b *bare) open(ctx context.Context, address string) error {
+	driver, source, writers, readers := "postgres", address, 32, 32
+	if path, found := strings.CutPrefix(address, "sqlite:///"); found {
+		driver, writers, readers = "sqlite", 1, 8
+		source = "file:" + (&url.URL{Path: path}).EscapedPath() +
+			"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+	}
+	write, err := sql.Open(driver, source)
+	if err != nil {
+		return err
+	}
+	write.SetMaxOpenConns(writers)
+	write.SetMaxIdleConns(writers)
+	read := write
+	if readers != writers {
+		read, err = sql.Open(driver, source)
+		if err != nil {
+			return err
+		}
+		read.SetMaxOpenConns(readers)
+		read.SetMaxIdleConns(readers)
+	}
+	_, err = write.ExecContext(ctx, `CREATE TABLE tokens (digest TEXT PRIMARY KEY, application_id TEXT NOT NULL,
+		scope TEXT NOT NULL, issued_at BIGINT NOT NULL, expires_at BIGINT NOT NULL)`)
+	if err != nil {
+		return err
+	}
+	all, err := write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer all.Rollback() // a no-op after Commit
+	for n := range bareRows {
+		_, err = all.ExecContext(ctx, bareInsert, fmt.Sprint(n), "application", "read write", 0, 1<<40)
+		if err != nil {
+			return err
+		}
+	}
+	err = all.Commit()
+	if err != nil {
+		return err
+	}
+	b.insert, err = write.PrepareContext(ctx, bareInsert)
+	if err != nil {
+		return err
+	}
+	b.find, err = read.PrepareContext(ctx, `SELECT application_id, scope, issued_at, expires_at FROM tokens WHERE digest = $1`)
+	return err
+}
+
+func (b *bare) insertRow(w http.ResponseWriter, r *http.Request) {
+	token := rand.Text()
+	sum := sha256.Sum256([]byte(token))
+	at := time.Now().Unix()
+	_, err := b.insert.ExecContext(r.Context(), base64.RawURLEncoding.EncodeToString(sum[:]), "application", "read write", at, at+36000)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	give(w, []byte(`{"access_token":"`+token+`","token_type":"Bearer","expires_in":36000}`))
+}
+
+type bareRow struct {
+	Application string `json:"client_id"`
+	Scope       string `json:"scope"`
+	IssuedAt    int64  `json:"iat"`
+	ExpiresAt   int64  `json:"exp"`
+	Active      bool   `json:"active"`
+}
+
+func (b *bare) selectRow(w http.ResponseWriter, r *http.Request) {
+	row := bareRow{Active: true}
+	err := b.find.QueryRowContext(r.Context(), r.URL.RawQuery).Scan(&row.Application, &row.Scope, &row.IssuedAt, &row.ExpiresAt)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	text, _ := json.Marshal(row) // it cannot fail
+	give(w, text)
+}
+
+var fixed = []byte(`{"client_id":"application","sub":"application","scope":["read","write"]}`)
+
+func give(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // whoever is gone needs no answer
+}
+
+// yardstick is the running process of the bare handlers.
+type yardstick struct {
+	process *process
+	url     string
+}
+
+// startBare runs this very program again.
+func startBare(ctx context.Context, dir, database string) (*yardstick, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", freePort())
+	cmd := exec.Command(self, bareCommand, "--listen", address)
+	cmd.Stdin = strings.NewReader(database)
+	p, err := launch(cmd, dir)
+	if err != nil {
+		return nil, err
+	}
+	y := &yardstick{p, "http://" + address}
+	err = p.wait("the bare handlers answer", time.Minute, 10*time.Millisecond, func() bool {
+		return ctx.Err() != nil || answers(y.url+"/fixed", http.StatusOK)
+	})
+	if err != nil {
+		p.end()
+		return nil, err
+	}
+	return y, ctx.Err()
+}
+
+// answers says whether an address is answered with a status.
+func answers(address string, status int) bool {
+	r, err := http.Get(address)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, r.Body) // the status is what counts
+	r.Body.Close()
+	return r.StatusCode == status
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The bare handlers are this program run again, also where this program is the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == bareCommand {
+		main()
+		return
+	}
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mandate-bench-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binaryDir = dir
+	return m.Run()
+}
+
+// binaryDir is set once, before the first test.
+var binaryDir string
+
+// binary builds the command once.
+var binary = sync.OnceValues(func() (string, error) {
+	err := readSources()
+	if err != nil {
+		return "", err
+	}
+	return build(context.Background(), binaryDir)
+})
+
+// must runs a command of the program and gives what it printed.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	var stdout, stderr bytes.Buffer
+	err = run(ctx, append(args, "--binary", path), &stdout, &stderr)
+	if err != nil {
+		t.Fatalf("bench %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
+// readSources looks at each file that the binary is built from, so that the go command does not take a result
+// from its cache after one has changed.
+func readSources() error {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			_, err = os.Stat(path)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// databases are those that this machine has. Without PostgreSQL the test is skipped in part, or fails where
+// skipping is forbidden.
+func databases(t *testing.T) []string {
+	t.Helper()
+	if postgresPrograms() != "" {
+		return []string{onPostgres, onSQLite}
+	}
+	const missing = "PostgreSQL is not installed: apt-get install postgresql"
+	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
+		t.Fatal(missing)
+	}
+	t.Run(onPostgres, func(t *testing.T) { t.Skip("SKIPPED, NOT TESTED: " + missing) })
+	return []string{onSQLite}
+}
+
+func readReport(t *testing.T, file string) report {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	err = json.Unmarshal(text, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEveryPathIsAnswered(t *testing.T) {
+	file, picture := filepath.Join(t.TempDir(), "all.json"), filepath.Join(t.TempDir(), "chart.svg")
+	printed := must(t, "--rounds", "1", "--seconds", "0.2", "--warm-up", "0.1", "--introspect", "50", "--tokens", "200",
+		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
+	r := readReport(t, file)
+	for _, database := range databases(t) {
+		for _, p := range []string{"client", "introspect-50", "refresh", "code", "guard", "proxy"} {
+			checkPath(t, r, database, p)
+		}
+		for _, memory := range []string{"resident memory when idle, ", "resident memory after 200 tokens, "} {
+			checkSingle(t, r, memory+database)
+		}
+	}
+	checkSingle(t, r, "first start to first 200, SQLite, schema and keys made")
+	checkSingle(t, r, "restart to first 200, SQLite")
+	if postgresPrograms() != "" {
+		checkSingle(t, r, "client credentials with 1,000 live tokens against an empty table")
+		checkSingle(t, r, "bytes of a live token with its indexes, PostgreSQL")
+	}
+	checkTable(t, printed)
+	checkSVG(t, picture)
+}
+
+// checkPath wants both loops of both sides, good answers in each and no others.
+func checkPath(t *testing.T, r report, database, path string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, f := range r.Figures {
+		if f.Database != database || f.Path != path {
+			continue
+		}
+		name := fmt.Sprintf("%s %s %s %s", database, path, f.Side, f.Loop)
+		seen[f.Side+" "+f.Loop] = true
+		if len(f.Errors) > 0 {
+			t.Errorf("%s: %v", name, f.Errors)
+		}
+		if f.Rate <= 0 || f.Requests == 0 || f.P50 <= 0 || f.P99 < f.P50 || f.P999 < f.P99 || f.Max < f.P999 {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if f.Loop == loopsOpen && f.Requests != int(f.Arrivals*0.2) {
+			t.Errorf("%s: %d requests, and %.0f a second were due for 0.2 s", name, f.Requests, f.Arrivals)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("%s %s: only %v", database, path, seen)
+	}
+}
+
+func checkSingle(t *testing.T, r report, name string) {
+	t.Helper()
+	for _, s := range r.Singles {
+		if s.Name == name {
+			if median(s.Values) <= 0 {
+				t.Errorf("%s: %v", name, s.Values)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no figure %q", name)
+}
+
+// checkTable wants every row of a Markdown table to have as many cells as its first.
+func checkTable(t *testing.T, printed string) {
+	t.Helper()
+	cells, rows := 0, 0
+	for line := range strings.Lines(printed) {
+		n := strings.Count(line, "|")
+		switch {
+		case n == 0:
+			cells = 0
+			continue
+		case cells == 0:
+			cells = n
+		case n != cells:
+			t.Errorf("a row of %d cells in a table of %d: %s", n-1, cells-1, line)
+		}
+		rows++
+	}
+	if rows < 10 {
+		t.Errorf("the table has %d rows:\n%s", rows, printed)
+	}
+}
+
+func checkSVG(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bars := 0
+	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		element, ok := token.(xml.StartElement)
+		if !ok || element.Name.Local != "rect" {
+			continue
+		}
+		for _, attribute := range element.Attr {
+			if attribute.Name.Local == "class" && attribute.Value != "ground" {
+				bars++
+			}
+		}
+	}
+	if want := 6 * len(databases(t)); bars != want {
+		t.Errorf("the chart has %d bars, want %d", bars, want)
+	}
+}
+
+func TestSoakIssuesAndTheTableEmpties(t *testing.T) {
+	printed := must(t, "soak", "--tokens", "300", "--lifetime", "1", "--every", "0.1", "--rate", "500")
+	for _, database := range databases(t) {
+		if !strings.Contains(printed, database+": 300 tokens that live 1s") {
+			t.Errorf("no line about %s in:\n%s", database, printed)
+		}
+	}
+	if got, want := strings.Count(printed, "after the last token the table is empty"), len(databases(t)); got != want {
+		t.Errorf("%d tables are empty in the end, want %d:\n%s", got, want, printed)
+	}
+}
+
+func TestGrowthIsFound(t *testing.T) {
+	o := &options{stdout: io.Discard, growth: 0.25}
+	const mb = 1 << 20
+	for name, c := range map[string]struct {
+		states []tableState
+		grows  bool
+	}{
+		"flat":         {[]tableState{{100, 10, 10 * mb}, {90, 5, 11 * mb}, {110, 0, 10 * mb}, {100, 10, 11 * mb}}, false},
+		"in waves":     {[]tableState{{100, 10, 10 * mb}, {90, 5, 20 * mb}, {110, 0, 10 * mb}, {100, 10, 20 * mb}}, false},
+		"larger":       {[]tableState{{100, 10, 10 * mb}, {90, 5, 11 * mb}, {110, 0, 13 * mb}, {100, 10, 15 * mb}}, true},
+		"not deleted":  {[]tableState{{100, 10, 10 * mb}, {90, 5, 10 * mb}, {110, 0, 10 * mb}, {300, 200, 10 * mb}}, true},
+		"cannot judge": {[]tableState{{100, 10, 10 * mb}, {90, 5, 90 * mb}}, false},
+	} {
+		err := o.judge(name, c.states)
+		if (err != nil) != c.grows {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFloodPrintsAllThree(t *testing.T) {
+	printed := must(t, "flood", "--rounds", "1", "--seconds", "0.3", "--rate", "200", "--attackers", "4")
+	for _, row := range []string{"quiet", "wrong passwords", "right passwords"} {
+		if got, want := strings.Count(printed, "\n"+row+" "), len(databases(t)); got != want {
+			t.Errorf("%d rows %q, want %d:\n%s", got, row, want, printed)
+		}
+	}
+	if !strings.Contains(printed, "x HTTP 400 invalid_grant") || !strings.Contains(printed, "x HTTP 200") {
+		t.Errorf("passwords were neither refused nor taken:\n%s", printed)
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What workers need for their requests is made here, by the same generator and outside the measured time.
+
+// preparing is how long it may take, and with how many connections it is done.
+const (
+	preparing   = 30 * time.Minute
+	preparation = 16
+)
+
+// tokens gives n live tokens, and makes those that are not there yet.
+func (t *target) tokens(ctx context.Context, n int) ([]string, error) {
+	missing := n - len(t.live)
+	if missing > 0 {
+		made, err := t.issue(ctx, missing)
+		if err != nil {
+			return nil, err
+		}
+		t.live = append(t.live, made...)
+	}
+	return t.live[:n], nil
+}
+
+// issue gets n tokens by client credentials.
+func (t *target) issue(ctx context.Context, n int) ([]string, error) {
+	to, workers, err := clientWorkers(ctx, t, min(n, preparation), 0)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var tokens []string
+	left := counter(n)
+	for i, w := range workers {
+		w.(*issuer).keep = func(token string) {
+			mu.Lock()
+			defer mu.Unlock()
+			tokens = append(tokens, token)
+		}
+		workers[i] = &counted{w, left}
+	}
+	return tokens, t.prepare(ctx, to, workers, n, "tokens")
+}
+
+func counter(n int) *atomic.Int64 {
+	left := &atomic.Int64{}
+	left.Store(int64(n))
+	return left
+}
+
+// counted ends after a number of requests, of all that share it.
+type counted struct {
+	worker
+	left *atomic.Int64
+}
+
+func (w *counted) next() []byte {
+	if w.left.Add(-1) < 0 {
+		return nil
+	}
+	return w.worker.next()
+}
+
+func (t *target) prepare(ctx context.Context, to endpoint, workers []worker, n int, what string) error {
+	o, err := load{to: to, workers: workers, length: preparing}.run(ctx)
+	if err != nil {
+		return err
+	}
+	if o.good < n {
+		return fmt.Errorf("prepare %d %s: %d came, and %v", n, what, o.good, o.wrong)
+	}
+	return nil
+}
+
+// codes makes n authorization codes, by requests of signed-in people for an application that asks for no
+// approval (RFC 6749 §4.1.1, RFC 7636 §4.3).
+func (t *target) codes(ctx context.Context, n int) ([]code, error) {
+	to, err := parseEndpoint(t.authorize)
+	if err != nil {
+		return nil, err
+	}
+	query := "?response_type=code&client_id=" + escape(t.web.ID) + "&redirect_uri=" + escape(t.redirect) +
+		t.scopeField() + "&state=bench&code_challenge_method=S256&code_challenge="
+	if strings.Contains(to.target, "?") {
+		query = "&" + query[1:]
+	}
+	left := counter(n)
+	var workers []worker
+	var people []*authorizer
+	for i := range min(n, preparation) {
+		person := &authorizer{to: to, query: query, header: "Cookie: " + t.cookies[i%len(t.cookies)] + "\r\n", redirect: t.redirect}
+		people = append(people, person)
+		workers = append(workers, &counted{person, left})
+	}
+	err = t.prepare(ctx, to, workers, n, "codes")
+	if err != nil {
+		return nil, err
+	}
+	var made []code
+	for _, person := range people {
+		made = append(made, person.made...)
+	}
+	return made, nil
+}
+
+// authorizer is a browser that is sent to the authorization endpoint and back.
+type authorizer struct {
+	to            endpoint
+	query, header string
+	redirect      string
+	verifier      string
+	made          []code
+}
+
+func (w *authorizer) next() []byte {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it cannot fail
+	w.verifier = base64.RawURLEncoding.EncodeToString(random)
+	sum := sha256.Sum256([]byte(w.verifier))
+	return w.to.get(w.query+base64.RawURLEncoding.EncodeToString(sum[:]), w.header)
+}
+
+func (w *authorizer) check(r response) string {
+	location := string(r.header("Location"))
+	if r.status/100 != 3 || location == "" {
+		return fmt.Sprintf("HTTP %d in the place of a code", r.status)
+	}
+	u, err := url.Parse(location)
+	if err != nil || !strings.HasPrefix(location, w.redirect) || u.Query().Get("code") == "" {
+		problem := "to somewhere else than the redirect URI"
+		if err == nil && u.Query().Get("error") != "" {
+			problem = "with " + u.Query().Get("error")
+		}
+		return fmt.Sprintf("HTTP %d %s", r.status, problem)
+	}
+	w.made = append(w.made, code{escape(u.Query().Get("code")), w.verifier})
+	return ""
+}
+
+// chains makes n refresh tokens, each of a family of its own.
+func (t *target) chains(ctx context.Context, n int) ([]string, error) {
+	to, workers, err := codeWorkers(ctx, t, min(n, preparation), n)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var chains []string
+	for i, w := range workers {
+		workers[i] = &collector{w, func(r response) {
+			mu.Lock()
+			defer mu.Unlock()
+			chains = append(chains, string(field(r.body, "refresh_token")))
+		}}
+	}
+	err = t.prepare(ctx, to, workers, n, "refresh tokens")
+	if err == nil && len(chains) > 0 && chains[0] == "" {
+		err = fmt.Errorf("the code exchange gave no refresh token")
+	}
+	return chains, err
+}
+
+// collector shows good answers to somebody.
+type collector struct {
+	worker
+	keep func(response)
+}
+
+func (w *collector) check(r response) string {
+	wrong := w.worker.check(r)
+	if wrong == "" {
+		w.keep(r)
+	}
+	return wrong
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// compare is the benchmark.
+func compare(ctx context.Context, o *options) error {
+	for _, name := range o.only {
+		known := []string{"start", "memory", "fill"}
+		for _, p := range allPaths(o) {
+			known = append(known, p.name)
+		}
+		if name != "introspect" && !slices.Contains(known, name) {
+			return fmt.Errorf("--only: there is no %q", name)
+		}
+	}
+	r := &report{Machine: lookAround(), options: o}
+	var pg *cluster
+	needed := slices.Contains(o.databases, "postgres") && (o.target.issuer == "" || o.withBare)
+	if needed {
+		var err error
+		pg, err = o.cluster(ctx)
+		if err != nil {
+			return err
+		}
+		defer pg.stop()
+	}
+	if pg != nil {
+		r.Machine.Postgres = pg.version
+	}
+	err := compareOn(ctx, o, pg, r)
+	if err != nil {
+		return err
+	}
+	if len(r.Figures)+len(r.Singles) == 0 {
+		return errors.New("nothing was measured: the start is that of SQLite, fill is on PostgreSQL and wants --fill, and a target has only what its flags describe")
+	}
+	return r.write()
+}
+
+// cluster is a PostgreSQL, or none where there is none: then SQLite is all that is measured.
+func (o *options) cluster(ctx context.Context) (*cluster, error) {
+	if o.postgres != "" {
+		return useCluster(ctx, o.postgres)
+	}
+	o.say("Starting PostgreSQL ...")
+	c, err := startCluster(ctx, o.dir, o.postgresSettings)
+	if errors.Is(err, errNoPostgres) {
+		o.say("ATTENTION: PostgreSQL is not installed, so NOTHING IS MEASURED ON IT. Install it (Debian: apt-get install postgresql), or give --postgres URL.")
+		return nil, nil
+	}
+	return c, err
+}
+
+func compareOn(ctx context.Context, o *options, pg *cluster, r *report) error {
+	if o.target.issuer != "" {
+		return compareTarget(ctx, o, pg, r)
+	}
+	if pg != nil {
+		err := compareMandate(ctx, o, onPostgres, pg, r)
+		if err == nil && o.wants("fill") && o.fill > 0 {
+			err = measureFill(ctx, o, pg, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if slices.Contains(o.databases, "sqlite") {
+		return compareMandate(ctx, o, onSQLite, nil, r)
+	}
+	return nil
+}
+
+// compareMandate measures everything on one database.
+func compareMandate(ctx context.Context, o *options, name string, pg *cluster, r *report) error {
+	if o.wants("start") && name == onSQLite {
+		err := measureStart(ctx, o, r)
+		if err != nil {
+			return err
+		}
+	}
+	c := &contest{options: o, database: name, report: r, rates: map[string]float64{}}
+	for _, p := range allPaths(o) {
+		if o.wants(p.name) {
+			c.paths = append(c.paths, p)
+		}
+	}
+	if len(c.paths) > 0 {
+		err := c.onMandate(ctx, pg)
+		if err != nil {
+			return err
+		}
+	}
+	if o.wants("memory") {
+		return measureMemory(ctx, o, name, pg, r)
+	}
+	return nil
+}
+
+func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
+	c.say("%s: setting up ...", c.database)
+	s, err := startMandate(ctx, c.options, pg, nil)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	c.ours, err = mandateTarget(ctx, s)
+	if err != nil {
+		return err
+	}
+	yard, err := c.startBare(ctx, pg)
+	if err != nil {
+		return err
+	}
+	defer yard.process.end()
+	logs := []*process{s.process}
+	pids := []int{s.process.pid()}
+	if c.wants("proxy") {
+		guard, err := startGuard(ctx, c.options, s, c.ours, yard)
+		if err != nil {
+			return err
+		}
+		defer guard.end()
+		c.ours.proxy = guard.url + "/fixed"
+		logs, pids = append(logs, guard.process), append(pids, guard.process.pid())
+	}
+	c.ours.processor = func() (sum time.Duration) {
+		for _, pid := range pids {
+			sum += processor(pid, false)
+		}
+		return sum
+	}
+	c.ours.database = pg.processor
+	c.tidy = func() {
+		for _, log := range logs {
+			log.trim()
+		}
+	}
+	return c.run(ctx)
+}
+
+// startMandate starts a server on a new database; more are settings inside OAUTH2_PROVIDER.
+func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (*server, error) {
+	address := ""
+	if pg != nil {
+		var err error
+		address, err = pg.database(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	// The codes of a round are all made before it, and are to live through it.
+	s, err := newServer(o, address, []string{"SAMPLE_API: true"}, append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}, more...))
+	if err != nil {
+		return nil, err
+	}
+	if pg != nil {
+		_, err = s.cli(ctx, "", "migrate")
+		if err != nil {
+			return nil, err
+		}
+	}
+	_, err = s.start(ctx, "serve", "/readyz", http.StatusOK)
+	return s, err
+}
+
+// startGuard starts the guard that stands in front of the bare handlers.
+func startGuard(ctx context.Context, o *options, s *server, t *target, yard *yardstick) (*server, error) {
+	guard, err := newServer(o, noDatabase, []string{"UPSTREAM: " + yard.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
+		[]string{"RESOURCE_SERVER_INTROSPECTION_URL: " + s.url + "/o/introspect/",
+			"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [" + quote(t.api.ID) + ", " + quote(t.api.Secret) + "]"})
+	if err != nil {
+		return nil, err
+	}
+	_, err = guard.start(ctx, "resource-server", "/fixed", http.StatusUnauthorized)
+	return guard, err
+}
+
+func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error) {
+	address := "sqlite:///" + filepath.Join(c.dir, "bare.db")
+	if pg != nil {
+		var err error
+		address, err = pg.database(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	yard, err := startBare(ctx, c.dir, address)
+	if err != nil {
+		return nil, err
+	}
+	c.yard = &target{processor: func() time.Duration { return processor(yard.process.pid(), false) }, database: pg.processor}
+	c.bareURL = yard.url
+	return yard, nil
+}
+
+// compareTarget measures somebody else's provider.
+func compareTarget(ctx context.Context, o *options, pg *cluster, r *report) error {
+	t, err := foreignTarget(ctx, o.target)
+	if err != nil {
+		return err
+	}
+	c := &contest{options: o, database: elsewhere, report: r, ours: t, rates: map[string]float64{}}
+	for _, p := range allPaths(o) {
+		if o.wants(p.name) && p.ready(t) {
+			c.paths = append(c.paths, p)
+		}
+	}
+	if o.withBare {
+		yard, err := c.startBare(ctx, pg)
+		if err != nil {
+			return err
+		}
+		defer yard.process.end()
+	}
+	return c.run(ctx)
+}

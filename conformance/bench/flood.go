@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+)
+
+// flood measures introspection while nobody tries passwords, while wrong ones are tried from everywhere,
+// and while people sign in with right ones.
+func flood(ctx context.Context, o *options) error {
+	var failures []error
+	err := o.onEach(ctx, func(name string, pg *cluster) error {
+		wrong, err := floodOn(ctx, o, name, pg)
+		failures = append(failures, wrong)
+		return err
+	})
+	return errors.Join(append(failures, err)...)
+}
+
+// besieged is a server that people sign in to by the password grant (RFC 6749 §4.3).
+type besieged struct {
+	*options
+	server *server
+	target *target
+	phone  client // public, as an application on a telephone is
+	people []person
+}
+
+func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error) {
+	s, err := startMandate(ctx, o, pg, nil)
+	if err != nil {
+		return nil, err
+	}
+	b := &besieged{options: o, server: s}
+	b.target, err = machineTarget(ctx, s)
+	if err == nil {
+		b.phone, err = s.register(ctx, "telephone", "--grant", "password", "--client-type", "public")
+	}
+	for n := 0; err == nil && n < 8; n++ {
+		var p person
+		p, err = s.person(ctx, fmt.Sprintf("person%d", n))
+		b.people = append(b.people, p)
+	}
+	if err != nil {
+		s.end()
+	}
+	return b, err
+}
+
+// siege is what happens beside the introspection.
+type siege struct {
+	name  string
+	right bool
+	all   outcome // of the introspections
+	tries outcome
+	p99   []float64
+}
+
+// floodOn gives two errors: that introspection failed under the flood, and that it could not be found out.
+func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed, err error) {
+	b, err := newBesieged(ctx, o, pg)
+	if err != nil {
+		return nil, err
+	}
+	defer b.server.end()
+	rate := o.rate
+	if rate == 0 {
+		o.say("%s: measuring introspection by itself ...", name)
+		for range 2 { // once to warm up
+			out, err := b.introspect(ctx, 0)
+			if err != nil {
+				return nil, err
+			}
+			rate = out.rate() / 4
+		}
+	}
+	if rate < 1 {
+		return nil, errors.New("introspection has no good answers")
+	}
+	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}}
+	for round := range o.rounds {
+		o.say("%s: round %d of %d ...", name, round+1, o.rounds)
+		for i, s := range sieges {
+			err := b.under(ctx, s, i > 0, rate)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second arrive; passwords come on %d connections\n\n", name, grouped(int(rate)), o.attackers)
+	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 against quiet", "errors", "passwords a second", "answered"}}
+	for _, s := range sieges {
+		against := ratios(s.p99, sieges[0].p99)
+		table = append(table, []string{s.name, grouped(int(s.all.rate())), milliseconds(micro(s.all.latency.quantile(0.5))),
+			milliseconds(micro(s.all.latency.quantile(0.99))), milliseconds(micro(s.all.latency.quantile(0.999))),
+			fmt.Sprintf("%.2f (%.2f to %.2f)", against.Median, against.Min, against.Max), kinds(s.all.wrong), s.tried(), s.answered()})
+		if len(s.all.wrong) > 0 {
+			failed = errors.Join(failed, fmt.Errorf("on %s, introspection had errors with %s: %v", name, s.name, s.all.wrong))
+		}
+	}
+	write(o.stdout, table, false)
+	fmt.Fprintln(o.stdout)
+	return failed, nil
+}
+
+func (s *siege) tried() string {
+	if s.tries.elapsed == 0 {
+		return "-"
+	}
+	return grouped(int(float64(s.tries.answers()) / s.tries.elapsed.Seconds()))
+}
+
+func (s *siege) answered() string {
+	var parts []string
+	if s.tries.good > 0 {
+		parts = append(parts, fmt.Sprintf("%s x HTTP 200", grouped(s.tries.good)))
+	}
+	if len(s.tries.wrong) > 0 {
+		parts = append(parts, kinds(s.tries.wrong))
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (b *besieged) introspect(ctx context.Context, rate float64) (*outcome, error) {
+	workers := b.connections
+	if rate > 0 {
+		workers = max(workers, waiting)
+	}
+	to, asking, err := introspectWorkers(1000)(ctx, b.target, workers, 0)
+	if err != nil {
+		return nil, err
+	}
+	return load{to: to, workers: asking, length: b.seconds, rate: rate}.run(ctx)
+}
+
+// under measures introspection once, while the siege goes on.
+func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float64) error {
+	during, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan *outcome, 1)
+	if attack {
+		tries, err := b.attack(s.right)
+		if err != nil {
+			return err
+		}
+		go func() {
+			out, _ := tries.run(during) // it is stopped; what came until then counts
+			ended <- out
+		}()
+		select {
+		case <-time.After(time.Second): // the queues fill
+		case <-ctx.Done():
+		}
+	}
+	out, err := b.introspect(ctx, rate)
+	stop()
+	if attack {
+		tries := <-ended
+		if tries == nil {
+			return errors.New("no password could be tried")
+		}
+		s.tries.merge(tries)
+		s.tries.elapsed += tries.elapsed
+	}
+	if err != nil {
+		return err
+	}
+	b.server.process.trim()
+	s.all.merge(out)
+	s.all.elapsed += out.elapsed
+	s.p99 = append(s.p99, micro(out.latency.quantile(0.99)))
+	return nil
+}
+
+// attack tries passwords. They come from many networks, and each connection soon from another one: the tries
+// of one address would be used up before a password was hashed.
+func (b *besieged) attack(right bool) (load, error) {
+	to, err := parseEndpoint(b.target.token)
+	l := load{to: to, length: time.Hour, each: 20, from: func() net.Addr { return loopback(rand.Uint32()) }}
+	for n := range b.attackers {
+		w := &guesser{form: to.form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
+		if right {
+			w.person = &b.people[n%len(b.people)]
+		}
+		l.workers = append(l.workers, w)
+	}
+	return l, err
+}
+
+// guesser tries the password of a person who is made up each time, or signs a person in.
+type guesser struct {
+	form   form
+	fields string
+	person *person
+	buf    []byte
+}
+
+func (w *guesser) next() []byte {
+	p := w.person
+	if p == nil {
+		p = &person{fmt.Sprintf("nobody%d", rand.Uint64()), "a wrong password"}
+	}
+	w.buf = w.form.with(w.buf, []byte(w.fields+"&username="+escape(p.name)+"&password="+escape(p.password)))
+	return w.buf
+}
+
+func (w *guesser) check(r response) string { return refused(r) }

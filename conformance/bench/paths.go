@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// path is a kind of request that is measured, against the bare handler that does the least it can do.
+type path struct {
+	name, title string
+	connections int
+	bare        string
+	goal        map[string]float64 // of the ratio, by database
+	// ready says that the target has what it takes.
+	ready func(*target) bool
+	// workers makes so many, who may send so many requests in all. What they need for them is made here,
+	// outside the measured time.
+	workers func(ctx context.Context, t *target, workers, requests int) (endpoint, []worker, error)
+	uses    bool // each request uses something up
+}
+
+const (
+	onPostgres = "PostgreSQL"
+	onSQLite   = "SQLite"
+	elsewhere  = "target"
+)
+
+// allPaths are in the order of their rounds. The goals are those of the README.
+func allPaths(o *options) []path {
+	both := func(postgres, sqlite float64) map[string]float64 {
+		return map[string]float64{onPostgres: postgres, onSQLite: sqlite}
+	}
+	token := func(t *target) bool { return t.token != "" }
+	people := func(t *target) bool { return t.token != "" && t.authorize != "" && len(t.cookies) > 0 }
+	paths := []path{
+		{name: "client", title: "client credentials", connections: o.wide, bare: "insert", goal: both(1, 1.5), ready: token, workers: clientWorkers},
+	}
+	for _, n := range o.tokens {
+		title := fmt.Sprintf("introspection, %s tokens", grouped(n))
+		if n == 1 {
+			title = "introspection, one token"
+		}
+		paths = append(paths, path{name: fmt.Sprintf("introspect-%d", n), title: title, connections: o.connections, bare: "select", goal: both(1, 0.8),
+			ready:   func(t *target) bool { return token(t) && t.introspect != "" },
+			workers: introspectWorkers(n)})
+	}
+	return append(paths,
+		path{name: "refresh", title: "refresh with rotation", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: refreshWorkers},
+		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
+		path{name: "guard", title: "resource guard, warm cache", connections: o.connections, bare: "fixed", goal: both(0.8, 0.8),
+			ready: func(t *target) bool { return token(t) && t.resource != "" },
+			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+				return guardWorkers(ctx, t, t.resource, n)
+			}},
+		path{name: "proxy", title: "guard as a proxy, warm cache", connections: o.connections, bare: "fixed",
+			ready: func(t *target) bool { return token(t) && t.proxy != "" },
+			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+				return guardWorkers(ctx, t, t.proxy, n)
+			}},
+	)
+}
+
+// bareWorkers ask the bare handler of a path. They ask for as many different rows as the path does for
+// tokens.
+func bareWorkers(base string, p path, rows, workers int) (endpoint, []worker, error) {
+	to, err := parseEndpoint(base + "/" + p.bare)
+	if err != nil {
+		return to, nil, err
+	}
+	var requests [][]byte
+	switch p.bare {
+	case "insert":
+		requests = [][]byte{to.form("").with(nil, []byte("grant_type=client_credentials"))}
+	case "fixed":
+		requests = [][]byte{to.get("", "")}
+	case "select":
+		for n := range rows {
+			requests = append(requests, to.get(fmt.Sprintf("?%d", n), ""))
+		}
+	}
+	var all []worker
+	for n := range workers {
+		all = append(all, &asker{requests: requests, at: n * len(requests) / workers, want: map[string]string{
+			"insert": "access_token", "select": "client_id", "fixed": "client_id"}[p.bare]})
+	}
+	return to, all, nil
+}
+
+// clientWorkers ask for tokens of their own (RFC 6749 §4.4).
+func clientWorkers(_ context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
+	to, err := parseEndpoint(t.token)
+	if err != nil {
+		return to, nil, err
+	}
+	header, fields := t.proof(t.machine)
+	request := to.form(header).with(nil, []byte("grant_type=client_credentials"+t.scopeField()+fields))
+	var all []worker
+	seen := &sample{}
+	for range workers {
+		all = append(all, &issuer{request: request, seen: seen})
+	}
+	return to, all, nil
+}
+
+// introspectWorkers ask about live tokens, each worker about all of them in turn and from another one on.
+func introspectWorkers(tokens int) func(context.Context, *target, int, int) (endpoint, []worker, error) {
+	return func(ctx context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
+		to, err := parseEndpoint(t.introspect)
+		if err != nil {
+			return to, nil, err
+		}
+		live, err := t.tokens(ctx, tokens)
+		if err != nil {
+			return to, nil, err
+		}
+		header, fields := t.proof(t.api)
+		head := to.form(header)
+		var requests [][]byte
+		for _, token := range live {
+			requests = append(requests, head.with(nil, []byte("token="+escape(token)+fields)))
+		}
+		var all []worker
+		for n := range workers {
+			all = append(all, &asker{requests: requests, at: n * len(requests) / workers, active: true})
+		}
+		return to, all, nil
+	}
+}
+
+// guardWorkers use a hundred tokens at an API. That the cache is warm, the rounds before see to; it asks
+// again as often as it does by default.
+func guardWorkers(ctx context.Context, t *target, address string, workers int) (endpoint, []worker, error) {
+	to, err := parseEndpoint(address)
+	if err != nil {
+		return to, nil, err
+	}
+	live, err := t.tokens(ctx, 100)
+	if err != nil {
+		return to, nil, err
+	}
+	var requests [][]byte
+	for _, token := range live {
+		requests = append(requests, to.get("", "Authorization: Bearer "+token+"\r\n"))
+	}
+	var all []worker
+	for n := range workers {
+		all = append(all, &asker{requests: requests, at: n * len(requests) / workers})
+	}
+	return to, all, nil
+}
+
+// refreshWorkers follow chains, each its own: a refresh token may be used once (RFC 9700 §4.14.2).
+func refreshWorkers(ctx context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
+	to, err := parseEndpoint(t.token)
+	if err != nil {
+		return to, nil, err
+	}
+	const spare = 16
+	chains, err := t.chains(ctx, workers+spare)
+	if err != nil {
+		return to, nil, err
+	}
+	spares := make(chan string, spare)
+	for _, chain := range chains[workers:] {
+		spares <- chain
+	}
+	header, fields := t.proof(t.web)
+	var all []worker
+	for n := range workers {
+		all = append(all, &refresher{form: to.form(header), fields: []byte(fields), token: []byte(chains[n]), spares: spares})
+	}
+	return to, all, nil
+}
+
+// codeWorkers redeem codes that were made before, so that nothing but the exchange is on the machine while
+// it is measured. A round that has used them up ends earlier, and its rate counts the time until then: it is
+// as if the round were a number of requests instead of seconds. Making each code between two exchanges
+// would leave the exchange a part of the machine only, of unknown size.
+func codeWorkers(ctx context.Context, t *target, workers, requests int) (endpoint, []worker, error) {
+	to, err := parseEndpoint(t.token)
+	if err != nil {
+		return to, nil, err
+	}
+	made, err := t.codes(ctx, requests)
+	if err != nil {
+		return to, nil, err
+	}
+	pool := &codePool{codes: made}
+	header, fields := t.proof(t.web)
+	rest := []byte("&redirect_uri=" + escape(t.redirect) + fields)
+	var all []worker
+	seen := &sample{}
+	for range workers {
+		all = append(all, &redeemer{form: to.form(header), rest: rest, pool: pool, seen: seen})
+	}
+	return to, all, nil
+}

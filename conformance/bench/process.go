@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a program that was started here, and that ends with us.
+type process struct {
+	cmd    *exec.Cmd
+	log    *os.File
+	exited chan struct{} // closed when it has ended
+}
+
+// launch starts a program. What it prints goes to a file in memory where there is one: a log on the disk
+// would take part in each commit that is measured.
+func launch(cmd *exec.Cmd, dir string) (*process, error) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		dir = "/dev/shm"
+	}
+	log, err := os.CreateTemp(dir, "mandate-bench-*.log")
+	if err != nil {
+		return nil, err
+	}
+	name := log.Name()
+	log.Close()
+	log, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0) // to be cut short while it is written to
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = childAttributes()
+	}
+	p := &process{cmd, log, make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(p.exited)
+	}()
+	err = <-started
+	if err != nil {
+		p.forget()
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
+	}
+	return p, nil
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// trim keeps a log from filling the memory.
+func (p *process) trim() {
+	info, err := p.log.Stat()
+	if err == nil && info.Size() > 32<<20 {
+		_ = p.log.Truncate(0)
+	}
+}
+
+// said is the end of what the program printed.
+func (p *process) said() string {
+	info, err := p.log.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	end := make([]byte, min(info.Size(), 8<<10))
+	n, _ := p.log.ReadAt(end, info.Size()-int64(len(end)))
+	return strings.TrimSpace(string(end[:n]))
+}
+
+// stop asks the program to end, and makes it end after a while.
+func (p *process) stop(signal os.Signal) {
+	if p == nil {
+		return
+	}
+	err := p.cmd.Process.Signal(signal)
+	if err == nil || errors.Is(err, os.ErrProcessDone) {
+		select {
+		case <-p.exited:
+		case <-time.After(time.Minute):
+		}
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+	p.forget()
+}
+
+func (p *process) end() { p.stop(syscall.SIGTERM) }
+
+func (p *process) forget() {
+	p.log.Close()
+	os.Remove(p.log.Name())
+}
+
+// wait polls until something has happened that another process does in its own time.
+func (p *process) wait(what string, patience, between time.Duration, done func() bool) error {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(between) {
+		if !p.running() {
+			return fmt.Errorf("%s ended before %s:\n%s", filepath.Base(p.cmd.Path), what, p.said())
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after %v still not: %s\n%s", patience, what, p.said())
+		}
+	}
+	return nil
+}
+
+// freePort returns a port that nobody listens on. It is below the range that outgoing connections take
+// theirs from, so that it is still free when it is wanted.
+func freePort() int {
+	for {
+		port := 20000 + rand.IntN(12000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			listener.Close()
+			return port
+		}
+	}
+}

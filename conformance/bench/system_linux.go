@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// childAttributes let the kernel end a child when we die before we could stop it. The child gets a group of
+// its own, so that Ctrl-C in the terminal reaches us only and we stop it in order.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// unprivileged gives files to whom PostgreSQL can run as, which is not root, and says the attributes of its
+// process. SIGQUIT ends the server with its children.
+func unprivileged(files ...string) (*syscall.SysProcAttr, error) {
+	attributes := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGQUIT}
+	if os.Getuid() != 0 {
+		return attributes, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			continue
+		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			continue
+		}
+		attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		for _, file := range files {
+			err = os.Chown(file, int(uid), int(gid))
+			if err != nil {
+				return nil, err
+			}
+		}
+		return attributes, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
+}
+
+// ticks is how many of /proc's units of time a second has; it is 100 wherever Linux runs.
+const ticks = 100
+
+// processStat are the fields of /proc/PID/stat behind the name, which may itself have spaces.
+func processStat(pid int) ([]string, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, false
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	return fields, len(fields) > 15
+}
+
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64) // the kernel wrote it
+	return n
+}
+
+// processor is the time that a process has taken of the processors, and with family that of its children,
+// those that are gone and those that are there.
+func processor(pid int, family bool) time.Duration {
+	fields, ok := processStat(pid)
+	if !ok {
+		return 0
+	}
+	sum := number(fields[11]) + number(fields[12])
+	if family {
+		sum += number(fields[13]) + number(fields[14])
+		for _, child := range children(pid) {
+			if fields, ok := processStat(child); ok {
+				sum += number(fields[11]) + number(fields[12])
+			}
+		}
+	}
+	return time.Duration(sum) * time.Second / ticks
+}
+
+func children(pid int) []int {
+	var found []int
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	for _, folder := range folders {
+		child := int(number(filepath.Base(folder)))
+		fields, ok := processStat(child)
+		if ok && int(number(fields[1])) == pid {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// parent is the process that started another one, if it bears that name, or 0.
+func parent(pid int, name string) int {
+	fields, ok := processStat(pid)
+	if !ok {
+		return 0
+	}
+	above := int(number(fields[1]))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", above))
+	if err != nil || strings.TrimSpace(string(text)) != name {
+		return 0
+	}
+	return above
+}
+
+// resident is the memory of a process in bytes.
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		value, found := strings.CutPrefix(line, "VmRSS:")
+		if found {
+			return number(strings.TrimSuffix(strings.TrimSpace(value), " kB")) << 10
+		}
+	}
+	return 0
+}
+
+// pause is a sleep as exact as the kernel makes it.
+func pause(d time.Duration) {
+	wait := syscall.NsecToTimespec(int64(d))
+	_ = syscall.Nanosleep(&wait, nil) // whoever was interrupted looks at the clock and sleeps again
+}
+
+// hurry puts this thread before others. Only root may; for anybody else it stays as it is.
+func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -15) }
+
+// inMemory says that a folder is on no disk.
+func inMemory(dir string) bool {
+	const tmpfs, ramfs = 0x01021994, 0x858458f6
+	var about syscall.Statfs_t
+	err := syscall.Statfs(dir, &about)
+	return err == nil && (about.Type == tmpfs || about.Type == ramfs)
+}
+
+// loopback is the n-th address of this computer's own network.
+func loopback(n uint32) net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(n>>16)%200, byte(n>>8), 1+byte(n)%250)}
+}
+
+func processorModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // without it, there is nothing to tell
+	for line := range strings.Lines(string(text)) {
+		name, value, found := strings.Cut(line, ":")
+		if found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package main
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// What only Linux tells is left out elsewhere: the time and memory that processes take, and where the data
+// lies. Children are stopped in order, and stay if we are killed.
+
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+
+func unprivileged(...string) (*syscall.SysProcAttr, error) { return &syscall.SysProcAttr{}, nil }
+
+func processor(int, bool) time.Duration { return 0 }
+
+func parent(int, string) int { return 0 }
+
+func resident(int) int64 { return 0 }
+
+func pause(d time.Duration) { time.Sleep(d) }
+
+func hurry() {}
+
+func inMemory(string) bool { return false }
+
+func loopback(uint32) net.Addr { return nil }
+
+func processorModel() string { return "" }

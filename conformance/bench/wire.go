@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// The generator speaks HTTP/1.1 itself (RFC 9112): a request that is formatted once, one write, mostly one
+// read, no memory. On a machine that it shares with the server, net/http would take more of the processors
+// than what is to be measured.
+
+// endpoint is where requests of one kind go.
+type endpoint struct {
+	address string // host and port
+	host    string // of the Host header
+	target  string // path and query
+	tls     bool
+}
+
+func parseEndpoint(text string) (endpoint, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return endpoint{}, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return endpoint{}, fmt.Errorf("%q is no http or https URL", text)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return endpoint{net.JoinHostPort(u.Hostname(), port), u.Host, u.RequestURI(), u.Scheme == "https"}, nil
+}
+
+// get formats a GET; header is whole lines, each with its end.
+func (e endpoint) get(query, header string) []byte {
+	return []byte("GET " + e.target + query + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "\r\n")
+}
+
+// form formats what is common to all forms that are sent here, up to the length.
+func (e endpoint) form(header string) form {
+	return form("POST " + e.target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header +
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ")
+}
+
+// form is the head of a POST without its last number.
+type form []byte
+
+// with completes the request in the memory of old.
+func (f form) with(old []byte, body ...[]byte) []byte {
+	length := 0
+	for _, part := range body {
+		length += len(part)
+	}
+	request := append(old[:0], f...)
+	request = strconv.AppendInt(request, int64(length), 10)
+	request = append(request, "\r\n\r\n"...)
+	for _, part := range body {
+		request = append(request, part...)
+	}
+	return request
+}
+
+// response is an answer; its memory is used again for the next one.
+type response struct {
+	status     int
+	head, body []byte
+}
+
+// header gives the value of a field, or nothing.
+func (r response) header(name string) []byte {
+	for line := range bytes.Lines(r.head) {
+		field, value, found := bytes.Cut(line, []byte(":"))
+		if found && len(field) == len(name) && bytes.EqualFold(field, []byte(name)) {
+			return bytes.TrimSpace(value)
+		}
+	}
+	return nil
+}
+
+// conn is one connection that is kept alive.
+type conn struct {
+	net.Conn
+	to      endpoint
+	buf     []byte
+	closing bool // the server said that it closes after this answer
+}
+
+func (e endpoint) dial(ctx context.Context, from net.Addr) (*conn, error) {
+	dialer := &net.Dialer{LocalAddr: from}
+	made := &conn{to: e, buf: make([]byte, 8<<10)}
+	var err error
+	if e.tls {
+		made.Conn, err = (&tls.Dialer{NetDialer: dialer}).DialContext(ctx, "tcp", e.address)
+	} else {
+		made.Conn, err = dialer.DialContext(ctx, "tcp", e.address)
+	}
+	return made, err
+}
+
+var (
+	headEnd    = []byte("\r\n\r\n")
+	errStrange = errors.New("an answer that is no HTTP/1.1")
+)
+
+// ask sends a request and reads its answer, before which nothing else is sent.
+func (c *conn) ask(request []byte) (response, error) {
+	_, err := c.Write(request)
+	if err != nil {
+		return response{}, err
+	}
+	n, head := 0, -1
+	for head < 0 {
+		from := max(0, n-len(headEnd)+1)
+		n, err = c.more(n)
+		if err != nil {
+			return response{}, err
+		}
+		if i := bytes.Index(c.buf[from:n], headEnd); i >= 0 {
+			head = from + i + len(headEnd)
+		}
+	}
+	r := response{head: c.buf[:head]}
+	if head < 13 || !bytes.HasPrefix(r.head, []byte("HTTP/1.1 ")) {
+		return r, errStrange
+	}
+	r.status, err = strconv.Atoi(string(r.head[9:12]))
+	if err != nil {
+		return r, errStrange
+	}
+	c.closing = bytes.EqualFold(r.header("Connection"), []byte("close"))
+	if r.status == 204 || r.status == 304 {
+		return r, nil
+	}
+	if length := r.header("Content-Length"); length != nil {
+		size, err := strconv.Atoi(string(length))
+		if err != nil || size < 0 {
+			return r, errStrange
+		}
+		for n < head+size {
+			n, err = c.more(n)
+			if err != nil {
+				return r, err
+			}
+		}
+		r.head, r.body = c.buf[:head], c.buf[head:head+size] // the memory may have moved
+		return r, nil
+	}
+	if !bytes.EqualFold(r.header("Transfer-Encoding"), []byte("chunked")) {
+		return r, errStrange
+	}
+	return c.chunks(r, head, n)
+}
+
+// chunks reads a body whose parts each tell their length (RFC 9112 §7.1), and moves them together.
+func (c *conn) chunks(r response, head, n int) (response, error) {
+	at, end := head, head // what is read next, and where the body ends so far
+	for {
+		line := bytes.Index(c.buf[at:n], headEnd[:2])
+		for line < 0 {
+			var err error
+			n, err = c.more(n)
+			if err != nil {
+				return r, err
+			}
+			line = bytes.Index(c.buf[at:n], headEnd[:2])
+		}
+		digits, _, _ := bytes.Cut(c.buf[at:at+line], []byte(";"))
+		size, err := strconv.ParseUint(string(bytes.TrimSpace(digits)), 16, 31)
+		if err != nil {
+			return r, errStrange
+		}
+		at += line + 2
+		for n < at+int(size)+2 {
+			n, err = c.more(n)
+			if err != nil {
+				return r, err
+			}
+		}
+		if size == 0 { // nobody here sends trailers
+			r.head, r.body = c.buf[:head], c.buf[head:end]
+			return r, nil
+		}
+		end += copy(c.buf[end:], c.buf[at:at+int(size)])
+		at += int(size) + 2
+	}
+}
+
+// more reads behind the first n bytes.
+func (c *conn) more(n int) (int, error) {
+	if n == len(c.buf) {
+		if n >= 16<<20 {
+			return n, errors.New("an answer of more than 16 MB")
+		}
+		c.buf = append(c.buf, make([]byte, n)...)
+	}
+	read, err := c.Read(c.buf[n:])
+	if read > 0 {
+		err = nil
+	}
+	return n + read, err
+}

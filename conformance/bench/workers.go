@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Each answer is looked at, and each of so many is read as a whole.
+const sampling = 64
+
+func escape(text string) string { return url.QueryEscape(text) }
+
+func (t *target) scopeField() string {
+	if t.scope == "" {
+		return ""
+	}
+	return "&scope=" + escape(t.scope)
+}
+
+// refused names a status that is no success, with the error code of RFC 6749 §5.2 where there is one.
+func refused(r response) string {
+	if r.status/100 == 2 {
+		return ""
+	}
+	kind := "HTTP " + strconv.Itoa(r.status)
+	if code := field(r.body, "error"); code != nil {
+		kind += " " + string(code)
+	}
+	return kind
+}
+
+// field finds a string of a JSON object without reading the rest. What it is used for, tokens and codes of
+// errors, needs no escapes.
+func field(body []byte, name string) []byte {
+	value, quoted := bytes.CutPrefix(after(body, name), []byte(`"`))
+	end := bytes.IndexByte(value, '"')
+	if !quoted || end < 0 {
+		return nil
+	}
+	return value[:end]
+}
+
+// after is what follows a name and its colon.
+func after(body []byte, name string) []byte {
+	for {
+		i := bytes.Index(body, []byte(name))
+		if i < 0 {
+			return nil
+		}
+		found := i > 0 && body[i-1] == '"'
+		body = body[i+len(name):]
+		rest, closed := bytes.CutPrefix(body, []byte(`"`))
+		rest, colon := bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
+		if found && closed && colon {
+			return bytes.TrimLeft(rest, " \t\r\n")
+		}
+	}
+}
+
+// sample remembers tokens, to see that no two are the same.
+type sample struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (s *sample) new(token []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	if s.seen[string(token)] {
+		return false
+	}
+	s.seen[string(token)] = true
+	return true
+}
+
+// granted looks at an answer of the token endpoint (RFC 6749 §5.1).
+func granted(r response, n int, seen *sample) (access []byte, wrong string) {
+	wrong = refused(r)
+	if wrong != "" {
+		return nil, wrong
+	}
+	access = field(r.body, "access_token")
+	if len(access) == 0 {
+		return nil, "200 without access_token"
+	}
+	if n%sampling != 0 {
+		return access, ""
+	}
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}
+	err := json.Unmarshal(r.body, &answer)
+	switch {
+	case err != nil || answer.AccessToken != string(access) || !bytes.EqualFold([]byte(answer.TokenType), []byte("bearer")) || answer.ExpiresIn <= 0:
+		return nil, "200 with another answer than RFC 6749 §5.1 wants"
+	case seen != nil && !seen.new(access):
+		return nil, "a token twice"
+	}
+	return access, ""
+}
+
+// issuer asks for tokens by client credentials.
+type issuer struct {
+	request []byte
+	seen    *sample
+	n       int
+	last    []byte
+	keep    func(token string) // nil: nobody wants them
+}
+
+func (w *issuer) next() []byte { return w.request }
+
+func (w *issuer) check(r response) string {
+	access, wrong := granted(r, w.n, w.seen)
+	w.n++
+	if wrong != "" {
+		return wrong
+	}
+	if bytes.Equal(access, w.last) {
+		return "a token twice"
+	}
+	w.last = append(w.last[:0], access...)
+	if w.keep != nil {
+		w.keep(string(access))
+	}
+	return ""
+}
+
+// asker sends the same requests over and over.
+type asker struct {
+	requests [][]byte
+	at, n    int
+	active   bool   // an introspection, of a token that is alive
+	want     string // a name that is in the answer
+}
+
+func (w *asker) next() []byte {
+	w.at = (w.at + 1) % len(w.requests)
+	return w.requests[w.at]
+}
+
+func (w *asker) check(r response) string {
+	if wrong := refused(r); wrong != "" {
+		return wrong
+	}
+	if w.active && !bytes.HasPrefix(after(r.body, "active"), []byte("true")) {
+		return "a live token is said to be inactive"
+	}
+	w.n++
+	if w.n%sampling != 1 {
+		return ""
+	}
+	var object map[string]any
+	err := json.Unmarshal(r.body, &object)
+	if err != nil {
+		return "200 with what is no JSON object"
+	}
+	if _, found := object[w.want]; w.want != "" && !found {
+		return "200 without " + w.want
+	}
+	if end, ok := object["exp"].(float64); w.active && ok && int64(end) < time.Now().Unix() {
+		return "an expired token is said to be active"
+	}
+	return ""
+}
+
+// refresher uses the refresh token that the answer before gave it.
+type refresher struct {
+	form   form
+	fields []byte
+	token  []byte
+	spares chan string
+	buf    []byte
+	n      int
+}
+
+var refreshGrant = []byte("grant_type=refresh_token&refresh_token=")
+
+func (w *refresher) next() []byte {
+	if len(w.token) == 0 {
+		return nil
+	}
+	token := w.token
+	if bytes.ContainsAny(token, "+/=%& ") {
+		token = []byte(escape(string(token)))
+	}
+	w.buf = w.form.with(w.buf, refreshGrant, token, w.fields)
+	return w.buf
+}
+
+func (w *refresher) check(r response) string {
+	_, wrong := granted(r, w.n, nil)
+	w.n++
+	if wrong == "" {
+		next := field(r.body, "refresh_token")
+		switch {
+		case len(next) == 0:
+			wrong = "200 without refresh_token"
+		case bytes.Equal(next, w.token):
+			wrong = "the refresh token was not rotated"
+		}
+		w.token = append(w.token[:0], next...)
+	}
+	if wrong != "" {
+		// The chain is at its end; without another one, so is the worker.
+		select {
+		case spare := <-w.spares:
+			w.token = []byte(spare)
+		default:
+			w.token = nil
+		}
+	}
+	return wrong
+}
+
+// code is an authorization code with what redeems it.
+type code struct{ value, verifier string }
+
+type codePool struct {
+	codes []code
+	taken atomic.Int64
+}
+
+// redeemer takes codes from a pool that it shares.
+type redeemer struct {
+	form form
+	rest []byte
+	pool *codePool
+	buf  []byte
+	body []byte
+	n    int
+	seen *sample
+}
+
+func (w *redeemer) next() []byte {
+	i := int(w.pool.taken.Add(1)) - 1
+	if i >= len(w.pool.codes) {
+		return nil
+	}
+	c := w.pool.codes[i]
+	w.body = fmt.Appendf(w.body[:0], "grant_type=authorization_code&code=%s&code_verifier=%s", c.value, c.verifier)
+	w.buf = w.form.with(w.buf, w.body, w.rest)
+	return w.buf
+}
+
+func (w *redeemer) check(r response) string {
+	_, wrong := granted(r, w.n, w.seen)
+	w.n++
+	return wrong
+}
