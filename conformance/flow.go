@@ -75,11 +75,12 @@ func (r *Request) Del(names ...string) *Request {
 
 // URL is the whole request as an address.
 func (r *Request) URL() string {
+	endpoint, _, _ := strings.Cut(r.endpoint, "#") // which no browser would send
 	separator := "?"
-	if strings.Contains(r.endpoint, "?") {
+	if strings.Contains(endpoint, "?") {
 		separator = "&" // RFC 6749 §3.1: the endpoint's own query is kept
 	}
-	return r.endpoint + separator + r.Params.Encode()
+	return endpoint + separator + r.Params.Encode()
 }
 
 // Response is how an authorization request ended.

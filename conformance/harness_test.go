@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -94,6 +95,7 @@ var binary = sync.OnceValues(func() (string, error) {
 // server is a running Mandate with all that the rules can be tried with.
 type server struct {
 	dir, url string
+	front    string // the address that it is known by, if there is a proxy before it
 	cmd      *exec.Cmd
 	exited   chan struct{}
 	log      bytes.Buffer
@@ -173,7 +175,10 @@ func (s *server) start(database string) error {
 	listen := freeAddress()
 	s.url = "http://" + listen
 	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
-		s.url, listen, database, base64.StdEncoding.EncodeToString(key), settings)
+		s.known(), listen, database, base64.StdEncoding.EncodeToString(key), settings)
+	if s.front != "" {
+		config += "TRUSTED_PROXIES: [127.0.0.0/8]\n"
+	}
 	err = os.MkdirAll(s.dir, 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
@@ -198,6 +203,8 @@ func (s *server) start(database string) error {
 	s.runner, err = NewRunner(context.Background(), target, Options{})
 	return err
 }
+
+func (s *server) known() string { return cmp.Or(s.front, s.url) }
 
 // launch starts the server and waits until it answers.
 func (s *server) launch() error {
@@ -234,8 +241,8 @@ func (s *server) launch() error {
 
 // target adds a user and the clients.
 func (s *server) target() (*Target, error) {
-	t := &Target{Issuer: s.url + "/o", User: User{"alice", "pw " + rand.Text()}, Clients: map[Need]*Client{},
-		API: API{URL: s.url + "/resource", Wider: s.url + "/groups/", Scope: "groups"}, Backchannel: freeAddress()}
+	t := &Target{Issuer: s.known() + "/o", User: User{"alice", "pw " + rand.Text()}, Clients: map[Need]*Client{},
+		API: API{URL: s.known() + "/resource", Wider: s.known() + "/groups/", Scope: "groups"}, Backchannel: freeAddress()}
 	// What the redirect URIs are not read from.
 	further := map[Need][]string{NeedLogout: {"--post-logout-redirect-uri", afterLogout},
 		NeedBackchannel: {"--backchannel-logout-uri", "http://" + t.Backchannel + "/told"}}

@@ -142,6 +142,7 @@ func rfc6749Errors() []Rule {
 			Check: func(t *T) {
 				c := t.Client(NeedMachine)
 				a := t.asMachine(Basic(c.ID, "wrong-"+t.Random()))
+				t.Refused(a)
 				t.WantStatus(a, http.StatusUnauthorized)
 				t.wantScheme(a, "Basic")
 			},
@@ -350,7 +351,7 @@ func rfc6749Refresh() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				first := t.GrantRefresh(c)
+				first := t.working(t.GrantRefresh(c))
 				t.Granted(t.Refresh(c, first.Refresh))
 				if !t.Works(first.Access) {
 					t.Failf("the first access token works no more")

@@ -10,6 +10,7 @@ func rfc6749Code() []Rule {
 			Text:  "A request without state is good, and so is its answer without one.",
 			Needs: asking(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(NeedCode)))
 				r := t.Authorize(t.Request(t.Client(NeedCode)).Del("state"))
 				if r.Params.Get("code") == "" {
 					t.Failf("without state it ends with %s", r.outcome())
@@ -24,10 +25,14 @@ func rfc6749Code() []Rule {
 			Text:  "A state of 4096 characters is taken.",
 			Needs: asking(),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(NeedCode)))
 				state := strings.Repeat("s", 4096)
 				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("state", state))
 				if r.Params.Get("code") == "" {
 					t.Failf("with a state of 4096 characters it ends with %s", r.outcome())
+				}
+				if got := r.Params.Get("state"); got != "" && got != state {
+					t.Failf("a state of 4096 characters comes back with %d", len(got))
 				}
 			},
 		},

@@ -63,7 +63,8 @@ func rfc6749Security() []Rule {
 			Text:  "The person is asked, and told which client wants which scope.",
 			Needs: []Need{NeedAuthorization, NeedPublic, NeedUser},
 			Check: func(t *T) {
-				if r := t.Authorize(t.Request(t.Client(NeedPublic))); !r.Asked && r.Params.Get("code") != "" {
+				// Asked to ask, in case that a yes is remembered: the next rule is about that.
+				if r := t.Authorize(t.Request(t.Client(NeedPublic)).Set("prompt", "consent")); !r.Asked && r.Params.Get("code") != "" {
 					t.Failf("a public client was given a code, and nobody was asked")
 				}
 			},
