@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Faults of what people see and are asked (RFC 6749 §10.2, §10.12, §10.14).
+func pageFaults() []fault {
+	return []fault{
+		{name: "public clients are approved by themselves", at: authorizePath, spoil: approving(NeedPublic, func(*proxy, url.Values) bool { return true }),
+			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked", hides: "RFC6749/10.12/csrf"},
+		{name: "native applications are approved by themselves", at: authorizePath, spoil: approving(NeedLoopback, func(*proxy, url.Values) bool { return true }),
+			fails: "RFC8252/8.6/not-automatic"},
+		{name: "a yes to a public client lasts", at: authorizePath, spoil: approving(NeedPublic, func(p *proxy, v url.Values) bool {
+			first := !p.has("approved")
+			p.keep("approved", true)
+			return !first && !v.Has("prompt")
+		}), fails: "RFC6749/10.2/repeated-request-asked"},
+		{name: "an answer counts from any browser", spoil: func(p *proxy, q *ask) *Answer {
+			ticket := q.form().Get("ticket")
+			if q.path == consentPath && p.has("asked "+ticket) {
+				q.header.Set("Cookie", p.note("asked "+ticket))
+			}
+			a := p.real(q)
+			if q.path == authorizePath {
+				for _, f := range parsePage(a).forms {
+					p.keep("asked "+f.values.Get("ticket"), q.header.Get("Cookie"))
+				}
+			}
+			return a
+		}, fails: "RFC6749/10.12/csrf"},
+		{name: "errors show what was sent as it is", at: authorizePath, spoil: func(p *proxy, q *ask) *Answer {
+			a := p.real(q)
+			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
+				a.Body = append(a.Body, q.params().Get("redirect_uri")...)
+			}
+			return a
+		}, fails: "RFC6749/10.14/sanitized"},
+		{name: "a cookie holds the access token", spoil: func(p *proxy, q *ask) *Answer {
+			a := p.real(q)
+			if q.path == tokenPath && q.form().Has("code") && a.Granted() {
+				p.keep("last", a.Text("access_token"))
+			}
+			if q.path == authorizePath && p.has("last") {
+				a.Header.Add("Set-Cookie", "token="+p.note("last")+"; Path=/")
+			}
+			return a
+		}, fails: "RFC6750/5.3/not-in-cookies"},
+		{name: "the password is sent on by 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
+			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
+		{name: "the login leads on by 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
+		{name: "answers go by 307", spoil: func(p *proxy, q *ask) *Answer {
+			a := p.real(q)
+			if p.away(a) != nil {
+				a.Status = http.StatusTemporaryRedirect
+			}
+			return a
+		}, fails: "OIDCCore/16.22/no-307 OIDCCore/16.22/303"},
+		{name: "pages can be framed", spoil: answering(func(a *Answer) {
+			a.Header.Del("Content-Security-Policy")
+			a.Header.Del("X-Frame-Options")
+		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers"},
+		{name: "pages tell where the browser came from", spoil: answering(func(a *Answer) { a.Header.Del("Referrer-Policy") }),
+			fails: "RFC9700/4.2.4/a41-referrer-policy"},
+		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
+			fails: "RFC9700/2.6/a39-no-cors-at-authorization"},
+	}
+}
+
+// passing gives the redirects after a form another status.
+func passing(code int) spoiler {
+	return func(p *proxy, q *ask) *Answer {
+		a := p.real(q)
+		if q.method == http.MethodPost && a.Status/100 == 3 {
+			a.Status = code
+		}
+		return a
+	}
+}
+
+// approving says yes to a client in the place of the person.
+func approving(role Need, is func(p *proxy, v url.Values) bool) spoiler {
+	return func(p *proxy, q *ask) *Answer {
+		a := p.real(q)
+		v := q.params()
+		if v.Get("client_id") != p.target.Clients[role].ID {
+			return a
+		}
+		f, button := parsePage(a).decision(true, Forms{})
+		if f == nil || !is(p, v) {
+			return a
+		}
+		f.press(button)
+		yes := &ask{method: http.MethodPost, path: consentPath, body: f.values.Encode(), header: http.Header{
+			"Content-Type": {formEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.front}, "Sec-Fetch-Site": {"same-origin"}}}
+		return p.real(yes)
+	}
+}
