@@ -59,7 +59,7 @@ func codeFaults() []fault {
 			if !q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
-		}), fails: "RFC6749/4.1.3/redirect-uri-present"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present"},
 		{name: "redirect_uri is not compared at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
 			if q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
