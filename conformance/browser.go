@@ -42,6 +42,7 @@ type Browser struct {
 	t      *T
 	jar    *jar
 	shared bool // with the browsers of other checks
+	framed bool // it is a frame on a page of another site
 
 	Page *Answer   // what it shows, or the redirect that led away
 	Away string    // where the server sent it last, if that is not a page of the server
@@ -97,7 +98,7 @@ func (b *Browser) follow(r *http.Request) error {
 			r.AddCookie(cookie)
 		}
 		b.Page = b.t.Do(r)
-		b.jar.set(r.URL, (&http.Response{Header: b.Page.Header}).Cookies())
+		b.jar.set(r.URL, b.kept((&http.Response{Header: b.Page.Header}).Cookies()))
 		location := b.Page.Header.Get("Location")
 		if b.Page.Status < 300 || b.Page.Status > 399 || location == "" {
 			return nil
@@ -140,6 +141,28 @@ func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 	n.Header, n.GetBody = r.Header.Clone(), r.GetBody
 	n.Header.Del("Cookie")
 	return n, nil
+}
+
+// kept are the cookies that a browser takes: in a frame on a page of another site none that is SameSite=Lax or
+// Strict, nor does it send them there.
+func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
+	if !b.framed {
+		return cookies
+	}
+	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool {
+		return c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
+	})
+}
+
+// frame is one on a page of another site in this browser.
+func (b *Browser) frame() *Browser {
+	f := &Browser{t: b.t, jar: newJar(), framed: true}
+	b.jar.mu.Lock()
+	defer b.jar.mu.Unlock()
+	for _, told := range b.jar.told {
+		f.jar.set(told.from, f.kept(slices.Clone(told.cookies)))
+	}
+	return f
 }
 
 // leadsBack says whether an address is a redirect URI of one of the target's clients, which may well be at

@@ -90,7 +90,7 @@ func oidcSecurity() []Rule {
 			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
-			ID: "OIDCCore/16.9/use-recorded", Level: May,
+			ID: "OIDCCore/16.9/use-recorded", Level: May, Alone: true,
 			Text:  "A code that comes twice ends what it gave the first time.",
 			Needs: userInfo(),
 			Check: func(t *T) {

@@ -48,7 +48,7 @@ func oidcToken() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/3.1.3.2/code-once", Level: Must,
+			ID: "OIDCCore/3.1.3.2/code-once", Level: Must, Alone: true,
 			Text:  "A code that is used a second time is refused.",
 			Needs: signIn(),
 			Check: func(t *T) {

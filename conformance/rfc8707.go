@@ -70,7 +70,11 @@ func rfc8707() []Rule {
 			Text:  "Introspection names the same audience for a token that was asked for with resource as for any other.",
 			Needs: introspecting(),
 			Check: func(t *T) {
-				with := t.Granted(t.asMachine(t.Client(NeedMachine).Credentials(), "resource", "https://api.example/")).Access
+				a := t.asMachine(t.Client(NeedMachine).Credentials(), "resource", "https://api.example/")
+				if a.Text("error") == "invalid_target" {
+					t.Skipf("the server knows its resources, and this one is none: %s", a.failure())
+				}
+				with := t.Granted(a).Access
 				one, other := t.Introspect(with)["aud"], t.Introspect(t.plainly().Access)["aud"]
 				if !reflect.DeepEqual(one, other) {
 					t.Failf("aud is %v with resource, and %v without", one, other)

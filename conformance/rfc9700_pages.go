@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func rfc9700Pages() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range t.pages() {
-					if framed(a) == "" || oldFraming(a) {
+					if framed(a) == "" || oldFraming(a) || t.framesAreBlind() {
 						continue
 					}
 					t.At(a)
@@ -176,6 +177,26 @@ func framed(a *Answer) string {
 		}
 	}
 	return why
+}
+
+// framesAreBlind says that no page to act on comes up in a frame of another site, because the cookies that it
+// takes are not sent there.
+func (t *T) framesAreBlind() bool {
+	request := func() *Request { return t.Request(t.Client(NeedCode)).Set("prompt", "consent") }
+	signedIn := t.NewBrowser()
+	t.Walk(signedIn, request(), true)
+	for _, b := range []*Browser{t.NewBrowser(), signedIn} {
+		f := b.frame()
+		err := f.Open(request().URL())
+		if err != nil {
+			continue
+		}
+		p := parsePage(f.Page)
+		if f.Page.Status < http.StatusBadRequest && (len(p.forms) > 0 || p.scripted) {
+			return false
+		}
+	}
+	return true
 }
 
 // oldFraming says that X-Frame-Options keeps other sites from framing a page.
