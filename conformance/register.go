@@ -28,7 +28,8 @@ var registrations = map[Need]map[string]any{
 	NeedElsewhere: with(codeClient("elsewhere", clientSecretBasic, "https://elsewhere.example/pairwise"), "subject_type", "pairwise"),
 	NeedLogout: with(codeClient("logout", clientSecretBasic, "https://client.example/logout"),
 		"post_logout_redirect_uris", []string{"https://client.example/bye"}),
-	NeedBackchannel: codeClient("backchannel", clientSecretBasic, "https://client.example/backchannel"),
+	NeedBackchannel: with(codeClient("backchannel", clientSecretBasic, "https://client.example/backchannel"),
+		"backchannel_logout_session_required", true),
 	NeedMachine: {
 		"client_name": "conformance machine", "grant_types": []string{"client_credentials"},
 		"response_types": []string{}, "token_endpoint_auth_method": clientSecretBasic,

@@ -3,6 +3,7 @@
 // of RFC 7591; it is answered with the issuer, and each line after it with a JSON array of the clients that
 // were registered and have not been removed. It ends with its input.
 
+import { createHmac, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { Provider } from 'oidc-provider';
@@ -57,21 +58,30 @@ const clients = JSON.parse((await lines.next()).value);
 const server = createServer();
 await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
 
+const salt = randomBytes(32);
 const issuer = `http://127.0.0.1:${server.address().port}`;
 const provider = new Provider(issuer, {
   adapter: Records,
   clients,
   claims: { openid: ['sub'], profile: ['name', 'given_name', 'family_name'], email: ['email', 'email_verified'] },
+  // OpenID Connect wants requests by POST too, for which cookies have to come from other sites.
+  enableHttpPostMethods: true,
+  cookies: { long: { sameSite: 'none' } },
+  // The clients listen on this machine, which oidc-provider calls nobody on.
+  fetch: (address, options) => fetch(address, { ...options, dispatcher: undefined }),
   enabledJWA: { idTokenSigningAlgValues: ['RS256', 'HS256'] },
   features: {
+    backchannelLogout: { enabled: true },
+    claimsParameter: { enabled: true },
     clientCredentials: { enabled: true },
     introspection: { enabled: true },
+    jwtUserinfo: { enabled: true },
     registration: { enabled: true },
     registrationManagement: { enabled: true },
     revocation: { enabled: true },
   },
   subjectTypes: ['public', 'pairwise'],
-  pairwiseIdentifier: (ctx, accountId, client) => `${accountId} at ${client.clientId}`,
+  pairwiseIdentifier: (ctx, id, client) => createHmac('sha256', salt).update(`${client.sectorIdentifier} ${id}`).digest('base64url'),
   async findAccount(ctx, id) {
     return id === 'alice' ? {
       accountId: id,
