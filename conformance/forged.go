@@ -40,7 +40,7 @@ func altered(token string) []string {
 	}
 }
 
-// unsigned are tokens that say they need no signature (RFC 7515 §8.5), in more than one spelling.
+// unsigned are tokens that say they need no signature (RFC 7518 §8.5), in more than one spelling.
 func unsigned(token string) []string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -121,7 +121,7 @@ type ProviderConfig struct {
 	OIDCRPLogoutAlwaysPrompt bool `key:"OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT" default:"false"`
 	// OIDCRPLogoutStrictURIs lets only confidential applications register post-logout redirect URIs that begin with `http:` (which lead to this computer in any case).
 	OIDCRPLogoutStrictURIs bool `key:"OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS" default:"false"`
-	// OIDCRPLogoutAcceptExpired takes an ID token as a hint that has expired, as most have by the time a person logs out (OIDC RP-Logout §4).
+	// OIDCRPLogoutAcceptExpired takes an ID token as a hint that has expired, as most have by the time a person logs out (OIDC RP-Logout §2).
 	OIDCRPLogoutAcceptExpired bool `key:"OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS" default:"true"`
 	// OIDCRPLogoutDeleteTokens ends the tokens of the session with it, but for those with `offline_access`.
 	OIDCRPLogoutDeleteTokens bool `key:"OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS" default:"true"`
