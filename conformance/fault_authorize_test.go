@@ -9,7 +9,7 @@ import (
 
 // needsCode are the rules that cannot be tried where no code comes.
 const needsCode = "RFC6749/2.1 RFC6749/3.1 RFC6749/3.2.1 RFC6749/4.1 " +
-	"RFC6749/6 RFC6749/10.2 RFC6749/10.4 RFC6749/10.10 RFC6750/5.3 RFC7009 RFC7636 RFC7662"
+	"RFC6749/6 RFC6749/10.2 RFC6749/10.3 RFC6749/10.4 RFC6749/10.10 RFC6750/5.3 RFC7009 RFC7636 RFC7662"
 
 // Faults of authorization requests and their answers (RFC 6749 §3.1, §4.1.1, §4.1.2).
 func authorizeFaults() []fault {

@@ -111,7 +111,7 @@ func grantFaults() []fault {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && q.header.Get("Authorization") != ""
 		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/5.2/invalid-scope",
-			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.3 RFC6749/10.10 RFC6750 RFC7662"},
+			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.10 RFC6750 RFC7662"},
 		{name: "a secret in the body is not taken", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("client_secret")
 		}, unknownClient), fails: "RFC6749/2.3.1/in-body"},
@@ -177,7 +177,7 @@ func grantFaults() []fault {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && !q.form().Has("scope") && p.proven(q)
 		}, badRequest), fails: "RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/2.3.1/basic-supported RFC6749/2.3.1/in-body",
-			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.3 RFC6749/10.10 RFC6750 RFC7662"},
+			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.10 RFC6750 RFC7662"},
 		{name: "openid is given unasked", at: tokenPath, spoil: func(p *proxy, q *ask) *Answer {
 			if byMachine(q) && len(q.form()["scope"]) < 2 && q.form().Get("scope") == "" {
 				q.set("scope", "read write openid")
@@ -194,7 +194,7 @@ func grantFaults() []fault {
 			if byMachine(q) && q.form().Get("scope") == "conformance-unknown" {
 				q.set("scope", "")
 			}
-		}), fails: "RFC6749/3.3/unknown-scope-refused", hides: "RFC6749/5.2/invalid-scope"},
+		}), fails: "RFC6749/3.3/unknown-scope-refused"},
 		{name: "endpoints have a fragment", spoil: publishing(func(object map[string]any) {
 			for _, name := range []Need{NeedAuthorization, NeedToken} {
 				address, _ := object[string(name)].(string)
