@@ -92,10 +92,11 @@ func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 		return names, nil
 	}
 	for _, name := range asked {
-		if name == "openid" && !c.OpenID {
+		known := slices.Contains(c.scopeNames(), name)
+		if !known && name == "openid" {
 			return nil, refuse("invalid_scope", "OpenID Connect is switched off on this server: its operator can turn it on with OIDC_ENABLED.")
 		}
-		if !slices.Contains(c.scopeNames(), name) {
+		if !known {
 			return nil, refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {

@@ -193,7 +193,6 @@ func (v *town) logsInFirst(t *testing.T) {
 	for _, c := range []struct{ name, parameter, value, code string }{
 		{"no response type", "response_type", "", "invalid_request"},
 		{"another response type", "response_type", "token", "unsupported_response_type"},
-		{"another response mode", "response_mode", "fragment", "invalid_request"},
 		{"an unknown scope", "scope", "nonsense", "invalid_scope"},
 		{"a malformed scope", "scope", "read  write", "invalid_scope"},
 		{"a scope that it may not have", "scope", "introspection", "invalid_scope"},
@@ -220,6 +219,14 @@ func (v *town) logsInFirst(t *testing.T) {
 				t.Errorf("the client gets %s", b.Away)
 			}
 		})
+	}
+	// OIDC Core §3.1.2.6: by a response mode that is not known nobody is told.
+	for _, b := range []*browser{v.browser(t), v.signIn(t, v.alice, "/account/")} {
+		address, _ := v.authorizeURL(v.web, "response_mode", "fragment")
+		b.open(t, address)
+		if b.Away != nil || b.Status != http.StatusBadRequest {
+			t.Errorf("another response mode: %d, sent to %v", b.Status, b.Away)
+		}
 	}
 }
 
