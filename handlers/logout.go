@@ -120,7 +120,7 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		err := s.provider.LogoutFor(r.Context(), l, who)
+		err := s.provider.LogoutFor(r.Context(), who)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -385,24 +384,3 @@ func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string
 // SecretIsReadable says whether the stored secret can be read back by the
 // server, which signing with it takes.
 func SecretIsReadable(a Application) bool { return readable(a.Secret) }
-
-const flashLife = 300 // seconds
-
-// Flash seals a text that one page shows once, to this session only.
-func (p *Provider) Flash(s *SignedIn, page, text string) string {
-	return p.flashes.seal([]byte(strconv.FormatInt(now(), 10)+" "+text), s.Session.ID+" "+page)
-}
-
-// Unflash opens what Flash sealed for this session and page, or gives "".
-func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
-	text, err := p.flashes.open(sealed, s.Session.ID+" "+page)
-	if err != nil {
-		return ""
-	}
-	made, shown, _ := strings.Cut(string(text), " ")
-	at, err := strconv.ParseInt(made, 10, 64)
-	if err != nil || now()-at > flashLife {
-		return ""
-	}
-	return shown
-}

@@ -100,7 +100,7 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 	}
 	if !p.config.matchRedirectURI(sent, registered) {
 		e := refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
-		e.Mismatch = mismatch(sent, registered, deref(a.Application.OwnerID))
+		e.Mismatch = p.config.mismatch(sent, registered, deref(a.Application.OwnerID))
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true

@@ -160,13 +160,22 @@ func wantedByScope(scopes []string, claim string) bool {
 // takes says whether a value is one that was asked for (OIDC Core §5.5.1): any
 // is, where none was named.
 func (c *claimRequest) takes(value any) bool {
-	if c == nil || len(c.Value) == 0 && len(c.Values) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(append(slices.Clone(c.Values), c.Value), func(raw json.RawMessage) bool {
-		var wanted any
-		return len(raw) > 0 && json.Unmarshal(raw, &wanted) == nil && same(wanted, value)
+	wanted := c.wanted()
+	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool {
+		var one any
+		return json.Unmarshal(raw, &one) == nil && same(one, value)
 	})
+}
+
+// wanted are the values that were named.
+func (c *claimRequest) wanted() []json.RawMessage {
+	switch {
+	case c == nil:
+		return nil
+	case len(c.Value) == 0:
+		return c.Values
+	}
+	return append(slices.Clone(c.Values), c.Value)
 }
 
 // same compares as JSON does: a number is a number.

@@ -101,12 +101,9 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if err != nil {
 		return failed(err)
 	}
-	if deref(token.SessionEndsAt) > 0 {
-		// An application that goes on with a login keeps its session from idling out.
-		err = g.p.store.TouchSession(ctx, *token.SessionID, now())
-	}
+	err = g.keepSession(ctx, token)
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
 	err = g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
 	if errors.Is(err, storage.ErrSpent) {
@@ -117,6 +114,15 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	issued.give(made.answer, responder)
 	return nil
+}
+
+// keepSession: an application that goes on with a login keeps its session from
+// idling out.
+func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken) error {
+	if deref(token.SessionEndsAt) == 0 {
+		return nil
+	}
+	return stored(g.p.store.TouchSession(ctx, *token.SessionID, now()))
 }
 
 // spend rotates the token, or keeps it where the operator said so: rotation is

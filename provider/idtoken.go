@@ -84,18 +84,9 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 	token := jwt.NewWithClaims(method, claims)
 	token.Header["typ"] = kind
 	if algorithm == hmacAlgorithm {
-		// OIDC Core §10.1: the key is the secret, in its own bytes.
-		if !readable(a.Secret) {
-			return "", errors.New("HS256 needs a client secret that is kept readable")
-		}
-		// While two secrets work, the one that the client has just shown.
-		secret := callOf(ctx).secret
-		if secret == "" {
-			var err error
-			secret, err = p.readSecret(a.ID, a.Secret)
-			if err != nil {
-				return "", err
-			}
+		secret, err := p.hmacSecret(ctx, a)
+		if err != nil {
+			return "", err
 		}
 		return token.SignedString([]byte(secret))
 	}
@@ -153,13 +144,26 @@ func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error)
 	return claims, nil
 }
 
+// hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
+// bytes, and while two secrets work the one that the client has just shown.
+func (p *Provider) hmacSecret(ctx context.Context, a Application) (string, error) {
+	if !readable(a.Secret) {
+		return "", errors.New("HS256 needs a client secret that is kept readable")
+	}
+	if shown := callOf(ctx).secret; shown != "" {
+		return shown, nil
+	}
+	return p.readSecret(a.ID, a.Secret)
+}
+
 // hmacKeys are the secret, and the one before it while it works.
 func (p *Provider) hmacKeys(a Application) (any, error) {
+	secrets := []string{a.Secret}
+	if readable(a.OldSecret) && a.OldSecretExpiresAt > now() {
+		secrets = append(secrets, a.OldSecret)
+	}
 	var set jwt.VerificationKeySet
-	for _, kept := range []string{a.Secret, a.OldSecret} {
-		if !readable(kept) || len(set.Keys) > 0 && a.OldSecretExpiresAt <= now() {
-			continue
-		}
+	for _, kept := range secrets {
 		secret, err := p.readSecret(a.ID, kept)
 		if err != nil {
 			return nil, err

@@ -132,7 +132,7 @@ func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, erro
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if at-found.Session.SeenAt >= 60 {
+	if at-found.Session.SeenAt >= storage.Touched {
 		err = p.store.TouchSession(ctx, found.Session.ID, at)
 		if err != nil {
 			return nil, unavailable(err)

@@ -151,7 +151,7 @@ func (p *Provider) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
 }
 
 // LogoutFor ends the session as an application asked.
-func (p *Provider) LogoutFor(ctx context.Context, _ *LogoutRequest, s *SignedIn) error {
+func (p *Provider) LogoutFor(ctx context.Context, s *SignedIn) error {
 	return p.logout(ctx, s, p.config.RPLogout.KeepTokens)
 }
 

@@ -140,11 +140,7 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 // readSubjects: OIDC Core §5.5.1: the answer is about a subject that was asked
 // for, or there is none (§3.1.2.2).
 func (o *openIDRequest) readSubjects(asked claimRequest) error {
-	wanted := asked.Values
-	if len(asked.Value) > 0 {
-		wanted = append(wanted, asked.Value)
-	}
-	for _, raw := range wanted {
+	for _, raw := range asked.wanted() {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -153,7 +152,7 @@ type Mismatch struct {
 	OwnerID       string
 }
 
-func mismatch(sent string, registered []string, ownerID string) *Mismatch {
+func (c Config) mismatch(sent string, registered []string, ownerID string) *Mismatch {
 	m := &Mismatch{Sent: sent, SentTo: len(sent), OwnerID: ownerID}
 	best := -1
 	for _, known := range registered {
@@ -167,7 +166,7 @@ func mismatch(sent string, registered []string, ownerID string) *Mismatch {
 	}
 	suffix := min(commonSuffix(sent, m.Nearest), len(sent)-best, len(m.Nearest)-best)
 	m.From, m.SentTo, m.NearestTo = best, len(sent)-suffix, len(m.Nearest)-suffix
-	m.Part = differingPart(sent, m.Nearest)
+	m.Part = c.differingPart(sent, m.Nearest)
 	return m
 }
 
@@ -187,7 +186,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-func differingPart(sent, known string) string {
+func (c Config) differingPart(sent, known string) string {
 	a, err := url.Parse(sent)
 	if err != nil {
 		return "syntax"
@@ -196,6 +195,7 @@ func differingPart(sent, known string) string {
 	if err != nil {
 		return "syntax"
 	}
+	_, _, anyPort := c.splitLoopback(known)
 	switch {
 	case a.Scheme != b.Scheme:
 		return "scheme"
@@ -203,7 +203,7 @@ func differingPart(sent, known string) string {
 		return "user information"
 	case a.Hostname() != b.Hostname():
 		return "host"
-	case a.Port() != b.Port() && !(b.Scheme == "http" && net.ParseIP(b.Hostname()).IsLoopback()): // RFC 8252 §7.3: there it may vary
+	case a.Port() != b.Port() && !anyPort:
 		return "port"
 	case a.EscapedPath() != b.EscapedPath() || a.Opaque != b.Opaque:
 		return "path"

@@ -215,7 +215,7 @@ func TestRedirectURIMismatch(t *testing.T) {
 		{"path", "https://client.example/aaa", "https://client.example/aa", "a", ""}, // the halves must not overlap
 	} {
 		t.Run(test.sent, func(t *testing.T) {
-			m := mismatch(test.sent, []string{test.known, "x:/", "org.other:/"}, "owner")
+			m := Config{}.mismatch(test.sent, []string{test.known, "x:/", "org.other:/"}, "owner")
 			got := []string{m.Part, m.Sent, m.Nearest, m.Sent[m.From:m.SentTo], m.Nearest[m.From:m.NearestTo], m.Sent[:m.From] + m.Nearest[m.From:m.NearestTo] + m.Sent[m.SentTo:], m.OwnerID}
 			want := []string{test.part, test.sent, test.known, test.sentPart, test.knownPart, test.known, "owner"}
 			if d := cmp.Diff(want, got); d != "" {
@@ -225,7 +225,7 @@ func TestRedirectURIMismatch(t *testing.T) {
 	}
 	t.Run("with nothing registered there is nothing to compare", func(t *testing.T) {
 		want := &Mismatch{Sent: "https://client.example/cb", SentTo: 25}
-		if d := cmp.Diff(want, mismatch("https://client.example/cb", nil, "")); d != "" {
+		if d := cmp.Diff(want, Config{}.mismatch("https://client.example/cb", nil, "")); d != "" {
 			t.Error(d)
 		}
 	})
@@ -237,7 +237,7 @@ func FuzzRedirectURI(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, uri string, at int, b byte) {
 		c := testConfig()
-		mismatch(uri, registeredURIs, "") // never panics
+		Config{}.mismatch(uri, registeredURIs, "") // never panics
 		if c.checkRedirectURI(uri) != "" {
 			return
 		}

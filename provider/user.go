@@ -114,22 +114,9 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if !errors.Is(err, storage.ErrNotFound) {
 		return User{}, unavailable(err)
 	}
-	// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
-	_, err = p.store.ApplicationByClientID(ctx, person.Subject)
-	if err == nil && person.Subject != "" {
-		found.add("subject", "An application has this client id already.")
-		return User{}, found
-	}
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return User{}, unavailable(err)
-	}
-	_, err = p.store.UserByID(ctx, person.Subject)
-	if err == nil {
-		found.add("subject", "A user with that subject already exists.")
-		return User{}, found
-	}
-	if !errors.Is(err, storage.ErrNotFound) {
-		return User{}, unavailable(err)
+	err = p.checkSubject(ctx, person.Subject)
+	if err != nil {
+		return User{}, err
 	}
 	hash, err := p.machine.hash(ctx, person.Password)
 	if err != nil {
@@ -139,6 +126,31 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
+}
+
+// checkSubject looks whether a subject that was chosen is still to be had.
+func (p *Provider) checkSubject(ctx context.Context, subject string) error {
+	if subject == "" {
+		return nil
+	}
+	found := &Invalid{}
+	// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
+	_, err := p.store.ApplicationByClientID(ctx, subject)
+	if err == nil {
+		found.add("subject", "An application has this client id already.")
+		return found
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		_, err = p.store.UserByID(ctx, subject)
+	}
+	if err == nil {
+		found.add("subject", "A user with that subject already exists.")
+		return found
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return unavailable(err)
 }
 
 // AddUser stores a new person.

@@ -64,13 +64,13 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 	return found, err
 }
 
-// touched is how many seconds pass before it is noted again that a session is
+// Touched is how many seconds pass before it is noted again that a session is
 // used.
-const touched = 60
+const Touched = 60
 
 // TouchSession notes that a session was used.
 func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
-	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-touched)
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-Touched)
 	return err
 }
 
