@@ -53,13 +53,29 @@ func startDemo(t *testing.T, address string) string {
 		}
 	})
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
-		if strings.Contains(out.String(), "application list\n") { // the last line
+		if strings.Contains(out.String(), demoTargetFile+"\n") { // the last line
 			return out.String()
 		}
 	}
 	stop()
 	t.Fatalf("the demo printed only:\n%s%s", out.String(), log.String())
 	return ""
+}
+
+// TestDemoTarget runs the line by which the demo says how to check it.
+func TestDemoTarget(t *testing.T) {
+	out := startDemo(t, "127.0.0.1:"+freePort())
+	line := regexp.MustCompile(`(?m)^\S+ (conformance --target \S+)$`).FindStringSubmatch(out)
+	if line == nil {
+		t.Fatalf("no such line:\n%s", out)
+	}
+	var report, log screen
+	p := &program{stdin: strings.NewReader(""), stdout: &report, stderr: &log}
+	// Rules of a code, of a refresh, of a client by itself, of an ID token, of a logout.
+	code := p.run(t.Context(), append(strings.Fields(line[1]), "--only", "RFC7636", "--only", "RFC6749/6", "--only", "RFC6749/4.4", "--only", "OIDCCore/2", "--only", "OIDCRPLogout/2"))
+	if code != exitDone || !strings.Contains(report.String(), "RP-Initiated Logout") || strings.Contains(report.String(), "the target has no") {
+		t.Errorf("exit code %d\n%s%s", code, report.String(), log.String())
+	}
 }
 
 // TestDemoLines pastes every line that the demo prints into a shell.
