@@ -74,13 +74,16 @@ func (r *Request) Del(names ...string) *Request {
 }
 
 // URL is the whole request as an address.
-func (r *Request) URL() string {
-	endpoint, _, _ := strings.Cut(r.endpoint, "#") // which no browser would send
+func (r *Request) URL() string { return withQuery(r.endpoint, r.Params) }
+
+// withQuery is an endpoint with parameters.
+func withQuery(endpoint string, parameters url.Values) string {
+	endpoint, _, _ = strings.Cut(endpoint, "#") // which no browser would send
 	separator := "?"
 	if strings.Contains(endpoint, "?") {
 		separator = "&" // RFC 6749 §3.1: the endpoint's own query is kept
 	}
-	return endpoint + separator + r.Params.Encode()
+	return endpoint + separator + parameters.Encode()
 }
 
 // Response is how an authorization request ended.

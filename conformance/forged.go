@@ -17,27 +17,28 @@ import (
 
 // altered are tokens with a claim or a part of the signature changed.
 func altered(token string) []string {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
+	j, err := readJWT(token)
+	if err != nil {
 		return nil
 	}
-	raw, _ := base64.RawURLEncoding.DecodeString(parts[1]) // what is wrong is refused all the more
-	var claims map[string]any
-	_ = json.Unmarshal(raw, &claims)
-	if claims == nil {
-		claims = map[string]any{}
-	}
-	claims["conformance"] = true
-	changed, _ := json.Marshal(claims) // it was JSON before
+	parts := strings.Split(token, ".")
 	first := "A"
 	if strings.HasPrefix(parts[2], first) {
 		first = "B"
 	}
-	return []string{
-		parts[0] + "." + base64.RawURLEncoding.EncodeToString(changed) + "." + parts[2],
-		parts[0] + "." + parts[1] + "." + first + parts[2][min(1, len(parts[2])):],
-		parts[0] + "." + parts[1] + ".",
+	all := []string{parts[0] + "." + parts[1] + "." + first + parts[2][min(1, len(parts[2])):], parts[0] + "." + parts[1] + "."}
+	for _, name := range []string{"conformance", "iss"} {
+		claims := maps.Clone(j.Claims)
+		claims[name] = "https://attacker.example"
+		all = append(all, parts[0]+"."+encoded(claims)+"."+parts[2])
 	}
+	return all
+}
+
+// encoded is a part of a JWT.
+func encoded(object map[string]any) string {
+	text, _ := json.Marshal(object) // it was JSON before
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // unsigned are tokens that say they need no signature (RFC 7518 §8.5), in more than one spelling.
@@ -48,7 +49,7 @@ func unsigned(token string) []string {
 	}
 	var all []string
 	for _, alg := range []string{"none", "None", "NONE"} {
-		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + alg + `","typ":"JWT"}`))
+		header := encoded(map[string]any{"alg": alg, "typ": "JWT"})
 		all = append(all, header+"."+parts[1]+".", header+"."+parts[1]+"."+parts[2])
 	}
 	return all

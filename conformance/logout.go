@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,35 +13,28 @@ type visit struct {
 	client  *Client
 	browser *Browser
 	tokens  *Tokens
-	claims  map[string]any // of the ID token
+	id      *JWT // the ID token
 }
 
 func (t *T) visit(role Need, scopes ...string) *visit {
-	b := t.NewBrowser()
-	return t.visitIn(b, role, scopes...)
+	return t.visitIn(t.NewBrowser(), role, scopes...)
 }
 
 // visitIn is one in a browser where there may have been another.
 func (t *T) visitIn(b *Browser, role Need, scopes ...string) *visit {
-	r := t.identityRequest(t.Client(role), scopes...)
+	r := t.OpenID(t.Client(role), scopes...).Set("nonce", t.Random())
 	if slices.Contains(scopes, "offline_access") {
 		r.Set("prompt", "consent") // OIDC Core §11
 	}
-	response := t.Walk(b, r, true)
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
-	}
-	v := &visit{client: r.Client, browser: b, tokens: t.Granted(t.Redeem(&Code{response.Params.Get("code"), r}))}
-	if v.tokens.ID == "" {
-		t.Blockedf("there is no ID token")
-	}
-	_, v.claims = unverified(v.tokens.ID)
+	tokens := t.ByBrowser(b, r)
+	v := &visit{r.Client, b, tokens, t.IDToken(tokens)}
+	t.run.visited.Store(v.id.Text("sid"), true)
 	return v
 }
 
 // stillIn says whether the person is signed in: a silent request gets a code then.
 func (t *T) stillIn(v *visit) bool {
-	r := t.Walk(v.browser, t.identityRequest(v.client).Set("prompt", "none"), true)
+	r := t.Walk(v.browser, t.OpenID(v.client).Set("prompt", "none"), true)
 	switch {
 	case r.Params.Get("code") != "", r.ErrorCode() == "consent_required":
 		return true
@@ -94,12 +85,7 @@ func (t *T) wantNotSent(d *departure, uri string) {
 }
 
 func (t *T) endSession(request url.Values) string {
-	address := t.Endpoint(NeedEndSession)
-	separator := "?"
-	if strings.Contains(address, "?") {
-		separator = "&"
-	}
-	return address + separator + request.Encode()
+	return withQuery(t.Endpoint(NeedEndSession), request)
 }
 
 // look sends a logout request, and answers no question.
@@ -170,40 +156,4 @@ func (p *page) logoutForm(h Forms) *form {
 		}
 	}
 	return nil
-}
-
-// unverified reads what is in a JWT, without a look at its signature; both are nil if it is none.
-func unverified(token string) (header, claims map[string]any) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil, nil
-	}
-	read := func(part string) map[string]any {
-		raw, _ := base64.RawURLEncoding.DecodeString(part) // what is wrong has no JSON
-		var object map[string]any
-		err := json.Unmarshal(raw, &object)
-		if err != nil {
-			return nil
-		}
-		return object
-	}
-	return read(parts[0]), read(parts[1])
-}
-
-// forged are ID tokens that look like the given one: with another issuer, with another signature, and with
-// none.
-func (t *T) forged(token string) []string {
-	parts := strings.Split(token, ".")
-	_, claims := unverified(token)
-	claims["iss"] = "https://attacker.example"
-	other, err := json.Marshal(claims)
-	if len(parts) != 3 || err != nil {
-		t.Blockedf("the ID token cannot be read")
-	}
-	plain, _ := base64.RawURLEncoding.DecodeString(parts[1]) // it was read above
-	return []string{
-		parts[0] + "." + base64.RawURLEncoding.EncodeToString(other) + "." + parts[2],
-		parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
-		unsignedJWT(string(plain)),
-	}
 }

@@ -214,7 +214,7 @@ func (t *T) wantResponseTypes(m metadata) {
 		if slices.ContainsFunc(list, func(listed string) bool { return sameWords(listed, kind) }) {
 			continue
 		}
-		r := t.Authorize(t.withOpenID(t.Request(c)).Set("response_type", kind))
+		r := t.Authorize(t.Request(c).Set("scope", "openid").Set("nonce", t.Random()).Set("response_type", kind))
 		for _, name := range []string{"code", "access_token", "id_token"} {
 			if r.Params.Get(name) != "" {
 				t.At(r.Answer)

@@ -23,8 +23,8 @@ func oidcLogoutToken() []Rule {
 			Text:  "iss is the issuer.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				if _, claims, _ := t.logoutToken(); claims["iss"] != t.Issuer() {
-					t.Failf("iss is %v", claims["iss"])
+				if j, _ := t.logoutToken(); j.Claims["iss"] != t.Issuer() {
+					t.Failf("iss is %v", j.Claims["iss"])
 				}
 			},
 		},
@@ -33,10 +33,10 @@ func oidcLogoutToken() []Rule {
 			Text:  "aud names the client.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, v := t.logoutToken()
-				list, _ := claims["aud"].([]any)
-				if claims["aud"] != v.client.ID && !slices.Contains(list, any(v.client.ID)) {
-					t.Failf("aud is %v", claims["aud"])
+				j, v := t.logoutToken()
+				list, _ := j.Claims["aud"].([]any)
+				if j.Claims["aud"] != v.client.ID && !slices.Contains(list, any(v.client.ID)) {
+					t.Failf("aud is %v", j.Claims["aud"])
 				}
 			},
 		},
@@ -45,9 +45,9 @@ func oidcLogoutToken() []Rule {
 			Text:  "iat says when the logout token was made.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, _ := t.logoutToken()
-				if at, is := claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
-					t.Failf("iat is %v, which is no time in seconds", claims["iat"])
+				j, _ := t.logoutToken()
+				if at, is := j.Claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
+					t.Failf("iat is %v, which is no time in seconds", j.Claims["iat"])
 				}
 			},
 		},
@@ -56,10 +56,10 @@ func oidcLogoutToken() []Rule {
 			Text:  "exp says until when the logout token counts.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, _ := t.logoutToken()
-				at, _ := claims["iat"].(float64)
-				if until, is := claims["exp"].(float64); !is || until <= at {
-					t.Failf("exp is %v, and iat %v", claims["exp"], claims["iat"])
+				j, _ := t.logoutToken()
+				at, _ := j.Claims["iat"].(float64)
+				if until, is := j.Claims["exp"].(float64); !is || until <= at {
+					t.Failf("exp is %v, and iat %v", j.Claims["exp"], j.Claims["iat"])
 				}
 			},
 		},
@@ -68,10 +68,10 @@ func oidcLogoutToken() []Rule {
 			Text:  "jti names the logout token, and no other.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, one, _ := t.logoutToken()
-				_, other, _ := t.logoutToken()
-				if text, _ := one["jti"].(string); text == "" || one["jti"] == other["jti"] {
-					t.Failf("jti is %v, and then %v", one["jti"], other["jti"])
+				one, _ := t.logoutToken()
+				other, _ := t.logoutToken()
+				if one.Text("jti") == "" || one.Claims["jti"] == other.Claims["jti"] {
+					t.Failf("jti is %v, and then %v", one.Claims["jti"], other.Claims["jti"])
 				}
 			},
 		},
@@ -80,10 +80,10 @@ func oidcLogoutToken() []Rule {
 			Text:  "events has the member that makes it a logout token, and that is an object.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, _ := t.logoutToken()
-				events, _ := claims["events"].(map[string]any)
+				j, _ := t.logoutToken()
+				events, _ := j.Claims["events"].(map[string]any)
 				if _, is := events[logoutEvent].(map[string]any); !is {
-					t.Failf("events is %v", claims["events"])
+					t.Failf("events is %v", j.Claims["events"])
 				}
 			},
 		},
@@ -92,10 +92,10 @@ func oidcLogoutToken() []Rule {
 			Text:  "The member of events is an empty object.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, _ := t.logoutToken()
-				events, _ := claims["events"].(map[string]any)
+				j, _ := t.logoutToken()
+				events, _ := j.Claims["events"].(map[string]any)
 				if event, is := events[logoutEvent].(map[string]any); !is || len(event) > 0 {
-					t.Failf("events is %v", claims["events"])
+					t.Failf("events is %v", j.Claims["events"])
 				}
 			},
 		},
@@ -104,13 +104,13 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token says who or which session it is, in the words of the ID token.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, v := t.logoutToken()
-				if claims["sub"] == nil && claims["sid"] == nil {
+				j, v := t.logoutToken()
+				if j.Claims["sub"] == nil && j.Claims["sid"] == nil {
 					t.Failf("there is neither sub nor sid")
 				}
 				for _, name := range []string{"sub", "sid"} {
-					if claims[name] != nil && claims[name] != v.claims[name] {
-						t.Errorf("%s is %v, and in the ID token %v", name, claims[name], v.claims[name])
+					if j.Claims[name] != nil && j.Claims[name] != v.id.Claims[name] {
+						t.Errorf("%s is %v, and in the ID token %v", name, j.Claims[name], v.id.Claims[name])
 					}
 				}
 			},
@@ -120,8 +120,8 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token has sub and sid both.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				if _, claims, _ := t.logoutToken(); claims["sub"] == nil || claims["sid"] == nil {
-					t.Failf("sub is %v, and sid %v", claims["sub"], claims["sid"])
+				if j, _ := t.logoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
+					t.Failf("sub is %v, and sid %v", j.Claims["sub"], j.Claims["sid"])
 				}
 			},
 		},
@@ -130,8 +130,8 @@ func oidcLogoutToken() []Rule {
 			Text:  "There is no nonce, so that the logout token cannot pass for an ID token.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				if _, claims, _ := t.logoutToken(); claims["nonce"] != nil {
-					t.Failf("nonce is %v", claims["nonce"])
+				if j, _ := t.logoutToken(); j.Claims["nonce"] != nil {
+					t.Failf("nonce is %v", j.Claims["nonce"])
 				}
 			},
 		},
@@ -140,8 +140,8 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token is signed by a key that signs ID tokens.",
 			Needs: hearing(NeedKeys),
 			Check: func(t *T) {
-				n, v := t.notified()
-				t.wantSigned(n.token, v.client)
+				j, v := t.logoutToken()
+				t.wantSignature(j, v.client)
 			},
 		},
 		{
@@ -154,9 +154,9 @@ func oidcLogoutToken() []Rule {
 			Text:  "The type in the header is logout+jwt.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				header, _, _ := t.logoutToken()
-				if kind, _ := header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
-					t.Failf("typ is %v", header["typ"])
+				j, _ := t.logoutToken()
+				if kind, _ := j.Header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
+					t.Failf("typ is %v", j.Header["typ"])
 				}
 			},
 		},
@@ -165,9 +165,9 @@ func oidcLogoutToken() []Rule {
 			Text:  "The algorithm is that of the client's ID tokens.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				header, _, v := t.logoutToken()
-				if own, _ := unverified(v.tokens.ID); header["alg"] != own["alg"] {
-					t.Failf("alg is %v, and that of the ID token %v", header["alg"], own["alg"])
+				j, v := t.logoutToken()
+				if j.Header["alg"] != v.id.Header["alg"] {
+					t.Failf("alg is %v, and that of the ID token %v", j.Header["alg"], v.id.Header["alg"])
 				}
 			},
 		},
@@ -176,7 +176,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The algorithm is not none.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				if header, _, _ := t.logoutToken(); header["alg"] == "none" {
+				if j, _ := t.logoutToken(); j.Header["alg"] == "none" {
 					t.Failf("alg is none")
 				}
 			},
@@ -186,11 +186,11 @@ func oidcLogoutToken() []Rule {
 			Text:  "A logout token lives for two minutes at most, so that a stolen one is of little use.",
 			Needs: hearing(),
 			Check: func(t *T) {
-				_, claims, _ := t.logoutToken()
-				from, _ := claims["iat"].(float64)
-				until, is := claims["exp"].(float64)
+				j, _ := t.logoutToken()
+				from, _ := j.Claims["iat"].(float64)
+				until, is := j.Claims["exp"].(float64)
 				if !is || until-from > 120 {
-					t.Failf("iat is %v, and exp %v", claims["iat"], claims["exp"])
+					t.Failf("iat is %v, and exp %v", j.Claims["iat"], j.Claims["exp"])
 				}
 			},
 		},

@@ -25,7 +25,7 @@ func openID(more ...Need) []Need { return append(asking(NeedOpenID), more...) }
 // OpenID is an authentication request (OIDC Core §3.1.2.1) with the scope openid and more scopes.
 func (t *T) OpenID(c *Client, scopes ...string) *Request {
 	t.need(NeedOpenID)
-	return t.Request(c).Set("scope", strings.Join(append([]string{"openid"}, scopes...), " "))
+	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
 }
 
 // Try is Authorize, and once more in a browser of its own if nothing comes back to the client: what is asked

@@ -75,8 +75,8 @@ func oidcRequestObjects() []Rule {
 				if t.Metadata()["request_parameter_supported"] == true {
 					t.Skipf("the server says request_parameter_supported")
 				}
-				object := unsigned(t.requestObject())[0]
-				t.WantRedirectError(t.Try(t.OpenID(t.Client(NeedCode)).Set("request", object)), "request_not_supported")
+				c := t.Client(NeedCode)
+				t.WantRedirectError(t.Try(t.OpenID(c).Set("request", t.requestObject(c, t.Random()))), "request_not_supported")
 			},
 		},
 		{
@@ -142,12 +142,10 @@ func oidcRequestObjects() []Rule {
 	}
 }
 
-// requestObject is the beginning of a request object for the client code.
-func (t *T) requestObject() string {
-	c := t.Client(NeedCode)
-	claims := map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
-		"redirect_uri": c.redirectURI(), "scope": "openid"}
-	return ".." + base64.RawURLEncoding.EncodeToString([]byte(quoted(claims)))
+// requestObject is an unsigned one of a client, with a state.
+func (t *T) requestObject(c *Client, state string) string {
+	return unsigned("." + encoded(map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
+		"redirect_uri": c.redirectURI(), "scope": "openid", "state": state}) + ".")[0]
 }
 
 // Subject identifiers (OIDC Core §8).

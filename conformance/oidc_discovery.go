@@ -37,7 +37,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/issuer-in-id-token", Level: Must,
 			Text:  "The issuer is, letter by letter, the iss of ID tokens.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) { t.wantIssOfIDToken(t.discovered().text("issuer")) },
 		},
 		{
@@ -215,7 +215,7 @@ func oidcDiscoveryDocument() []Rule {
 		{
 			ID: "OIDCDiscovery/4.3/issuer-in-id-token", Level: Must,
 			Text:  "The issuer by which the metadata was found is the iss of ID tokens.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) { t.wantIssOfIDToken(t.Issuer()) },
 		},
 		{
@@ -250,52 +250,10 @@ func (t *T) discovered() metadata {
 	return a.JSON()
 }
 
-// identifying is what a check needs that signs somebody in and looks at the ID token.
-func identifying(more ...Need) []Need { return append(codeFlow(NeedOpenID), more...) }
-
-// identityRequest is an authentication request (OIDC Core §3.1.2.1) for these scopes and openid.
-func (t *T) identityRequest(c *Client, scopes ...string) *Request {
-	t.need(NeedOpenID)
-	return t.withOpenID(t.Request(c), scopes...)
-}
-
-// withOpenID makes an authentication request of one, if the server has such.
-func (t *T) withOpenID(r *Request, scopes ...string) *Request {
-	r.Set("nonce", t.Random())
-	if len(scopes) == 0 {
-		scopes = strings.Fields(r.Params.Get("scope"))
-	}
-	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "openid" })
-	return r.Set("scope", strings.Join(append([]string{"openid"}, scopes...), " "))
-}
-
-// identity is a sign-in with its tokens; without an ID token the check is blocked.
-func (t *T) identity(r *Request) *Tokens {
-	tokens := t.Granted(t.Redeem(t.Code(r)))
-	if tokens.ID == "" {
-		t.Blockedf("there is no ID token")
-	}
-	return tokens
-}
-
 func (t *T) wantIssOfIDToken(issuer string) {
-	_, claims := unverified(t.identity(t.identityRequest(t.Client(NeedCode))).ID)
-	if claims["iss"] != issuer {
-		t.Failf("iss of the ID token is %v, and the issuer %s", claims["iss"], issuer)
+	if iss := t.SignIn(t.Client(NeedCode)).Claims["iss"]; iss != issuer {
+		t.Failf("iss of the ID token is %v, and the issuer %s", iss, issuer)
 	}
-}
-
-// told is what the UserInfo endpoint says.
-func (t *T) told(tokens *Tokens) map[string]any {
-	a := t.Get(t.Endpoint(NeedUserInfo), Bearer(tokens.Access))
-	claims := a.JSON()
-	if a.MediaType() == "application/jwt" {
-		_, claims = unverified(string(a.Body))
-	}
-	if a.Status != http.StatusOK || claims["sub"] == nil {
-		t.Blockedf("could not read the claims of UserInfo: %s", a)
-	}
-	return claims
 }
 
 // claimScopes are those listed scopes that bring claims (OIDC Core §5.4).
@@ -307,14 +265,14 @@ func (m metadata) claimScopes() []string {
 // claimByClaims looks for a claim that a scope brings and the scope openid alone does not, and says whether
 // the claims parameter brings it.
 func (t *T) claimByClaims(m metadata) bool {
+	told := func(r *Request) map[string]any { return t.UserClaims(t.signedInto(r).Access) }
 	c := t.Client(NeedCode)
-	few := t.told(t.identity(t.identityRequest(c, "openid")))
-	for name, value := range t.told(t.identity(t.identityRequest(c, m.claimScopes()...))) {
-		if few[name] != nil {
-			continue
+	few := told(t.OpenID(c))
+	for name, value := range told(t.OpenID(c, m.claimScopes()...)) {
+		if few[name] == nil {
+			r := t.OpenID(c).Set("claims", `{"userinfo":{"`+name+`":{"essential":true}}}`)
+			return reflect.DeepEqual(told(r)[name], value)
 		}
-		r := t.identityRequest(c, "openid").Set("claims", `{"userinfo":{"`+name+`":{"essential":true}}}`)
-		return reflect.DeepEqual(t.told(t.identity(r))[name], value)
 	}
 	t.Skipf("the user has no claim that a scope would bring")
 	return false

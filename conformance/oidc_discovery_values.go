@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
 )
@@ -18,9 +17,9 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/scope-openid", Level: Must,
 			Text:  "The scope openid is supported.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) {
-				if t.Granted(t.Redeem(t.Code(t.identityRequest(t.Client(NeedCode))))).ID == "" {
+				if t.signedInto(t.OpenID(t.Client(NeedCode))).ID == "" {
 					t.Failf("the scope openid brings no ID token")
 				}
 			},
@@ -28,14 +27,14 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/scopes-of-core-listed", Level: Should,
 			Text:  "The scopes of OIDC Core are listed, if they are supported.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) {
 				list := t.listed(t.discovered(), "scopes_supported")
 				for _, scope := range []string{"openid", "profile", "email", "address", "phone", "offline_access"} {
 					if slices.Contains(list, scope) {
 						continue
 					}
-					r := t.identityRequest(t.Client(NeedCode), scope)
+					r := t.OpenID(t.Client(NeedCode), scope)
 					code := t.Authorize(r).Params.Get("code")
 					if code == "" {
 						continue
@@ -55,7 +54,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-types-true", Level: Must,
 			Text:  "The list of response types has code if a code can be had, and what it lacks gives nothing.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) { t.wantResponseTypes(t.discovered()) },
 		},
 		{
@@ -66,13 +65,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-modes-true", Level: Must,
 			Text:  "Each response mode of the list, or of its default, brings the answer to the client.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) { t.wantResponseModes(t.discovered()) },
 		},
 		{
 			ID: "OIDCDiscovery/3/grant-types-true", Level: Must,
 			Text:  "A grant of the list is known to the token endpoint, and one that it lacks gives no token.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) { t.wantGrantTypes(t.discovered()) },
 		},
 		{
@@ -83,11 +82,10 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/acr-values-true", Level: Must,
 			Text:  "The acr of an ID token is among the listed ones, where they are listed.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) {
 				m := t.discovered()
-				_, claims := unverified(t.identity(t.identityRequest(t.Client(NeedCode))).ID)
-				acr, _ := claims["acr"].(string)
+				acr := t.SignIn(t.Client(NeedCode)).Text("acr")
 				if _, listed := m.list("acr_values_supported"); listed && acr != "" && !m.lists("acr_values_supported", acr) {
 					t.Failf("acr is %s, which is not listed", acr)
 				}
@@ -107,13 +105,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/subject-types-true", Level: Must,
 			Text:  "Two clients that see one subject have public ones, two that see two have pairwise ones, and that type is listed.",
-			Needs: identifying(NeedSecond),
+			Needs: signIn(NeedSecond),
 			Check: func(t *T) { t.wantSubjectType(NeedCode, NeedSecond) },
 		},
 		{
 			ID: "OIDCDiscovery/3/subject-types-pairwise", Level: Must,
 			Text:  "A client with a subject of its own has a pairwise one, and that type is listed.",
-			Needs: identifying(NeedPairwise),
+			Needs: signIn(NeedPairwise),
 			Check: func(t *T) { t.wantSubjectType(NeedCode, NeedPairwise) },
 		},
 		{
@@ -135,13 +133,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-true", Level: Must,
 			Text:  "An ID token is signed by an algorithm of the list.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) { t.wantAlgorithmListed(NeedCode) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-hs256", Level: Must,
 			Text:  "An ID token that is signed with the client secret is so by an algorithm of the list.",
-			Needs: identifying(NeedHS256),
+			Needs: signIn(NeedHS256),
 			Check: func(t *T) { t.wantAlgorithmListed(NeedHS256) },
 		},
 		{
@@ -188,10 +186,10 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/token-auth-methods-true", Level: Must,
 			Text:  "The methods of client authentication that are listed for the token endpoint, or the default, have the one by which a client gets its ID token.",
-			Needs: identifying(),
+			Needs: signIn(),
 			Check: func(t *T) {
 				m, c := t.discovered(), t.Client(NeedCode)
-				t.wantMethodListed(m, "token", c, t.Redeem(t.Code(t.identityRequest(c))).Granted())
+				t.wantMethodListed(m, "token", c, t.Redeem(t.Code(t.OpenID(c))).Granted())
 			},
 		},
 		{
@@ -208,13 +206,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/display-values-true", Level: Must,
 			Text:  "Each value of display that is listed is taken.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) { t.wantValuesTaken("display_values_supported", "display") },
 		},
 		{
 			ID: "OIDCDiscovery/3/prompt-values-true", Level: May,
 			Text:  "The values of prompt are listed beside what the document knows, and each is taken.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) {
 				t.wantList(t.discovered(), "prompt_values_supported")
 				t.wantValuesTaken("prompt_values_supported", "prompt")
@@ -223,10 +221,10 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claim-types-true", Level: Must,
 			Text:  "Where the types of claims are normal alone, or are not listed, UserInfo refers to no other source of claims.",
-			Needs: identifying(NeedUserInfo),
+			Needs: signIn(NeedUserInfo),
 			Check: func(t *T) {
 				m := t.discovered()
-				claims := t.told(t.identity(t.identityRequest(t.Client(NeedCode))))
+				claims := t.UserClaims(t.signedInto(t.OpenID(t.Client(NeedCode), m.claimScopes()...)).Access)
 				if claims["_claim_names"] != nil && !m.lists("claim_types_supported", "aggregated") && !m.lists("claim_types_supported", "distributed") {
 					t.Failf("UserInfo has _claim_names, and the metadata neither aggregated nor distributed claims")
 				}
@@ -241,13 +239,12 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claims-whole", Level: May,
 			Text:  "No claim is kept back: what the ID token and UserInfo say is in the list.",
-			Needs: identifying(NeedUserInfo),
+			Needs: signIn(NeedUserInfo),
 			Check: func(t *T) {
 				m := t.discovered()
 				t.listed(m, "claims_supported")
-				tokens := t.identity(t.identityRequest(t.Client(NeedCode), m.claimScopes()...))
-				_, claims := unverified(tokens.ID)
-				for _, from := range []map[string]any{claims, t.told(tokens)} {
+				tokens := t.signedInto(t.OpenID(t.Client(NeedCode), m.claimScopes()...).Set("nonce", t.Random()))
+				for _, from := range []map[string]any{t.IDToken(tokens).Claims, t.UserClaims(tokens.Access)} {
 					for name := range from {
 						if !m.lists("claims_supported", name) {
 							t.Errorf("the claim %s is told, and not listed", name)
@@ -264,7 +261,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Must,
 			Text:  "The claims parameter brings a claim if the metadata says that it is supported, and only then.",
-			Needs: identifying(NeedUserInfo),
+			Needs: signIn(NeedUserInfo),
 			Check: func(t *T) {
 				m := t.discovered()
 				if brings := t.claimByClaims(m); brings != m.is("claims_parameter_supported") {
@@ -275,12 +272,11 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/request-parameter-true", Level: Must,
 			Text:  "The parameter request is used if the metadata says that it is supported, and only then.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) {
 				m, mark := t.discovered(), t.Random()
-				r := t.identityRequest(t.Client(NeedCode))
-				r.Set("request", unsignedJWT(`{"state":"`+mark+`","client_id":"`+r.Client.ID+`"}`))
-				response := t.Authorize(r)
+				c := t.Client(NeedCode)
+				response := t.Authorize(t.OpenID(c).Set("request", t.requestObject(c, mark)))
 				t.At(response.Answer)
 				switch used := response.Params.Get("state") == mark; {
 				case used && !m.is("request_parameter_supported"):
@@ -293,10 +289,10 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/request-uri-parameter-true", Level: Must,
 			Text:  "A provider that does not support request_uri says so in the metadata: the default is that it does.",
-			Needs: asking(NeedOpenID),
+			Needs: openID(),
 			Check: func(t *T) {
 				said, there := t.discovered()["request_uri_parameter_supported"]
-				response := t.Authorize(t.identityRequest(t.Client(NeedCode)).Set("request_uri", "https://client.example/request.jwt"))
+				response := t.Authorize(t.OpenID(t.Client(NeedCode)).Set("request_uri", "https://client.example/request.jwt"))
 				t.At(response.Answer)
 				if response.ErrorCode() == "request_uri_not_supported" && (!there || said == true) {
 					t.Failf("request_uri is supported by the metadata, and not in truth")
@@ -326,20 +322,18 @@ func oidcDiscoveryValues() []Rule {
 
 func (t *T) wantSubjectType(one, other Need) {
 	m := t.discovered()
-	_, first := unverified(t.identity(t.identityRequest(t.Client(one))).ID)
-	_, second := unverified(t.identity(t.identityRequest(t.Client(other))).ID)
+	first, second := t.Subject(t.SignIn(t.Client(one))), t.Subject(t.SignIn(t.Client(other)))
 	kind := "public"
-	if first["sub"] != second["sub"] {
+	if first != second {
 		kind = "pairwise"
 	}
 	if !m.lists("subject_types_supported", kind) {
-		t.Failf("the subjects are %v and %v, and subject_types_supported lacks %s", first["sub"], second["sub"], kind)
+		t.Failf("the subjects are %s and %s, and subject_types_supported lacks %s", first, second, kind)
 	}
 }
 
 func (t *T) wantAlgorithmListed(role Need) {
-	header, _ := unverified(t.identity(t.identityRequest(t.Client(role))).ID)
-	algorithm, _ := header["alg"].(string)
+	algorithm := t.SignIn(t.Client(role)).Algorithm()
 	if !slices.Contains(t.listed(t.discovered(), "id_token_signing_alg_values_supported"), algorithm) {
 		t.Failf("an ID token is signed by %q, which is not listed", algorithm)
 	}
@@ -349,15 +343,10 @@ func (t *T) wantAlgorithmListed(role Need) {
 func (t *T) wantValuesTaken(list, parameter string) {
 	values, _ := t.discovered().list(list)
 	for _, value := range values {
-		r := t.Authorize(t.identityRequest(t.Client(NeedCode)).Set(parameter, value))
+		r := t.Authorize(t.OpenID(t.Client(NeedCode)).Set(parameter, value))
 		if r.ErrorCode() == "invalid_request" || r.Location == "" && r.Stuck == "" && r.Answer.Status/100 == 4 {
 			t.At(r.Answer)
 			t.Errorf("%s=%s is listed, and refused: %s", parameter, value, r)
 		}
 	}
-}
-
-func unsignedJWT(claims string) string {
-	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(claims)) + "."
 }

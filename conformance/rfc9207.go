@@ -98,8 +98,8 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/4/other-countermeasures", Level: May,
 			Text:  "iss comes in OpenID Connect too, where the ID token says as much.",
-			Needs: asking(NeedOpenID),
-			Check: func(t *T) { t.wantIss(t.Authorize(t.identityRequest(t.Client(NeedCode)))) },
+			Needs: openID(),
+			Check: func(t *T) { t.wantIss(t.Authorize(t.OpenID(t.Client(NeedCode)))) },
 		},
 	}
 }

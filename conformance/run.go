@@ -55,6 +55,7 @@ type Runner struct {
 	entered  atomic.Bool // the password was right once
 	refused  atomic.Bool // it was wrong: no more guesses at somebody's account
 	listens  *listener   // for logout tokens, once a check has wanted one
+	visited  sync.Map    // the sid of each visit
 }
 
 // NewRunner finds the server's metadata, and registers clients if the target says so. Close removes them.

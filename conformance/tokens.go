@@ -86,12 +86,9 @@ func (t *T) Machine(scope string) *Tokens {
 
 // Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
 func (t *T) Introspect(token string, more ...string) map[string]any {
-	a := t.Post(t.Endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.Client(NeedIntrospect).Credentials())
-	object := a.JSON()
-	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
-		t.Blockedf("could not introspect: %s", a.failure())
-	}
-	return object
+	t.Endpoint(NeedIntrospection)
+	t.Client(NeedIntrospect)
+	return t.introspected(token, more...)
 }
 
 // Revoke ends a token (RFC 7009 §2.1), whatever comes of it.
@@ -99,9 +96,10 @@ func (t *T) Revoke(c *Client, token string, more ...string) *Answer {
 	return t.Post(t.Endpoint(NeedRevocation), params(append([]string{"token", token}, more...)...), c.Credentials())
 }
 
-// introspected is the answer of the introspection endpoint, where the target has a client for it.
-func (t *T) introspected(token string) map[string]any {
-	a := t.Post(t.run.endpoint(NeedIntrospection), params("token", token), t.run.Target.Clients[NeedIntrospect].Credentials())
+// introspected is Introspect for a check that makes do without, and has looked that the target has a client
+// for it.
+func (t *T) introspected(token string, more ...string) map[string]any {
+	a := t.Post(t.run.endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.run.Target.Clients[NeedIntrospect].Credentials())
 	object := a.JSON()
 	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
 		t.Blockedf("could not introspect: %s", a.failure())
