@@ -65,6 +65,7 @@ func judge(t *testing.T, result Result) {
 	}
 	waived := result.Rule.Waived != "" && result.Rule.Level != Must
 	switch {
+	case result.Status == Skip && result.Reason == onLoopback: // TestTLS tries the rule at other addresses
 	case result.Status == Fail && waived:
 		t.Log("waived: " + result.Rule.Waived)
 	case result.Status == Pass && waived:

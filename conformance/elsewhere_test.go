@@ -28,6 +28,25 @@ func TestRedirectURIIsRequired(t *testing.T) {
 	}
 }
 
+// RFC 6749 §3.2: a server whose tokens travel in the clear fails, and one on this machine, as the tests' own, does not
+// pass for it either.
+func TestTLS(t *testing.T) {
+	for address, want := range map[string]Status{
+		"https://as.example/token": Pass, "https://127.0.0.1/token": Pass, "http://as.example/token": Fail, "http://10.0.0.1/token": Fail,
+		"ftp://127.0.0.1/token": Fail, "/token": Fail, "http://127.0.0.1:8000/token": Skip, "http://localhost/token": Skip, "http://[::1]/token": Skip,
+	} {
+		r := &Runner{Target: &Target{Endpoints: map[string]string{"token_endpoint": address}}, mask: newMask()}
+		if got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls")); got.Status != want {
+			t.Errorf("%s: %s, want %s: %s", address, got.Status, want, got.Reason)
+		}
+	}
+	local, open := "http://127.0.0.1/token", "http://as.example/authorize"
+	r := &Runner{Target: &Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, mask: newMask()}
+	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != Fail {
+		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
+	}
+}
+
 // RFC 6749 §10.3, §10.4: whoever reads the database has no token, code, secret or session of anybody.
 func TestDatabaseHoldsNoCredential(t *testing.T) {
 	s := onDatabase(t, "sqlite")

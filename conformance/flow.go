@@ -142,8 +142,10 @@ func (t *T) Deny(r *Request) *Response {
 
 // Look sends the request by a browser in which nobody is signed in, and fills in no form: it is for what
 // the server does at once.
-func (t *T) Look(r *Request) *Response {
-	b := t.NewBrowser()
+func (t *T) Look(r *Request) *Response { return t.open(t.NewBrowser(), r) }
+
+// open is Look in a certain browser.
+func (t *T) open(b *Browser, r *Request) *Response {
 	response := &Response{request: r}
 	response.end(b, b.Open(r.URL()))
 	return response

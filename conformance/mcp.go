@@ -55,8 +55,7 @@ func mcp() []Rule {
 			ID: "MCP/M4/s256-in-metadata", Level: Must,
 			Text: "code_challenge_methods_supported is there and has S256: without it a client goes away.",
 			Check: func(t *T) {
-				methods, _ := t.Metadata()["code_challenge_methods_supported"].([]any)
-				if !slices.Contains(methods, any("S256")) {
+				if !t.Metadata().lists("code_challenge_methods_supported", "S256") {
 					t.Failf("code_challenge_methods_supported is %v", t.Metadata()["code_challenge_methods_supported"])
 				}
 			},
@@ -93,11 +92,7 @@ func mcp() []Rule {
 				if answer.Params.Get("error") == "invalid_target" {
 					return
 				}
-				code := answer.Params.Get("code")
-				if code == "" {
-					t.Blockedf("could not get a code: %s", answer)
-				}
-				form := (&Code{code, r}).Form()
+				form := t.codeOf(answer).Form()
 				form.Set("resource", resource)
 				a := t.Token(r.Client, form)
 				if a.Text("error") == "invalid_target" {
@@ -115,7 +110,7 @@ func mcp() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				t.wantIssuerInAnswers()
-				if t.Metadata()["authorization_response_iss_parameter_supported"] != true {
+				if !t.saysIss() {
 					t.Errorf("authorization_response_iss_parameter_supported is %v", t.Metadata()["authorization_response_iss_parameter_supported"])
 				}
 			},
@@ -169,7 +164,7 @@ func mcp() []Rule {
 			ID: "MCP/M14/scopes-in-metadata", Level: May,
 			Text: "The metadata tells the scopes.",
 			Check: func(t *T) {
-				if scopes, _ := t.Metadata()["scopes_supported"].([]any); len(scopes) == 0 {
+				if scopes, _ := t.Metadata().list("scopes_supported"); len(scopes) == 0 {
 					t.Failf("the metadata has no scopes_supported")
 				}
 			},

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -53,24 +52,12 @@ func (t *T) published() metadata {
 	return a.JSON()
 }
 
-// wantSecure is wantTLS for any address.
-func (t *T) wantSecure(name, address string) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		t.Failf("%s is %q, which is no absolute URL", name, address)
-	}
-	loopback := slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
-	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
-		t.Errorf("%s is %s, which goes over the network in the clear", name, u)
-	}
-}
-
 // wantIssuerURL asserts the form of an issuer identifier.
-func (t *T) wantIssuerURL(name, issuer string) {
-	t.wantSecure(name, issuer)
+func (t *T) wantIssuerURL(issuer string) {
 	if strings.ContainsAny(issuer, "?#") {
-		t.Errorf("%s is %s, which has a query or a fragment", name, issuer)
+		t.Errorf("%s has a query or a fragment", issuer)
 	}
+	t.wantTLS(issuer)
 }
 
 // wantArrays asserts that the claims which are lists are written as such.
@@ -96,6 +83,12 @@ func (t *T) wantNamed(m metadata, endpoint Need) {
 	if m.text(string(endpoint)) == "" {
 		t.Failf("%s is missing", endpoint)
 	}
+}
+
+// wantSecure asserts that an endpoint is named, and reached by TLS.
+func (t *T) wantSecure(m metadata, endpoint Need) {
+	t.wantNamed(m, endpoint)
+	t.wantTLS(m.text(string(endpoint)))
 }
 
 func (t *T) wantList(m metadata, name string) {
@@ -173,15 +166,11 @@ func (t *T) wantUseOfKeys(address string) {
 func (t *T) wantScopesListed(m metadata) {
 	c := t.Client(NeedCode)
 	list := t.listed(m, "scopes_supported")
-	r := t.Request(c).Del("scope")
-	response := t.Authorize(r)
+	response := t.Authorize(t.Request(c).Del("scope"))
 	if code := response.ErrorCode(); code == "invalid_scope" || code == "access_denied" {
 		t.Skipf("a request without scope is refused: %s", response)
 	}
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
-	}
-	for _, scope := range strings.Fields(t.Granted(t.Redeem(&Code{response.Params.Get("code"), r})).Scope) {
+	for _, scope := range strings.Fields(t.Granted(t.Redeem(t.codeOf(response))).Scope) {
 		if !slices.Contains(list, scope) {
 			t.Errorf("the scope %s is given, and not listed", scope)
 		}

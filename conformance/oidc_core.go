@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -47,22 +46,20 @@ func (t *T) Refuse(r *Request) *Response {
 	return response
 }
 
-// signedInto goes the whole way for an authentication request.
-func (t *T) signedInto(r *Request) *Tokens {
-	response := t.Try(r)
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
+// said is a response to which the person has said something; where nobody was asked, the check is blocked.
+func (t *T) said(r *Response) *Response {
+	if !r.Asked {
+		t.Blockedf("the person was not asked: %s", r)
 	}
-	return t.Granted(t.Redeem(&Code{response.Params.Get("code"), r}))
+	return r
 }
+
+// signedInto goes the whole way for an authentication request.
+func (t *T) signedInto(r *Request) *Tokens { return t.Granted(t.Redeem(t.codeOf(t.Try(r)))) }
 
 // ByBrowser is signedInto in a certain browser.
 func (t *T) ByBrowser(b *Browser, r *Request) *Tokens {
-	response := t.Walk(b, r, true)
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
-	}
-	return t.Granted(t.Redeem(&Code{response.Params.Get("code"), r}))
+	return t.Granted(t.Redeem(t.codeOf(t.Walk(b, r, true))))
 }
 
 // IDToken reads the ID token of an answer; without one the check is blocked.
@@ -123,22 +120,16 @@ func (t *T) UserClaims(access string) map[string]any {
 	return claims
 }
 
-// lists says whether the metadata has a value in a list, and whether it has the list at all.
-func (t *T) lists(name, value string) (has, published bool) {
-	list, published := t.Metadata()[name].([]any)
-	return slices.Contains(list, any(value)), published
-}
-
 // wantsScope ends the check if the server does not list a scope.
 func (t *T) wantsScope(scope string) {
-	if has, _ := t.lists("scopes_supported", scope); !has {
+	if !t.Metadata().lists("scopes_supported", scope) {
 		t.Skipf("the server does not list the scope %s", scope)
 	}
 }
 
 // wantsClaimsParameter ends the check if the server does not have the parameter.
 func (t *T) wantsClaimsParameter() {
-	if t.Metadata()["claims_parameter_supported"] != true {
+	if !t.Metadata().is("claims_parameter_supported") {
 		t.Skipf("the server does not say claims_parameter_supported")
 	}
 }
@@ -146,7 +137,7 @@ func (t *T) wantsClaimsParameter() {
 // Refreshable is an authentication request whose answer has a refresh token, where one can be had at all:
 // many servers give one for offline access only.
 func (t *T) Refreshable(c *Client) *Request {
-	if has, _ := t.lists("scopes_supported", "offline_access"); has {
+	if t.Metadata().lists("scopes_supported", "offline_access") {
 		return t.OpenID(c, "offline_access").Set("prompt", "consent")
 	}
 	return t.OpenID(c)
@@ -188,8 +179,7 @@ func (t *T) waitPast(at, seconds float64) {
 // wantsPassword opens a request and says whether the person is asked to sign in. A page that can only be
 // used with scripts blocks the check.
 func (t *T) wantsPassword(b *Browser, r *Request) (bool, *Response) {
-	response := &Response{request: r}
-	response.end(b, b.Open(r.URL()))
+	response := t.open(b, r)
 	if response.Stuck != "" {
 		t.Blockedf("%s", response)
 	}
@@ -261,9 +251,7 @@ func (t *T) approved(r *Request) *Browser {
 		b = t.NewBrowser()
 		response = t.Walk(b, r, true)
 	}
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
-	}
+	t.codeOf(response)
 	return b
 }
 
@@ -278,7 +266,15 @@ func (t *T) silently(b *Browser, r *Request) *Response {
 	return response
 }
 
-// httpsOrLocal says whether an address is https, or on this machine, where nobody is on the way.
-func httpsOrLocal(u *url.URL) bool {
-	return u.Scheme == "https" || slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
+// wantOwnQuestion asserts that a person's yes counts for the question that their own browser was asked: an attacker's
+// question, answered by it, gives no code.
+func (t *T) wantOwnQuestion(attackers *Browser, ask func() *Request) {
+	victims := t.NewBrowser()
+	// Asked to ask (OIDC Core §3.1.2.1), in case that a yes is remembered.
+	question := t.Question(attackers, ask().Set("prompt", "consent"))
+	question.action = attackers.Page.URL.ResolveReference(mustURL(question.action)).String()
+	t.Question(victims, ask().Set("prompt", "consent"))
+	r := &Response{request: ask()}
+	r.end(victims, victims.submit(question))
+	t.WantNoCode(r, "the answer is to a question that another browser was asked")
 }

@@ -130,14 +130,7 @@ func oidcValidation() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				ask := func() *Request { return t.OpenID(c).Set("prompt", "consent") }
-				attackers, victims := t.SignedIn(), t.NewBrowser()
-				question := t.Question(attackers, ask())
-				question.action = attackers.Page.URL.ResolveReference(mustURL(question.action)).String()
-				t.Question(victims, ask())
-				r := &Response{request: ask()}
-				r.end(victims, victims.submit(question))
-				t.WantNoCode(r, "the answer is to a question that another browser was asked")
+				t.wantOwnQuestion(t.SignedIn(), func() *Request { return t.OpenID(c) })
 			},
 		},
 		{
@@ -161,11 +154,7 @@ func oidcValidation() []Rule {
 			Text:  "Without a decision for it nothing is released: whoever says no gives no code.",
 			Needs: openID(),
 			Check: func(t *T) {
-				r := t.Refuse(t.OpenID(t.Client(NeedCode)))
-				if !r.Asked {
-					t.Blockedf("the person was not asked: %s", r)
-				}
-				t.WantNoCode(r, "the person said no")
+				t.WantNoCode(t.said(t.Refuse(t.OpenID(t.Client(NeedCode)))), "the person said no")
 			},
 		},
 		{
@@ -203,18 +192,13 @@ func oidcResponse() []Rule {
 			Text:  "The code and the state are added to the query of the redirect URI.",
 			Needs: openID(),
 			Check: func(t *T) {
-				request := t.OpenID(t.Client(NeedCode))
-				r := t.Try(request)
-				if r.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", r)
-				}
-				t.At(r.Answer)
+				r := t.Try(t.OpenID(t.Client(NeedCode)))
+				t.codeOf(r)
 				if r.Mode != "query" || !r.Arrived() {
+					t.At(r.Answer)
 					t.Failf("the code came in the %s, to %s", r.Mode, clip(r.Location, 200))
 				}
-				if r.Params.Get("state") != request.Params.Get("state") {
-					t.Failf("state was %q, and came back as %q", request.Params.Get("state"), r.Params.Get("state"))
-				}
+				t.wantState(r)
 			},
 		},
 		{
@@ -222,11 +206,7 @@ func oidcResponse() []Rule {
 			Text:  "When the person says no, the client is sent access_denied with its state.",
 			Needs: openID(),
 			Check: func(t *T) {
-				request := t.OpenID(t.Client(NeedCode))
-				r := t.Refuse(request)
-				if !r.Asked {
-					t.Blockedf("the person was not asked: %s", r)
-				}
+				r := t.said(t.Refuse(t.OpenID(t.Client(NeedCode))))
 				t.WantRedirectError(r, "access_denied")
 				t.wantState(r)
 			},

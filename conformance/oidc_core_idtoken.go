@@ -32,11 +32,7 @@ func oidcIDToken() []Rule {
 			Text:  "iss is an https URL without query and fragment.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				iss := t.SignIn(t.Client(NeedCode)).Text("iss")
-				u, err := url.Parse(iss)
-				if iss == "" || err != nil || u.Host == "" || !httpsOrLocal(u) || strings.ContainsAny(iss, "?#") {
-					t.Failf("iss is %q", iss)
-				}
+				t.wantIssuerURL(t.SignIn(t.Client(NeedCode)).Text("iss"))
 			},
 		},
 		{

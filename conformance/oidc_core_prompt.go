@@ -41,9 +41,7 @@ func oidcPrompt() []Rule {
 				c := t.Client(NeedCode)
 				b := t.approved(t.OpenID(c))
 				for _, prompt := range []string{"none login", "consent none", "none select_account"} {
-					response := &Response{request: t.OpenID(c).Set("prompt", prompt)}
-					response.end(b, b.Open(response.request.URL()))
-					t.wantErrorBack(response, "prompt is "+prompt)
+					t.wantErrorBack(t.open(b, t.OpenID(c).Set("prompt", prompt)), "prompt is "+prompt)
 				}
 			},
 		},
@@ -84,11 +82,7 @@ func oidcPrompt() []Rule {
 			Text:  "prompt=consent that ends without a consent is answered with an error.",
 			Needs: openID(),
 			Check: func(t *T) {
-				r := t.Refuse(t.OpenID(t.Client(NeedCode)))
-				if !r.Asked {
-					t.Blockedf("the person was not asked: %s", r)
-				}
-				t.wantErrorBack(r, "the person said no")
+				t.wantErrorBack(t.said(t.Refuse(t.OpenID(t.Client(NeedCode)))), "the person said no")
 			},
 		},
 		{
@@ -98,8 +92,7 @@ func oidcPrompt() []Rule {
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
 				b := t.approved(t.OpenID(c))
-				response := &Response{request: t.OpenID(c).Set("prompt", "select_account")}
-				response.end(b, b.Open(response.request.URL()))
+				response := t.open(b, t.OpenID(c).Set("prompt", "select_account"))
 				if response.Params.Get("code") != "" {
 					t.At(response.Answer)
 					t.Failf("nobody was asked: %s", response)
@@ -245,7 +238,7 @@ func oidcHints() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := t.hint()
-				t.wantHintRefused(b, altered(hint))
+				t.wantHintRefused(b, t.Client(NeedCode), altered(hint))
 			},
 		},
 		{
@@ -254,7 +247,7 @@ func oidcHints() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := t.hint()
-				t.wantHintRefused(b, unsigned(hint))
+				t.wantHintRefused(b, t.Client(NeedCode), unsigned(hint))
 			},
 		},
 		{
@@ -263,7 +256,7 @@ func oidcHints() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := t.hint()
-				t.wantHintRefused(b, signedByAnother(hint))
+				t.wantHintRefused(b, t.Client(NeedCode), signedByAnother(hint))
 			},
 		},
 		{
@@ -276,7 +269,7 @@ func oidcHints() []Rule {
 				if err != nil {
 					t.Blockedf("the ID token cannot be read: %v", err)
 				}
-				t.wantHintRefused(b, confused(j, t.Keys(), t.Get(t.Endpoint(NeedKeys)).Body))
+				t.wantHintRefused(b, t.Client(NeedCode), confused(j, t.Keys(), t.Get(t.Endpoint(NeedKeys)).Body))
 			},
 		},
 		{
@@ -295,20 +288,23 @@ func oidcHints() []Rule {
 // hint is an ID token of the client code, and a browser in which its person is signed in and has approved.
 // It has to be taken where it is whole: else a refusal of another says nothing.
 func (t *T) hint() (*Browser, string) {
-	c := t.Client(NeedCode)
 	b := t.NewBrowser()
-	tokens := t.ByBrowser(b, t.OpenID(c))
+	tokens := t.ByBrowser(b, t.OpenID(t.Client(NeedCode)))
 	if tokens.ID == "" {
 		t.Blockedf("there is no ID token in the answer")
 	}
 	return b, tokens.ID
 }
 
-func (t *T) wantHintRefused(b *Browser, hints []string) {
-	c := t.Client(NeedCode)
+// silentToBegin blocks the check if prompt=none is refused without a hint as well.
+func (t *T) silentToBegin(b *Browser, c *Client) {
 	if r := t.silently(b, t.OpenID(c)); r.Params.Get("code") == "" {
 		t.Blockedf("prompt=none is refused without a hint as well: %s", r)
 	}
+}
+
+func (t *T) wantHintRefused(b *Browser, c *Client, hints []string) {
+	t.silentToBegin(b, c)
 	for _, hint := range hints {
 		t.WantNoCode(t.silently(b, t.OpenID(c).Set("id_token_hint", hint)), "the server did not issue the id_token_hint")
 	}

@@ -88,9 +88,7 @@ func oidcRefresh() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				form := params("grant_type", "refresh_token", "refresh_token", t.refreshable(c).Refresh)
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, InBody(c.ID, "")), "no secret was sent")
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.wantSecret(c, params("grant_type", "refresh_token", "refresh_token", t.refreshable(c).Refresh))
 			},
 		},
 		{
@@ -208,7 +206,6 @@ func oidcRefresh() []Rule {
 			Text:  "A refresh token that does not do is answered with invalid_grant.",
 			Needs: []Need{NeedToken, NeedCode, NeedOpenID},
 			Check: func(t *T) {
-				t.need(NeedOpenID)
 				t.WantError(t.Refresh(t.Client(NeedCode), "conformance-"+t.Random()), "invalid_grant")
 			},
 		},

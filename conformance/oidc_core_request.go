@@ -16,9 +16,7 @@ func oidcRequest() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(NeedCode)))
-				if r.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", r)
-				}
+				t.codeOf(r)
 				for _, name := range []string{"access_token", "id_token", "refresh_token"} {
 					if r.Params.Has(name) {
 						t.At(r.Answer)
@@ -31,7 +29,7 @@ func oidcRequest() []Rule {
 			ID: "OIDCCore/3.1.2/tls", Level: Must,
 			Text:  "The authorization endpoint is reached by TLS.",
 			Needs: []Need{NeedAuthorization, NeedOpenID},
-			Check: func(t *T) { t.need(NeedOpenID); t.wantTLS(NeedAuthorization) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedAuthorization)) },
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/get", Level: Must,
@@ -73,7 +71,6 @@ func oidcRequest() []Rule {
 			Text:  "Without the scope openid there is no ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				t.need(NeedOpenID)
 				r := t.Request(t.Client(NeedCode))
 				scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(s string) bool { return s == "openid" })
 				if r.Del("scope"); len(scopes) > 0 {

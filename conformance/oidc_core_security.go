@@ -18,12 +18,9 @@ func oidcSecurity() []Rule {
 			Text:  "No access token is shown to anybody on the way: neither in an address nor in a cookie nor on a page.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				b, r := t.NewBrowser(), t.OpenID(t.Client(NeedCode))
-				response := t.Walk(b, r, true)
-				if response.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", response)
-				}
-				token := t.Granted(t.Redeem(&Code{response.Params.Get("code"), r})).Access
+				b := t.NewBrowser()
+				response := t.Walk(b, t.OpenID(t.Client(NeedCode)), true)
+				token := t.Granted(t.Redeem(t.codeOf(response))).Access
 				for _, told := range b.jar.told {
 					for _, cookie := range told.cookies {
 						if strings.Contains(cookie.Value, token) {
@@ -152,7 +149,6 @@ func oidcSecurity() []Rule {
 			Text:  "There is one issuer at a host: the metadata at its root, where there is any, is of the same.",
 			Needs: []Need{NeedOpenID},
 			Check: func(t *T) {
-				t.need(NeedOpenID)
 				issuer, published := t.Metadata()["issuer"].(string)
 				if !published {
 					t.Skipf("the server publishes no metadata")
@@ -168,9 +164,7 @@ func oidcSecurity() []Rule {
 			Text:  "Every endpoint is reached by TLS.",
 			Needs: []Need{NeedAuthorization, NeedToken, NeedUserInfo, NeedKeys},
 			Check: func(t *T) {
-				for _, endpoint := range []Need{NeedAuthorization, NeedToken, NeedUserInfo, NeedKeys} {
-					t.wantTLS(endpoint)
-				}
+				t.wantTLS(t.Endpoint(NeedAuthorization), t.Endpoint(NeedToken), t.Endpoint(NeedUserInfo), t.Endpoint(NeedKeys))
 			},
 		},
 		{
@@ -280,8 +274,7 @@ func oidcPrivacy() []Rule {
 			Text:  "Pairwise subjects can be had.",
 			Needs: []Need{NeedOpenID},
 			Check: func(t *T) {
-				t.need(NeedOpenID)
-				if has, _ := t.lists("subject_types_supported", "pairwise"); !has {
+				if !t.Metadata().lists("subject_types_supported", "pairwise") {
 					t.Failf("subject_types_supported is %v", t.Metadata()["subject_types_supported"])
 				}
 			},

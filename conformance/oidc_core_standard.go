@@ -14,11 +14,9 @@ var allScopes = []string{"profile", "email", "address", "phone"}
 
 // known are the claims about the person, as far as the scopes of the server bring them.
 func (t *T) known() map[string]any {
-	var scopes []string
-	for _, scope := range allScopes {
-		if has, published := t.lists("scopes_supported", scope); has || !published {
-			scopes = append(scopes, scope)
-		}
+	scopes := t.Metadata().claimScopes()
+	if _, published := t.Metadata().list("scopes_supported"); !published {
+		scopes = allScopes
 	}
 	return t.UserClaims(t.signedInto(t.OpenID(t.Client(NeedCode), scopes...)).Access)
 }

@@ -72,7 +72,7 @@ func oidcRequestObjects() []Rule {
 			Text:  "A server without request objects answers request with request_not_supported.",
 			Needs: openID(),
 			Check: func(t *T) {
-				if t.Metadata()["request_parameter_supported"] == true {
+				if t.Metadata().is("request_parameter_supported") {
 					t.Skipf("the server says request_parameter_supported")
 				}
 				c := t.Client(NeedCode)
@@ -157,13 +157,11 @@ func oidcSubjects() []Rule {
 			Text:  "The metadata lists the types of subjects in subject_types_supported.",
 			Needs: []Need{NeedOpenID},
 			Check: func(t *T) {
-				t.need(NeedOpenID)
 				if len(t.Metadata()) == 0 {
 					t.Skipf("the server publishes no metadata")
 				}
-				public, _ := t.lists("subject_types_supported", "public")
-				if pairwise, _ := t.lists("subject_types_supported", "pairwise"); !public && !pairwise {
-					t.Failf("subject_types_supported is %v", t.Metadata()["subject_types_supported"])
+				if m := t.Metadata(); !m.lists("subject_types_supported", "public") && !m.lists("subject_types_supported", "pairwise") {
+					t.Failf("subject_types_supported is %v", m["subject_types_supported"])
 				}
 			},
 		},
@@ -176,7 +174,7 @@ func oidcSubjects() []Rule {
 				if one == other {
 					return
 				}
-				if has, _ := t.lists("subject_types_supported", "pairwise"); has && !t.Has(NeedPairwise) {
+				if t.Metadata().lists("subject_types_supported", "pairwise") && !t.Has(NeedPairwise) {
 					t.Skipf("the clients code and second may have pairwise subjects: the target has no client pairwise to tell them from")
 				}
 				t.Failf("sub is %q for one client and %q for the other", one, other)

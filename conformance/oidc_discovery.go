@@ -32,7 +32,7 @@ func oidcDiscoveryEndpoints() []Rule {
 			ID: "OIDCDiscovery/3/issuer", Level: Must,
 			Text:  "The issuer is a URL with https, and without query and fragment.",
 			Needs: discovering,
-			Check: func(t *T) { t.wantIssuerURL("issuer", t.discovered().text("issuer")) },
+			Check: func(t *T) { t.wantIssuerURL(t.discovered().text("issuer")) },
 		},
 		{
 			ID: "OIDCDiscovery/3/issuer-in-id-token", Level: Must,
@@ -44,13 +44,13 @@ func oidcDiscoveryEndpoints() []Rule {
 			ID: "OIDCDiscovery/3/authorization-endpoint", Level: Must,
 			Text:  "The authorization endpoint is named, and reached by TLS.",
 			Needs: discovering,
-			Check: func(t *T) { t.wantSecure("authorization_endpoint", t.discovered().text("authorization_endpoint")) },
+			Check: func(t *T) { t.wantSecure(t.discovered(), NeedAuthorization) },
 		},
 		{
 			ID: "OIDCDiscovery/3/token-endpoint", Level: Must,
 			Text:  "The token endpoint is named, and reached by TLS.",
 			Needs: discovering,
-			Check: func(t *T) { t.wantSecure("token_endpoint", t.discovered().text("token_endpoint")) },
+			Check: func(t *T) { t.wantSecure(t.discovered(), NeedToken) },
 		},
 		{
 			ID: "OIDCDiscovery/3/userinfo-endpoint", Level: Should,
@@ -62,7 +62,7 @@ func oidcDiscoveryEndpoints() []Rule {
 			ID: "OIDCDiscovery/3/userinfo-endpoint-https", Level: Must,
 			Text:  "The UserInfo endpoint is reached by TLS.",
 			Needs: []Need{NeedOpenID, NeedUserInfo},
-			Check: func(t *T) { t.wantSecure("userinfo_endpoint", t.discovered().text("userinfo_endpoint")) },
+			Check: func(t *T) { t.wantSecure(t.discovered(), NeedUserInfo) },
 		},
 		{
 			ID: "OIDCDiscovery/3/endpoints-are-there", Level: Must,
@@ -74,7 +74,7 @@ func oidcDiscoveryEndpoints() []Rule {
 			ID: "OIDCDiscovery/3/jwks-uri", Level: Must,
 			Text:  "The place of the keys is named, and they are fetched by TLS.",
 			Needs: discovering,
-			Check: func(t *T) { t.wantSecure("jwks_uri", t.discovered().text("jwks_uri")) },
+			Check: func(t *T) { t.wantSecure(t.discovered(), NeedKeys) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-signing-keys", Level: Must,
@@ -222,7 +222,7 @@ func oidcDiscoveryDocument() []Rule {
 			ID: "OIDCDiscovery/7.1/tls", Level: Must,
 			Text:  "The metadata is fetched by TLS.",
 			Needs: discovering,
-			Check: func(t *T) { t.wantSecure("the address of the metadata", t.discoveryAddress()) },
+			Check: func(t *T) { t.wantTLS(t.discoveryAddress()) },
 		},
 	}
 }
@@ -258,8 +258,7 @@ func (t *T) wantIssOfIDToken(issuer string) {
 
 // claimScopes are those listed scopes that bring claims (OIDC Core §5.4).
 func (m metadata) claimScopes() []string {
-	scopes := []string{"profile", "email", "address", "phone"}
-	return slices.DeleteFunc(scopes, func(s string) bool { return !m.lists("scopes_supported", s) })
+	return slices.DeleteFunc(slices.Clone(allScopes), func(s string) bool { return !m.lists("scopes_supported", s) })
 }
 
 // claimByClaims looks for a claim that a scope brings and the scope openid alone does not, and says whether

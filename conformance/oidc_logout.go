@@ -189,7 +189,7 @@ func oidcLogoutRequest() []Rule {
 			ID: "OIDCRPLogout/2.1/https", Level: Must,
 			Text:  "The logout endpoint is reached by TLS.",
 			Needs: []Need{NeedEndSession},
-			Check: func(t *T) { t.wantTLS(NeedEndSession) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedEndSession)) },
 		},
 	}
 }

@@ -242,9 +242,7 @@ func rfc6749Refresh() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				form := params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh)
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, InBody(c.ID, "")), "no secret was sent")
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.wantSecret(c, params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh))
 			},
 		},
 		{

@@ -27,7 +27,7 @@ func rfc6749Authorization() []Rule {
 			ID: "RFC6749/3.1/tls", Level: Must,
 			Text:  "The authorization endpoint is reached by TLS.",
 			Needs: []Need{NeedAuthorization},
-			Check: func(t *T) { t.wantTLS(NeedAuthorization) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedAuthorization)) },
 		},
 		{
 			ID: "RFC6749/3.1/get", Level: Must,

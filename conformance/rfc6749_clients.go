@@ -99,7 +99,7 @@ func rfc6749Clients() []Rule {
 			ID: "RFC6749/2.3.1/tls", Level: Must,
 			Text:  "Client secrets travel by TLS only.",
 			Needs: []Need{NeedToken},
-			Check: func(t *T) { t.wantTLS(NeedToken) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedToken)) },
 		},
 		{
 			ID: "RFC6749/2.3.1/brute-force", Level: Must,

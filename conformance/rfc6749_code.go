@@ -1,6 +1,9 @@
 package conformance
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // The authorization request and its good answer (RFC 6749 §4.1.1, §4.1.2).
 func rfc6749Code() []Rule {
@@ -56,13 +59,11 @@ func rfc6749Code() []Rule {
 			Text:  "The code is in the query of the redirect URI.",
 			Needs: asking(),
 			Check: func(t *T) {
-				code := t.Authorize(t.Request(t.Client(NeedCode)))
-				if code.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", code)
-				}
-				if code.Mode != "query" {
-					t.At(code.Answer)
-					t.Failf("the code came in the %s", code.Mode)
+				r := t.Authorize(t.Request(t.Client(NeedCode)))
+				t.codeOf(r)
+				if r.Mode != "query" {
+					t.At(r.Answer)
+					t.Failf("the code came in the %s", r.Mode)
 				}
 			},
 		},
@@ -73,13 +74,8 @@ func rfc6749Code() []Rule {
 			Check: func(t *T) {
 				state := "a b+c%20d&e=f#g\"<h>\\i/é?" + t.Random()
 				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("state", state))
-				if r.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", r)
-				}
-				if r.Params.Get("state") != state {
-					t.At(r.Answer)
-					t.Failf("state was %q, and came back as %q", state, r.Params.Get("state"))
-				}
+				t.codeOf(r)
+				t.wantState(r)
 			},
 		},
 		{
@@ -156,11 +152,7 @@ func rfc6749CodeErrors() []Rule {
 			Text:  "When the person says no, the client is sent access_denied.",
 			Needs: asking(),
 			Check: func(t *T) {
-				r := t.Deny(t.Request(t.Client(NeedCode)))
-				if !r.Asked {
-					t.Blockedf("the person was not asked: %s", r)
-				}
-				t.WantRedirectError(r, "access_denied")
+				t.WantRedirectError(t.said(t.Deny(t.Request(t.Client(NeedCode)))), "access_denied")
 			},
 		},
 		{
@@ -253,9 +245,7 @@ func rfc6749Redemption() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				code := t.Code(t.Request(c))
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), code.Form(), InBody(c.ID, "")), "no secret was sent")
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), code.Form(), c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.wantSecret(c, t.Code(t.Request(c)).Form())
 			},
 		},
 		{
@@ -286,12 +276,7 @@ func rfc6749Redemption() []Rule {
 			Text:  "A code that was not issued, or that is not whole, is refused.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
-				code := t.Code(t.Request(t.Client(NeedCode)))
-				for _, value := range spoilt(code.Value) {
-					form := code.Form()
-					form.Set("code", value)
-					t.WantRefused(t.Token(t.Client(NeedCode), form), "the code was not issued")
-				}
+				t.wantWhole(t.Code(t.Request(t.Client(NeedCode))))
 			},
 		},
 		{
@@ -357,6 +342,21 @@ func (t *T) withoutRedirectURI(c *Client) {
 	form := t.Code(t.Request(c)).Form()
 	form.Del("redirect_uri")
 	t.WantRefused(t.Token(c, form), "redirect_uri was left out")
+}
+
+// wantSecret asserts that a token request is refused to a confidential client that does not send its secret.
+func (t *T) wantSecret(c *Client, form url.Values) {
+	t.WantRefused(t.Post(t.Endpoint(NeedToken), form, InBody(c.ID, "")), "no secret was sent")
+	t.WantRefused(t.Post(t.Endpoint(NeedToken), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+}
+
+// wantWhole asserts that a code is refused that is nearly the given one.
+func (t *T) wantWhole(code *Code) {
+	for _, value := range spoilt(code.Value) {
+		form := code.Form()
+		form.Set("code", value)
+		t.WantRefused(t.Token(code.Request.Client, form), "the code was not issued")
+	}
 }
 
 // spoilt are texts that are nearly the given one.

@@ -55,8 +55,7 @@ func rfc6749Grants() []Rule {
 			Check: func(t *T) {
 				c, form := t.Client(NeedPassword), t.passwordForm()
 				t.Granted(t.Token(c, form))
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, InBody(c.ID, "")), "no secret was sent")
-				t.WantRefused(t.Post(t.Endpoint(NeedToken), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.wantSecret(c, form)
 			},
 		},
 		{

@@ -143,8 +143,7 @@ func rfc6749Security() []Rule {
 			Text:  "Tokens, passwords and secrets are not sent in the clear.",
 			Needs: []Need{NeedAuthorization, NeedToken},
 			Check: func(t *T) {
-				t.wantTLS(NeedAuthorization)
-				t.wantTLS(NeedToken)
+				t.wantTLS(t.Endpoint(NeedAuthorization), t.Endpoint(NeedToken))
 			},
 		},
 		{
@@ -184,14 +183,7 @@ func rfc6749Security() []Rule {
 			Needs: []Need{NeedAuthorization, NeedPublic, NeedUser},
 			Check: func(t *T) {
 				c := t.Client(NeedPublic)
-				attackers, victims := t.NewBrowser(), t.NewBrowser()
-				// Asked to ask (OIDC Core §3.1.2.1), in case that a yes is remembered.
-				question := t.Question(attackers, t.Request(c).Set("prompt", "consent"))
-				t.Question(victims, t.Request(c).Set("prompt", "consent"))
-				question.action = attackers.Page.URL.ResolveReference(mustURL(question.action)).String()
-				r := &Response{request: t.Request(c)}
-				r.end(victims, victims.submit(question))
-				t.WantNoCode(r, "the answer is to a question that another browser was asked")
+				t.wantOwnQuestion(t.NewBrowser(), func() *Request { return t.Request(c) })
 			},
 		},
 		{

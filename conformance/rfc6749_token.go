@@ -15,7 +15,7 @@ func rfc6749TokenEndpoint() []Rule {
 			ID: "RFC6749/3.2/tls", Level: Must,
 			Text:  "The token endpoint is reached by TLS.",
 			Needs: []Need{NeedToken},
-			Check: func(t *T) { t.wantTLS(NeedToken) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedToken)) },
 		},
 		{
 			ID: "RFC6749/3.2/post-only", Level: Must,
@@ -66,8 +66,7 @@ func rfc6749TokenEndpoint() []Rule {
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(NeedMachine)
-				t.WantRefused(t.asMachine(InBody(c.ID, "")), "no secret was sent")
-				t.WantRefused(t.asMachine(c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.wantSecret(c, params("grant_type", "client_credentials"))
 				t.WantRefused(t.asMachine(c.With(strings.ToUpper(c.Secret)+"x")), "the secret was wrong")
 			},
 		},

@@ -212,7 +212,7 @@ func rfc6750() []Rule {
 			ID: "RFC6750/5.2/tls", Level: Must,
 			Text:  "The server speaks TLS where it gives tokens out.",
 			Needs: []Need{NeedToken},
-			Check: func(t *T) { t.wantTLS(NeedToken) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedToken)) },
 		},
 		{
 			ID: "RFC6750/5.2/not-tampered-with", Level: Must,
@@ -276,12 +276,7 @@ func rfc6750() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				b := t.NewBrowser()
-				r := t.Request(t.Client(NeedCode))
-				response := t.Walk(b, r, true)
-				if response.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", response)
-				}
-				tokens := t.Granted(t.Redeem(&Code{response.Params.Get("code"), r}))
+				tokens := t.ByBrowser(b, t.Request(t.Client(NeedCode)))
 				// Only now is there a token that a page could put in one.
 				t.Walk(b, t.Request(t.Client(NeedCode)), true)
 				for _, told := range b.jar.told {

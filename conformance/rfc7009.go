@@ -12,7 +12,7 @@ func rfc7009() []Rule {
 			ID: "RFC7009/2/tls", Level: Must,
 			Text:  "The revocation endpoint is reached by TLS.",
 			Needs: []Need{NeedRevocation},
-			Check: func(t *T) { t.wantTLS(NeedRevocation) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedRevocation)) },
 		},
 		{
 			ID: "RFC7009/2/refresh-tokens", Level: Must, Alone: true,

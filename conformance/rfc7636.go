@@ -194,14 +194,12 @@ func rfc7636() []Rule {
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,
 			Text: "The method plain is not for new servers: the metadata does not offer it.",
 			Check: func(t *T) {
-				methods, is := t.Metadata()["code_challenge_methods_supported"].([]any)
+				methods, is := t.Metadata().list("code_challenge_methods_supported")
 				if !is {
 					t.Skipf("the metadata has no code_challenge_methods_supported")
 				}
-				for _, method := range methods {
-					if method == "plain" {
-						t.Failf("the metadata offers plain")
-					}
+				if slices.Contains(methods, "plain") {
+					t.Failf("the metadata offers plain")
 				}
 			},
 		},

@@ -18,7 +18,7 @@ func rfc7662() []Rule {
 			ID: "RFC7662/2/tls", Level: Must,
 			Text:  "The introspection endpoint is reached by TLS.",
 			Needs: []Need{NeedIntrospection},
-			Check: func(t *T) { t.wantTLS(NeedIntrospection) },
+			Check: func(t *T) { t.wantTLS(t.Endpoint(NeedIntrospection)) },
 		},
 		{
 			ID: "RFC7662/2.1/post", Level: Must,

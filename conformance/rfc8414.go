@@ -27,7 +27,7 @@ func rfc8414Document() []Rule {
 			Text: "The metadata is fetched by TLS.",
 			Check: func(t *T) {
 				t.published()
-				t.wantSecure("the address of the metadata", metadataAddresses(t.Issuer())[0])
+				t.wantTLS(metadataAddresses(t.Issuer())[0])
 			},
 		},
 		{

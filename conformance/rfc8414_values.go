@@ -10,7 +10,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/issuer", Level: Must,
 			Text:  "The issuer is a URL with https, and without query and fragment.",
-			Check: func(t *T) { t.wantIssuerURL("issuer", t.published().text("issuer")) },
+			Check: func(t *T) { t.wantIssuerURL(t.published().text("issuer")) },
 		},
 		{
 			ID: "RFC8414/2/authorization-endpoint", Level: Must,
@@ -33,7 +33,7 @@ func rfc8414Values() []Rule {
 			ID: "RFC8414/2/jwks-uri-https", Level: Must,
 			Text:  "The keys are fetched by TLS.",
 			Needs: []Need{NeedKeys},
-			Check: func(t *T) { t.wantSecure("jwks_uri", t.published().text("jwks_uri")) },
+			Check: func(t *T) { t.wantSecure(t.published(), NeedKeys) },
 		},
 		{
 			ID: "RFC8414/2/jwks-signing-keys", Level: Must,

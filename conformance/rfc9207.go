@@ -10,9 +10,7 @@ func rfc9207() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(NeedCode)))
-				if r.Params.Get("code") == "" {
-					t.Blockedf("could not get a code: %s", r)
-				}
+				t.codeOf(r)
 				t.wantIss(r)
 			},
 		},
@@ -46,7 +44,7 @@ func rfc9207() []Rule {
 			ID: "RFC9207/2/url", Level: Must,
 			Text:  "iss is a URL with https, and without query and fragment.",
 			Needs: asking(),
-			Check: func(t *T) { t.wantIssuerURL("iss", t.iss()) },
+			Check: func(t *T) { t.wantIssuerURL(t.iss()) },
 		},
 		{
 			ID: "RFC9207/2.3/issuer-known", Level: Must,
@@ -54,7 +52,7 @@ func rfc9207() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				t.iss()
-				if metadata(t.Metadata()).text("issuer") == "" {
+				if t.Metadata().text("issuer") == "" {
 					t.Failf("the metadata has no issuer")
 				}
 			},
@@ -64,7 +62,7 @@ func rfc9207() []Rule {
 			Text:  "iss is, letter by letter, the issuer of the metadata.",
 			Needs: asking(),
 			Check: func(t *T) {
-				if iss, issuer := t.iss(), metadata(t.Metadata()).text("issuer"); iss != issuer {
+				if iss, issuer := t.iss(), t.Metadata().text("issuer"); iss != issuer {
 					t.Failf("iss is %q, and the issuer of the metadata %q", iss, issuer)
 				}
 			},
@@ -105,7 +103,7 @@ func rfc9207() []Rule {
 }
 
 func (t *T) saysIss() bool {
-	return metadata(t.Metadata()).is("authorization_response_iss_parameter_supported")
+	return t.Metadata().is("authorization_response_iss_parameter_supported")
 }
 
 // iss is the parameter of an answer with a code.

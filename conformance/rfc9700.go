@@ -72,7 +72,7 @@ func rfc9700Grants() []Rule {
 			ID: "RFC9700/2.1.1/a15-pkce-detectable", Level: Must,
 			Text: "A client can find out that the server supports PKCE.",
 			Check: func(t *T) {
-				methods, is := t.Metadata()["code_challenge_methods_supported"].([]any)
+				methods, is := t.Metadata().list("code_challenge_methods_supported")
 				if !is {
 					t.Skipf("the metadata does not tell, and another way cannot be seen from outside")
 				}
@@ -104,9 +104,9 @@ func rfc9700Grants() []Rule {
 			Text:  "The authorization endpoint issues no access token.",
 			Needs: asking(),
 			Check: func(t *T) {
-				offered, _ := t.Metadata()["response_types_supported"].([]any)
-				for _, o := range offered {
-					if kind, _ := o.(string); slices.Contains(strings.Fields(kind), "token") {
+				offered, _ := t.Metadata().list("response_types_supported")
+				for _, kind := range offered {
+					if slices.Contains(strings.Fields(kind), "token") {
 						t.Errorf("the metadata offers the response type %q", kind)
 					}
 				}
@@ -131,8 +131,8 @@ func rfc9700Tokens() []Rule {
 			Text:   "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
 			Waived: "Mandate's specification asks for bearer tokens; neither mechanism is there yet.",
 			Check: func(t *T) {
-				algorithms, _ := t.Metadata()["dpop_signing_alg_values_supported"].([]any)
-				if len(algorithms) == 0 && t.Metadata()["tls_client_certificate_bound_access_tokens"] != true {
+				algorithms, _ := t.Metadata().list("dpop_signing_alg_values_supported")
+				if len(algorithms) == 0 && !t.Metadata().is("tls_client_certificate_bound_access_tokens") {
 					t.Failf("the metadata has neither dpop_signing_alg_values_supported nor tls_client_certificate_bound_access_tokens")
 				}
 			},
@@ -191,11 +191,11 @@ func rfc9700Tokens() []Rule {
 			Text:   "The password grant, which must not be used, is not offered in the metadata either.",
 			Waived: "Mandate's specification asks for the grant; an application has to be registered for it, and each use is warned of in the log.",
 			Check: func(t *T) {
-				grants, is := t.Metadata()["grant_types_supported"].([]any)
+				grants, is := t.Metadata().list("grant_types_supported")
 				if !is {
 					t.Skipf("the metadata has no grant_types_supported")
 				}
-				if slices.Contains(grants, any("password")) {
+				if slices.Contains(grants, "password") {
 					t.Failf("grant_types_supported has password")
 				}
 			},
@@ -216,12 +216,12 @@ func rfc9700Others() []Rule {
 			Text:   "Clients can authenticate by a key whose private half the server does not have.",
 			Waived: "Mandate's specification has client secrets alone; signed assertions and certificates are not there yet.",
 			Check: func(t *T) {
-				methods, is := t.Metadata()["token_endpoint_auth_methods_supported"].([]any)
+				methods, is := t.Metadata().list("token_endpoint_auth_methods_supported")
 				if !is {
 					t.Skipf("the metadata has no token_endpoint_auth_methods_supported")
 				}
 				for _, method := range []string{"private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"} {
-					if slices.Contains(methods, any(method)) {
+					if slices.Contains(methods, method) {
 						return
 					}
 				}
@@ -246,12 +246,13 @@ func rfc9700Others() []Rule {
 			ID: "RFC9700/2.6/a52-tls", Level: Should,
 			Text: "Every endpoint is reached by TLS.",
 			Check: func(t *T) {
+				addresses := []string{t.Issuer()}
 				for name := range t.Metadata() {
 					if endpoint := Need(name); t.Has(endpoint) && endpoint.endpoint() && isURL(t.run.endpoint(endpoint)) {
-						t.wantSecure(name, t.run.endpoint(endpoint))
+						addresses = append(addresses, t.run.endpoint(endpoint))
 					}
 				}
-				t.wantSecure("the issuer", t.Issuer())
+				t.wantTLS(addresses...)
 			},
 		},
 		{

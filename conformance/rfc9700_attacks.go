@@ -58,8 +58,7 @@ func rfc9700Redirects() []Rule {
 			Text:  "The answer can be posted to the client, so that the code stands in no history.",
 			Needs: []Need{NeedOpenID},
 			Check: func(t *T) {
-				modes, _ := t.Metadata()["response_modes_supported"].([]any)
-				if !slices.Contains(modes, any("form_post")) {
+				if !t.Metadata().lists("response_modes_supported", "form_post") {
 					t.Failf("response_modes_supported has no form_post")
 				}
 			},

@@ -104,7 +104,7 @@ func (t *T) Endpoint(name Need) string {
 func (t *T) Issuer() string { return t.run.Target.Issuer }
 
 // Metadata is what the server publishes of itself, empty if nothing.
-func (t *T) Metadata() map[string]any { return t.run.Metadata }
+func (t *T) Metadata() metadata { return t.run.Metadata }
 
 // Random is text that nobody has sent before.
 func (t *T) Random() string { return rand.Text() }

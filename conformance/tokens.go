@@ -12,12 +12,14 @@ type Code struct {
 }
 
 // Code gets one, or blocks the check.
-func (t *T) Code(r *Request) *Code {
-	response := t.Authorize(r)
-	if response.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", response)
+func (t *T) Code(r *Request) *Code { return t.codeOf(t.Authorize(r)) }
+
+// codeOf is that of a response; without one the check is blocked.
+func (t *T) codeOf(r *Response) *Code {
+	if r.Params.Get("code") == "" {
+		t.Blockedf("could not get a code: %s", r)
 	}
-	return &Code{response.Params.Get("code"), r}
+	return &Code{r.Params.Get("code"), r.request}
 }
 
 // Form is the token request that redeems the code, without client authentication (RFC 6749 §4.1.3).
