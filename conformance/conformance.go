@@ -17,8 +17,8 @@ const (
 	May    Level = "MAY"
 )
 
-// Rule is one thing that a document asks of an authorization server. It is checked, or it cannot be seen
-// from outside, or it does not apply: exactly one of Check, Elsewhere and Inapplicable is set.
+// Rule is one thing that a document asks of an authorization server. It is checked, or not observable from
+// outside, or not applicable: exactly one of Check, Elsewhere and Inapplicable is set.
 type Rule struct {
 	ID    string // document, clause and name: RFC6749/4.1.3/code-bound-to-client
 	Level Level
@@ -26,7 +26,7 @@ type Rule struct {
 	Needs []Need // without which the check is skipped
 	Check func(*T)
 
-	// Elsewhere is the test of Mandate that holds what nobody can see over HTTP: file:Test.
+	// Elsewhere is the test of Mandate that holds what is not observable from outside: file:Test.
 	Elsewhere string
 	// Inapplicable says why the rule asks nothing of Mandate.
 	Inapplicable string
@@ -35,6 +35,17 @@ type Rule struct {
 	// Alone is for a check that disturbs others, or is disturbed by them, while it runs. One that revokes a token
 	// does: some servers end all that the client has of the person with it.
 	Alone bool
+}
+
+// unchecked is the status of a rule without a check, and what there is to say of it.
+func (r Rule) unchecked() (Status, string) {
+	switch {
+	case r.Inapplicable != "":
+		return Inapplicable, r.Inapplicable
+	case r.Elsewhere != "":
+		return Unobservable, "Mandate's own test is " + r.Elsewhere
+	}
+	return "", ""
 }
 
 // Document is the part of the ID before the first slash.

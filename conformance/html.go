@@ -63,15 +63,15 @@ type (
 
 // outcomes are the words for how a rule came out, in the order of the summary.
 var outcomes = []htmlOutcome{
-	{Kind: "held", Word: "Holds", Sign: "✓", Meaning: "The rule was tried, and holds."},
-	{Kind: "failed", Word: "Fails", Sign: "✗", Meaning: "A MUST that does not hold."},
+	{Kind: "held", Word: "Pass", Sign: "✓", Meaning: "The rule was tried, and holds."},
+	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that does not hold."},
 	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself is at fault."},
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that does not hold. There may be a good reason."},
 	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate, which is no fault."},
-	{Kind: "blocked", Word: "Not reached", Sign: "…", Meaning: "A step before what is checked did not work, so that nothing is known of the rule."},
-	{Kind: "skipped", Word: "Not tried", Sign: "–", Meaning: "The target lacks what the check needs."},
-	{Kind: "unseen", Word: "Not visible", Sign: "○", Meaning: "The rule cannot be seen from outside. The test that holds Mandate to it is named; of another server nothing is known."},
-	{Kind: "absent", Word: "No check", Sign: "·", Meaning: "The rule asks nothing of Mandate, for the reason given, and no check was written; of another server nothing is known."},
+	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before what is checked did not work, so that nothing is known of the rule."},
+	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks what the check needs."},
+	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "The test that holds Mandate to the rule is named; of another server nothing is known."},
+	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule asks nothing of Mandate, for the reason given, and no check was written; of another server nothing is known."},
 }
 
 // kind is the outcome of a result.
@@ -90,7 +90,7 @@ func (r Result) kind() string {
 	case r.Status == Skip:
 		return "skipped"
 	}
-	return map[Status]string{Blocked: "blocked", Unseen: "unseen", Absent: "absent"}[r.Status]
+	return map[Status]string{Blocked: "blocked", Unobservable: "unobservable", Inapplicable: "inapplicable"}[r.Status]
 }
 
 // Verdict says in a sentence or two what the run found.

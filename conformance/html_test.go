@@ -19,7 +19,7 @@ func hostileReport() *Report {
 	r := &Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
 		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0"}
 	for i, rule := range Rules() {
-		result := Result{Rule: rule, Status: []Status{Pass, Fail, Skip, Blocked, Broken, Unseen, Absent}[i%7]}
+		result := Result{Rule: rule, Status: []Status{Pass, Fail, Skip, Blocked, Broken, Unobservable, Inapplicable}[i%7]}
 		if result.Status != Pass {
 			result.Reason = "because " + hostile
 		}
@@ -149,7 +149,7 @@ func TestVerdict(t *testing.T) {
 	for want, results := range map[string][]Result{
 		"No MUST rule could be tried. 1 rule was not tried.":                                                                {result(Must, Skip)},
 		"The one MUST rule that could be tried holds. 2 more MUST rules were not reached: a step before them did not work.": {result(Must, Pass), result(Must, Blocked), result(Must, Blocked)},
-		"All 2 MUST rules that could be tried hold.":                                                                        {result(Must, Pass), result(Must, Pass), result(May, Fail), result(Should, Unseen)},
+		"All 2 MUST rules that could be tried hold.":                                                                        {result(Must, Pass), result(Must, Pass), result(May, Fail), result(Should, Unobservable)},
 		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(Must, Pass), result(Must, Fail),
 			result(Should, Fail), result(Should, Pass)},
 		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(Must, Fail), result(Must, Fail),

@@ -50,7 +50,8 @@ func (r *Report) Summary() string {
 	add(r.Count(Fail, May), "MAY otherwise")
 	add(r.Count(Blocked, ""), "blocked")
 	add(r.Count(Skip, ""), "skipped")
-	add(r.Count(Unseen, "")+r.Count(Absent, ""), "not checked from outside")
-	add(r.Count(Broken, ""), "broken checks")
+	add(r.Count(Unobservable, ""), string(Unobservable))
+	add(r.Count(Inapplicable, ""), string(Inapplicable))
+	add(r.Count(Broken, ""), string(Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }

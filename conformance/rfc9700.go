@@ -122,7 +122,7 @@ func rfc9700Grants() []Rule {
 	}
 }
 
-// Tokens and the password grant (RFC 9700 §2.2 to §2.4).
+// Tokens and the password grant (RFC 9700 §2.2.1 to §2.4).
 func rfc9700Tokens() []Rule {
 	core, bearerTokens := rfc6749(), rfc6750()
 	return []Rule{

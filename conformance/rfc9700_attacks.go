@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Redirect URIs, mix-up, downgrades and open redirectors (RFC 9700 §4.1 to §4.13).
+// Redirect URIs, mix-up, downgrades and open redirectors (RFC 9700 §4.1.3 to §4.13).
 func rfc9700Redirects() []Rule {
 	core := rfc6749()
 	return []Rule{

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The pages that people see on the way: referrers, third parties, clickjacking (RFC 9700 §4.2.4, §4.16, §4.17).
+// The pages that people see on the way: referrers, third parties, clickjacking (RFC 9700 §4.2.4, §4.16, §4.17.2).
 func rfc9700Pages() []Rule {
 	return []Rule{
 		{

@@ -22,9 +22,11 @@ const (
 	Fail    Status = "fail"
 	Skip    Status = "skip"    // the target lacks what the check needs
 	Blocked Status = "blocked" // another step, which is not what is checked, did not work
-	Broken  Status = "error"   // the check itself is wrong
-	Unseen  Status = "unseen"  // cannot be seen from outside
-	Absent  Status = "n/a"     // asks nothing of Mandate, so that nobody wrote a check
+	Broken  Status = "broken"  // the check itself is wrong
+
+	// Nobody wrote a check.
+	Unobservable Status = "not observable from outside"
+	Inapplicable Status = "not applicable" // it asks nothing of Mandate
 )
 
 // Result is what became of one rule.
@@ -179,11 +181,8 @@ func (r *Runner) openID() bool {
 
 // Check tries one rule.
 func (r *Runner) Check(ctx context.Context, rule Rule) (result Result) {
-	switch {
-	case rule.Inapplicable != "":
-		return Result{Rule: rule, Status: Absent, Reason: rule.Inapplicable}
-	case rule.Check == nil:
-		return Result{Rule: rule, Status: Unseen, Reason: "cannot be seen from outside; Mandate's own test: " + rule.Elsewhere}
+	if status, reason := rule.unchecked(); status != "" {
+		return Result{Rule: rule, Status: status, Reason: reason}
 	}
 	for _, n := range rule.Needs {
 		if reason := r.lacks(n); reason != "" {

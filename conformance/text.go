@@ -21,7 +21,7 @@ func (r Result) word() string {
 	case r.Status == Fail:
 		return "FAIL"
 	case r.Status == Broken:
-		return "ERROR"
+		return "BROKEN"
 	}
 	return string(r.Status)
 }
@@ -51,16 +51,15 @@ func (r *Report) Text(w io.Writer) error {
 }
 
 func (r Result) text(out *lines) {
-	out.printf("    %-9s %-6s %s: %s\n", r.word(), r.Rule.Level, r.Rule.Name(), r.Rule.Text)
-	switch r.Status {
-	case Pass:
-		return
-	case Fail, Broken, Blocked:
-	default:
-		out.indented("              ", r.Reason)
+	word, reason := r.word(), r.Reason
+	if r.Status == Unobservable || r.Status == Inapplicable {
+		word, reason = "-", word+": "+reason
+	}
+	out.printf("    %-9s %-6s %s: %s\n", word, r.Rule.Level, r.Rule.Name(), r.Rule.Text)
+	if r.Status == Pass {
 		return
 	}
-	out.indented("              ", r.Reason)
+	out.indented("              ", reason)
 	if r.Exchange == nil || r.Status == Blocked {
 		return
 	}
@@ -95,16 +94,14 @@ func List(w io.Writer, rules []Rule) error {
 	out := &lines{w: w}
 	for _, r := range rules {
 		out.printf("%-6s %s\n       %s\n", r.Level, r.ID, r.Text)
+		status, reason := r.unchecked()
 		switch {
-		case r.Check != nil && r.Waived != "":
-			out.printf("       checked; Mandate does not do it: %s\n", r.Waived)
+		case r.Waived != "":
+			status, reason = "not done", r.Waived
 		case r.Check != nil:
-			out.printf("       checked, with %s\n", needed(r.Needs))
-		case r.Elsewhere != "":
-			out.printf("       not observable from outside; tested in %s\n", r.Elsewhere)
-		default:
-			out.printf("       not applicable: %s\n", r.Inapplicable)
+			status, reason = "checked", "it needs "+needed(r.Needs)
 		}
+		out.printf("       %s: %s\n", status, reason)
 	}
 	return out.err
 }
