@@ -152,8 +152,8 @@ func (t *T) concerns(n *notice, visits []*visit) bool {
 	if err != nil || slices.ContainsFunc(visits, func(v *visit) bool { return v.id.Text("sid") == j.Text("sid") }) {
 		return true
 	}
-	_, others := t.run.visited.Load(j.Text("sid"))
-	return !others
+	_, another := t.run.visited.Load(j.Text("sid"))
+	return !another || j.Text("sid") == ""
 }
 
 // leaves logs the person out for the client of a visit.

@@ -103,6 +103,14 @@ type Response struct {
 // ErrorCode is that of an error response, or "".
 func (r *Response) ErrorCode() string { return r.Params.Get("error") }
 
+// wrong is a response with an error; without one the check is blocked.
+func (t *T) wrong(r *Response) *Response {
+	if r.ErrorCode() == "" {
+		t.Blockedf("could not get an error: %s", r)
+	}
+	return r
+}
+
 // Arrived says whether the browser was sent to the redirect URI of the request.
 func (r *Response) Arrived() bool {
 	sent := r.request.Params.Get("redirect_uri")

@@ -63,6 +63,16 @@ func (t *T) wantIn(v *visit, although string) {
 	}
 }
 
+// wantIgnored asserts that a logout request neither ends the session nor sends the browser anywhere before somebody
+// has said yes.
+func (t *T) wantIgnored(v *visit, request url.Values, although string) {
+	if d := t.look(v.browser, request); d.away != "" {
+		t.At(d.answer)
+		t.Errorf("the browser was sent to %s, although %s", clip(d.away, 200), although)
+	}
+	t.wantIn(v, although)
+}
+
 // backTo is a logout request with the registered address to go back to, and a state.
 func (t *T) backTo(v *visit, pairs ...string) url.Values {
 	request := params(pairs...)

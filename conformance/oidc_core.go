@@ -144,10 +144,12 @@ func (t *T) Refreshable(c *Client) *Request {
 }
 
 // refreshable goes the whole way with it.
-func (t *T) refreshable(c *Client) *Tokens {
-	tokens := t.signedInto(t.Refreshable(c))
-	if tokens.Refresh == "" {
-		t.Skipf("the server gives the client %s no refresh token", c.role)
+func (t *T) refreshable(c *Client) *Tokens { return t.withRefresh(c, t.signedInto(t.Refreshable(c))) }
+
+// withID skips the check if a refresh gave no ID token.
+func (t *T) withID(tokens *Tokens) *Tokens {
+	if tokens.ID == "" {
+		t.Skipf("a refresh gives no ID token, which it need not")
 	}
 	return tokens
 }
@@ -197,6 +199,16 @@ func (t *T) wantsPassword(b *Browser, r *Request) (bool, *Response) {
 		t.Blockedf("not drivable: the page at %s has no form, it seems to need a script", bare(b.Page.URL))
 	}
 	return false, response
+}
+
+// loginPage is a new browser at the page where a request has a person sign in; without one the check is blocked.
+func (t *T) loginPage(r *Request) *Browser {
+	b := t.NewBrowser()
+	asked, response := t.wantsPassword(b, r)
+	if !asked {
+		t.Blockedf("nobody is asked to sign in: %s", response)
+	}
+	return b
 }
 
 // wantReauthentication asserts that a request in a browser where somebody is signed in leads to the login,

@@ -138,13 +138,8 @@ func oidcValidation() []Rule {
 			Text:  "The pages for signing in and for approving cannot be framed by another site.",
 			Needs: openID(),
 			Check: func(t *T) {
-				b := t.NewBrowser()
-				asked, response := t.wantsPassword(b, t.OpenID(t.Client(NeedCode)))
-				if !asked {
-					t.Blockedf("nobody is asked to sign in: %s", response)
-				}
-				t.wantUnframed(b.Page)
-				b = t.SignedIn()
+				t.wantUnframed(t.loginPage(t.OpenID(t.Client(NeedCode))).Page)
+				b := t.SignedIn()
 				t.Question(b, t.OpenID(t.Client(NeedCode)).Set("prompt", "consent"))
 				t.wantUnframed(b.Page)
 			},

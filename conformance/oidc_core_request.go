@@ -127,11 +127,7 @@ func oidcRequest() []Rule {
 			Check: func(t *T) {
 				var shown [][]field
 				for _, r := range []*Request{t.OpenID(t.Client(NeedCode)), t.OpenID(t.Client(NeedCode)).Set("display", "page")} {
-					b := t.NewBrowser()
-					asked, response := t.wantsPassword(b, r)
-					if !asked {
-						t.Blockedf("nobody is asked to sign in: %s", response)
-					}
+					b := t.loginPage(r)
 					var fields []field
 					for _, f := range parsePage(b.Page).forms {
 						fields = append(fields, f.fields...)
@@ -186,11 +182,7 @@ func oidcRequest() []Rule {
 			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
 			Check: func(t *T) {
 				hint := "conformance-" + strings.ToLower(t.Random()) + "@client.example"
-				b := t.NewBrowser()
-				asked, response := t.wantsPassword(b, t.OpenID(t.Client(NeedCode)).Set("login_hint", hint))
-				if !asked {
-					t.Blockedf("nobody is asked to sign in: %s", response)
-				}
+				b := t.loginPage(t.OpenID(t.Client(NeedCode)).Set("login_hint", hint))
 				for _, f := range parsePage(b.Page).forms {
 					for _, values := range f.values {
 						if slices.Contains(values, hint) {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 )
@@ -21,13 +22,7 @@ func oidcSecurity() []Rule {
 				b := t.NewBrowser()
 				response := t.Walk(b, t.OpenID(t.Client(NeedCode)), true)
 				token := t.Granted(t.Redeem(t.codeOf(response))).Access
-				for _, told := range b.jar.told {
-					for _, cookie := range told.cookies {
-						if strings.Contains(cookie.Value, token) {
-							t.Errorf("the cookie %s has the access token", cookie.Name)
-						}
-					}
-				}
+				t.wantNoCookie(b, token)
 				for _, a := range response.seen {
 					if strings.Contains(string(a.Body)+a.Header.Get("Location"), token) {
 						t.At(a)
@@ -135,13 +130,7 @@ func oidcSecurity() []Rule {
 			Text:  "iss of the ID token is exactly the issuer of the metadata.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				issuer, published := t.Metadata()["issuer"].(string)
-				if !published {
-					issuer = t.Issuer()
-				}
-				if iss := t.SignIn(t.Client(NeedCode)).Text("iss"); iss != issuer {
-					t.Failf("iss is %q, the issuer %q", iss, issuer)
-				}
+				t.wantIssOfIDToken(cmp.Or(t.Metadata().text("issuer"), t.Issuer()))
 			},
 		},
 		{

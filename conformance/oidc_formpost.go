@@ -35,10 +35,7 @@ func oidcFormPost() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				t.postedBack(t.Request(t.Client(NeedCode)))
-				r := t.Deny(t.Request(t.Client(NeedCode)).Set("response_mode", "form_post"))
-				if r.ErrorCode() == "" {
-					t.Blockedf("could not get an error: %s", r)
-				}
+				r := t.wrong(t.Deny(t.Request(t.Client(NeedCode)).Set("response_mode", "form_post")))
 				if r.Mode != "form_post" {
 					t.At(r.Answer)
 					t.Failf("the error comes by %s", r.Mode)

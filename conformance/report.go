@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 )
@@ -54,4 +55,115 @@ func (r *Report) Summary() string {
 	add(r.Count(Inapplicable, ""), string(Inapplicable))
 	add(r.Count(Broken, ""), string(Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+}
+
+// Formats are those that a report can be written in.
+func Formats() map[string]func(*Report, io.Writer) error {
+	return map[string]func(*Report, io.Writer) error{
+		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit, "html": (*Report).HTML,
+	}
+}
+
+// word is how a status is shown in a list.
+func (r Result) word() string {
+	switch {
+	case r.Status == Fail && r.Rule.Level == May:
+		return "otherwise"
+	case r.Status == Fail:
+		return "FAIL"
+	case r.Status == Broken:
+		return "BROKEN"
+	}
+	return string(r.Status)
+}
+
+// Text writes the report as a tree of documents and clauses, and a summary last.
+func (r *Report) Text(w io.Writer) error {
+	out := &lines{w: w}
+	out.printf("%s, %s\n", r.Issuer, r.Began.Format("2006-01-02 15:04 MST"))
+	titles := map[string]Document{}
+	for _, d := range Documents() {
+		titles[d.ID] = d
+	}
+	document, clause := "", ""
+	for _, result := range r.Results {
+		if d := result.Rule.Document(); d != document {
+			document, clause = d, ""
+			out.printf("\n%s %s\n", titles[d].Cited, titles[d].Title)
+		}
+		if c := result.Rule.Clause(); c != clause {
+			clause = c
+			out.printf("  §%s\n", c)
+		}
+		result.text(out)
+	}
+	out.printf("\n%s\n", r.Summary())
+	return out.err
+}
+
+func (r Result) text(out *lines) {
+	word, reason := r.word(), r.Reason
+	if r.Status == Unobservable || r.Status == Inapplicable {
+		word, reason = "-", word+": "+reason
+	}
+	out.printf("    %-9s %-6s %s: %s\n", word, r.Rule.Level, r.Rule.Name(), r.Rule.Text)
+	if r.Status == Pass {
+		return
+	}
+	out.indented("              ", reason)
+	if r.Exchange == nil || r.Status == Blocked {
+		return
+	}
+	if r.Earlier > 0 {
+		out.printf("              after %d other requests:\n", r.Earlier)
+	}
+	out.indented("              > ", r.Exchange.Sent)
+	out.indented("              < ", r.Exchange.Got)
+	out.printf("              repeat: %s\n", r.Exchange.Repeat)
+}
+
+// lines writes until an error, which it keeps.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) printf(format string, args ...any) {
+	if l.err == nil {
+		_, l.err = fmt.Fprintf(l.w, format, args...)
+	}
+}
+
+func (l *lines) indented(before, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		l.printf("%s\n", strings.TrimRight(before+line, " "))
+	}
+}
+
+// List writes the rules with how each is held.
+func List(w io.Writer, rules []Rule) error {
+	out := &lines{w: w}
+	for _, r := range rules {
+		out.printf("%-6s %s\n       %s\n", r.Level, r.ID, r.Text)
+		status, reason := r.unchecked()
+		switch {
+		case r.Waived != "":
+			status, reason = "not done", r.Waived
+		case r.Check != nil:
+			status, reason = "checked", "it needs "+needed(r.Needs)
+		}
+		out.printf("       %s: %s\n", status, reason)
+	}
+	return out.err
+}
+
+func needed(needs []Need) string {
+	if len(needs) == 0 {
+		return "nothing but the issuer"
+	}
+	var words []string
+	for _, n := range needs {
+		words = append(words, string(n))
+	}
+	return strings.Join(words, ", ")
 }

@@ -274,10 +274,7 @@ func rfc6749Refresh() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
-				all := strings.Fields(t.Grant(c).Scope)
-				if len(all) < 2 {
-					t.Skipf("the client code has one scope only")
-				}
+				all := t.several(t.Grant(c))
 				// Which scope a refresh token depends on is the server's affair: each is left out in turn.
 				for i, missing := range all {
 					asked := strings.Join(slices.Delete(slices.Clone(all), i, i+1), " ")
@@ -315,10 +312,7 @@ func rfc6749Refresh() []Rule {
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
 				first := t.GrantRefresh(c)
-				all := strings.Fields(first.Scope)
-				if len(all) < 2 {
-					t.Skipf("the client code has one scope only")
-				}
+				all := t.several(first)
 				narrow := t.Granted(t.Refresh(c, first.Refresh, "scope", all[0]))
 				if narrow.Refresh == "" {
 					t.Skipf("the server keeps the refresh token that it gave")

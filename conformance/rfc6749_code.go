@@ -207,15 +207,7 @@ func rfc6749CodeErrors() []Rule {
 			Text:  "An error comes back with the state of the request.",
 			Needs: asking(),
 			Check: func(t *T) {
-				r := t.Request(t.Client(NeedCode)).Del("response_type")
-				got := t.Authorize(r)
-				if got.ErrorCode() == "" {
-					t.Blockedf("could not get an error: %s", got)
-				}
-				if got.Params.Get("state") != r.Params.Get("state") {
-					t.At(got.Answer)
-					t.Failf("the error came with the state %q, sent was %q", got.Params.Get("state"), r.Params.Get("state"))
-				}
+				t.wantState(t.wrong(t.Authorize(t.Request(t.Client(NeedCode)).Del("response_type"))))
 			},
 		},
 		{
@@ -223,10 +215,7 @@ func rfc6749CodeErrors() []Rule {
 			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
 			Needs: asking(),
 			Check: func(t *T) {
-				got := t.Authorize(t.Request(t.Client(NeedCode)).Set("response_type", "é\"\\\n\u202e"))
-				if got.ErrorCode() == "" {
-					t.Blockedf("could not get an error: %s", got)
-				}
+				got := t.wrong(t.Authorize(t.Request(t.Client(NeedCode)).Set("response_type", "é\"\\\n\u202e")))
 				t.At(got.Answer)
 				for _, name := range []string{"error", "error_description", "error_uri"} {
 					t.wantASCII(name, got.Params.Get(name))

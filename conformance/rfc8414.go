@@ -113,3 +113,225 @@ func rfc8414Document() []Rule {
 		},
 	}
 }
+
+// rfc8414Values is what the metadata says, held against what the server does.
+func rfc8414Values() []Rule {
+	return []Rule{
+		{
+			ID: "RFC8414/2/issuer", Level: Must,
+			Text:  "The issuer is a URL with https, and without query and fragment.",
+			Check: func(t *T) { t.wantIssuerURL(t.published().text("issuer")) },
+		},
+		{
+			ID: "RFC8414/2/authorization-endpoint", Level: Must,
+			Text:  "The authorization endpoint is named, where a grant uses it.",
+			Needs: []Need{NeedCode},
+			Check: func(t *T) { t.wantNamed(t.published(), NeedAuthorization) },
+		},
+		{
+			ID: "RFC8414/2/token-endpoint", Level: Must,
+			Text:  "The token endpoint is named.",
+			Needs: []Need{NeedCode},
+			Check: func(t *T) { t.wantNamed(t.published(), NeedToken) },
+		},
+		{
+			ID: "RFC8414/2/endpoints-are-there", Level: Must,
+			Text:  "Each endpoint that is named is there.",
+			Check: func(t *T) { t.wantEndpointsThere(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/jwks-uri-https", Level: Must,
+			Text:  "The keys are fetched by TLS.",
+			Needs: []Need{NeedKeys},
+			Check: func(t *T) { t.wantSecure(t.published(), NeedKeys) },
+		},
+		{
+			ID: "RFC8414/2/jwks-signing-keys", Level: Must,
+			Text:  "jwks_uri has the keys by which the server's signatures are checked.",
+			Needs: []Need{NeedKeys},
+			Check: func(t *T) { t.wantSigningKey(t.published().text("jwks_uri")) },
+		},
+		{
+			ID: "RFC8414/2/jwks-use", Level: Must,
+			Text:  "Where some keys are for encryption, each key says what it is for.",
+			Needs: []Need{NeedKeys},
+			Check: func(t *T) { t.wantUseOfKeys(t.published().text("jwks_uri")) },
+		},
+		{
+			ID: "RFC8414/2/scopes-supported", Level: Should,
+			Text:  "The scopes are listed.",
+			Check: func(t *T) { t.wantList(t.published(), "scopes_supported") },
+		},
+		{
+			ID: "RFC8414/2/scopes-whole", Level: May,
+			Text:  "No scope is kept back: what a request without scope gives is in the list.",
+			Needs: codeFlow(),
+			Check: func(t *T) { t.wantScopesListed(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/scopes-can-be-had", Level: May,
+			Text:  "Each scope of the list can be asked for: by a client of the code grant, or by one that may introspect.",
+			Needs: asking(NeedToken, NeedIntrospect),
+			Check: func(t *T) { t.wantScopesKnown(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/response-types-supported", Level: Must,
+			Text:  "The response types are listed.",
+			Check: func(t *T) { t.wantList(t.published(), "response_types_supported") },
+		},
+		{
+			ID: "RFC8414/2/response-types-true", Level: Must,
+			Text:  "The list of response types has code if a code can be had, and what it lacks gives nothing.",
+			Needs: asking(),
+			Check: func(t *T) { t.wantResponseTypes(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/response-modes-true", Level: Must,
+			Text:  "Each response mode of the list, or of its default, brings the answer to the client.",
+			Needs: asking(),
+			Check: func(t *T) { t.wantResponseModes(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/other-response-modes", Level: May,
+			Text:  "A response mode that is not listed is refused, and not replaced by another.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(NeedCode)).Set("response_mode", "conformance"))
+				t.WantNoCode(r, "the response mode is not one of the list")
+			},
+		},
+		{
+			ID: "RFC8414/2/grant-types-true", Level: Must,
+			Text:  "A grant of the list is known to the token endpoint, and one that it lacks gives no token.",
+			Needs: codeFlow(),
+			Check: func(t *T) { t.wantGrantTypes(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/token-auth-methods-true", Level: Must,
+			Text:  "The methods of client authentication that are listed for the token endpoint, or the default, have those by which clients authenticate.",
+			Needs: []Need{NeedToken, NeedMachine},
+			Check: func(t *T) { t.wantTokenAuth(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/token-auth-methods-any", Level: May,
+			Text:  "A client may use any of the listed methods that its secret allows.",
+			Needs: machine,
+			Check: func(t *T) {
+				m, c := t.published(), t.Client(NeedMachine)
+				for method, as := range secretMethods(c) {
+					if m.lists("token_endpoint_auth_methods_supported", method) && !t.asMachine(as).Granted() {
+						t.Errorf("%s is listed, and does not do for the client machine", method)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC8414/2/token-auth-none", Level: May,
+			Text:  "That public clients have no secret is said by the method none.",
+			Needs: []Need{NeedPublic},
+			Check: func(t *T) {
+				t.Client(NeedPublic)
+				if !t.published().lists("token_endpoint_auth_methods_supported", noAuthentication) {
+					t.Failf("none is not listed")
+				}
+			},
+		},
+		{
+			ID: "RFC8414/2/token-auth-algorithms", Level: Must,
+			Text:  "Where clients authenticate by JWT at the token endpoint, the algorithms are listed.",
+			Check: func(t *T) { t.wantAuthAlgorithms(t.published(), "token") },
+		},
+		{
+			ID: "RFC8414/2/token-auth-algorithms-rs256", Level: Should,
+			Text:         "Where clients authenticate by JWT, RS256 is supported.",
+			Inapplicable: "Clients do not authenticate by JWT.",
+		},
+		{
+			ID: "RFC8414/2/token-auth-algorithms-not-none", Level: Must,
+			Text:  "none is not among the algorithms for the token endpoint.",
+			Check: func(t *T) { t.wantNoUnsigned(t.published(), "token_endpoint_auth_signing_alg_values_supported") },
+		},
+		{
+			ID: "RFC8414/2/revocation-auth-methods-true", Level: Must,
+			Text:  "The methods of client authentication that are listed for the revocation endpoint, or the default, have the one by which a client authenticates there.",
+			Needs: []Need{NeedRevocation, NeedCode},
+			Check: func(t *T) {
+				c := t.Client(NeedCode)
+				a := t.Revoke(c, "conformance-"+t.Random())
+				t.wantMethodListed(t.published(), "revocation", c, a.Status/100 == 2)
+			},
+		},
+		{
+			ID: "RFC8414/2/revocation-auth-algorithms", Level: Must,
+			Text:  "Where clients authenticate by JWT at the revocation endpoint, the algorithms are listed.",
+			Check: func(t *T) { t.wantAuthAlgorithms(t.published(), "revocation") },
+		},
+		{
+			ID: "RFC8414/2/revocation-auth-algorithms-not-none", Level: Must,
+			Text:  "none is not among the algorithms for the revocation endpoint.",
+			Check: func(t *T) { t.wantNoUnsigned(t.published(), "revocation_endpoint_auth_signing_alg_values_supported") },
+		},
+		{
+			ID: "RFC8414/2/introspection-auth-methods-true", Level: Must,
+			Text:  "Where methods of authentication are listed for the introspection endpoint, the one by which a client authenticates there is among them.",
+			Needs: []Need{NeedIntrospection, NeedIntrospect},
+			Check: func(t *T) {
+				c := t.Client(NeedIntrospect)
+				a := t.ask(params("token", "conformance-"+t.Random()))
+				m := t.published()
+				if _, listed := m.list("introspection_endpoint_auth_methods_supported"); listed {
+					t.wantMethodListed(m, "introspection", c, a.Status == http.StatusOK)
+				}
+			},
+		},
+		{
+			ID: "RFC8414/2/introspection-auth-bearer", Level: May,
+			Text:  "The list has Bearer, and an access token of the scope introspection does.",
+			Needs: introspecting(),
+			Check: func(t *T) {
+				if !t.published().lists("introspection_endpoint_auth_methods_supported", "Bearer") {
+					t.Failf("Bearer is not listed")
+				}
+				form := params("grant_type", "client_credentials", "scope", "introspection")
+				caller := t.Granted(t.Token(t.Client(NeedIntrospect), form)).Access
+				a := t.Post(t.Endpoint(NeedIntrospection), params("token", t.plainly().Access), Bearer(caller))
+				if a.JSON()["active"] != true {
+					t.Failf("Bearer is listed, and does not do: %s", a)
+				}
+			},
+		},
+		{
+			ID: "RFC8414/2/introspection-auth-algorithms", Level: Must,
+			Text:  "Where clients authenticate by JWT at the introspection endpoint, the algorithms are listed.",
+			Check: func(t *T) { t.wantAuthAlgorithms(t.published(), "introspection") },
+		},
+		{
+			ID: "RFC8414/2/introspection-auth-algorithms-not-none", Level: Must,
+			Text: "none is not among the algorithms for the introspection endpoint.",
+			Check: func(t *T) {
+				t.wantNoUnsigned(t.published(), "introspection_endpoint_auth_signing_alg_values_supported")
+			},
+		},
+		{
+			ID: "RFC8414/2/challenge-methods-true", Level: Must,
+			Text:  "The methods of PKCE that are listed are those that are checked; without a list there is no PKCE.",
+			Needs: codeFlow(),
+			Check: func(t *T) { t.wantChallengeMethods(t.published()) },
+		},
+		{
+			ID: "RFC8414/2/pages", Level: May,
+			Text:  "Each page for people that is named (documentation, policy, terms) is there.",
+			Check: func(t *T) { t.wantPages(t.published()) },
+		},
+		{
+			ID: "RFC8414/2.1/signed", Level: Must,
+			Text:         "Signed metadata is a JWS with an iss.",
+			Inapplicable: "The metadata is not signed: it comes by TLS.",
+		},
+		{
+			ID: "RFC8414/2.1/not-in-itself", Level: Should,
+			Text:         "Signed metadata does not hold signed metadata.",
+			Inapplicable: "The metadata is not signed: it comes by TLS.",
+		},
+	}
+}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Code is an authorization code with the request that it came from.
@@ -64,12 +65,23 @@ func (t *T) Granted(a *Answer) *Tokens {
 func (t *T) Grant(c *Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
 
 // GrantRefresh is Grant for a check that needs a refresh token.
-func (t *T) GrantRefresh(c *Client) *Tokens {
-	tokens := t.Grant(c)
+func (t *T) GrantRefresh(c *Client) *Tokens { return t.withRefresh(c, t.Grant(c)) }
+
+// withRefresh skips the check if a client was given no refresh token.
+func (t *T) withRefresh(c *Client, tokens *Tokens) *Tokens {
 	if tokens.Refresh == "" {
 		t.Skipf("the server gives the client %s no refresh token", c.role)
 	}
 	return tokens
+}
+
+// several are the scopes of a token; with one alone the check is skipped.
+func (t *T) several(tokens *Tokens) []string {
+	scopes := strings.Fields(tokens.Scope)
+	if len(scopes) < 2 {
+		t.Skipf("the client has one scope only")
+	}
+	return scopes
 }
 
 // Refresh sends a refresh token; more are further parameters in turn with their values.

@@ -1,0 +1,24 @@
+package conformance
+
+import "testing"
+
+// What a server tells late of a session that another check has ended is not for the one that listens now.
+func TestNoticeOfAnotherVisit(t *testing.T) {
+	check := &T{run: &Runner{}}
+	visitTo := func(sid string) *visit {
+		check.run.visited.Store(sid, true)
+		return &visit{id: &JWT{Claims: map[string]any{"sid": sid}}}
+	}
+	own := visitTo("own")
+	visitTo("another")
+	visitTo("") // of a client that is told no name
+	for sid, want := range map[string]bool{"own": true, "another": false, "never seen": true, "": true} {
+		n := &notice{token: unsigned("." + encoded(map[string]any{"sid": sid}) + ".")[0]}
+		if got := check.concerns(n, []*visit{own}); got != want {
+			t.Errorf("%q: %t, want %t", sid, got, want)
+		}
+	}
+	if !check.concerns(&notice{token: "no token"}, []*visit{own}) {
+		t.Error("what is no token is kept from the check")
+	}
+}
