@@ -69,7 +69,7 @@ var outcomes = []htmlOutcome{
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that does not hold. There may be a good reason."},
 	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate, which is no fault."},
 	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before what is checked did not work, so that nothing is known of the rule."},
-	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks what the check needs."},
+	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target has not what it takes to see it: the reason is given."},
 	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "The test that holds Mandate to the rule is named; of another server nothing is known."},
 	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule asks nothing of Mandate, for the reason given, and no check was written; of another server nothing is known."},
 }

@@ -20,7 +20,7 @@ type Status string
 const (
 	Pass    Status = "pass"
 	Fail    Status = "fail"
-	Skip    Status = "skip"    // the target lacks what the check needs
+	Skip    Status = "skip"    // the target has not what it takes
 	Blocked Status = "blocked" // another step, which is not what is checked, did not work
 	Broken  Status = "broken"  // the check itself is wrong
 
