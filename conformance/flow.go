@@ -271,6 +271,7 @@ func (t *T) nextForm(p *page, a *Answer, named, passed *bool, approve bool) (*fo
 			f.values.Set(name.name, user.Username)
 		}
 		f.values.Set(secret.name, user.Password)
+		t.mask.typed(secret.name)
 		f.press(f.first())
 		return f, nil, ""
 	}

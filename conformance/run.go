@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,8 +87,8 @@ func NewRunner(ctx context.Context, target *Target, o Options) (*Runner, error) 
 		}
 	}
 	r.mask.add("password", target.User.Password)
-	for role, c := range target.Clients {
-		r.mask.add(string(role)+"_secret", c.Secret)
+	for _, role := range slices.Sorted(maps.Keys(target.Clients)) {
+		r.mask.add(string(role)+"_secret", target.Clients[role].Secret)
 	}
 	return r, nil
 }
