@@ -31,6 +31,7 @@ type (
 		Facts           []htmlFact
 		Levels          []Level
 		Outcomes        []htmlOutcome
+		Obstacles       []obstacle
 		Faults          []htmlRule
 		Documents       []htmlDocument
 	}
@@ -144,7 +145,7 @@ func (r *Report) document() *htmlReport {
 	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(), Levels: []Level{Must, Should, May}, Facts: []htmlFact{
 		{"Issuer", r.Issuer}, {"Target", r.Target}, {"Rules", r.Selection}, {"Checked", r.Began.Format("2 January 2006, 15:04 MST")},
 		{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
-	page.Outcomes = r.outcomes()
+	page.Outcomes, page.Obstacles = r.outcomes(), r.obstacles()
 	titles := map[string]Document{}
 	for _, d := range Documents() {
 		titles[d.ID] = d

@@ -1,10 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Report is what a run found.
@@ -57,6 +60,31 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }
 
+// obstacle is a reason for which rules were blocked.
+type obstacle struct {
+	Reason string
+	Rules  int
+}
+
+// obstacles are the commonest, if rules share any: a wrong password in the target blocks very many, each of
+// which tells of it.
+func (r *Report) obstacles() []obstacle {
+	counts := map[string]int{}
+	for _, result := range r.Results {
+		if result.Status == Blocked {
+			counts[result.Reason]++
+		}
+	}
+	var all []obstacle
+	for reason, n := range counts {
+		if n > 1 {
+			all = append(all, obstacle{reason, n})
+		}
+	}
+	slices.SortFunc(all, func(a, b obstacle) int { return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(a.Reason, b.Reason)) })
+	return all[:min(len(all), 3)]
+}
+
 // Formats are those that a report can be written in.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
@@ -97,6 +125,12 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		result.text(out)
 	}
+	for i, o := range r.obstacles() {
+		if i == 0 {
+			out.printf("\nWhat blocked the most rules:\n")
+		}
+		out.wrapped(fmt.Sprintf("%6d  ", o.Rules), o.Reason)
+	}
 	out.printf("\n%s\n", r.Summary())
 	return out.err
 }
@@ -106,21 +140,32 @@ func (r Result) text(out *lines) {
 	if r.Status == Unobservable || r.Status == Inapplicable {
 		word, reason = "-", word+": "+reason
 	}
-	out.printf("    %-9s %-6s %s: %s\n", word, r.Rule.Level, r.Rule.Name(), r.Rule.Text)
-	if r.Status == Pass {
+	out.wrapped(fmt.Sprintf("    %-9s %-6s ", word, r.Rule.Level), r.Rule.Name()+": "+r.Rule.Text)
+	switch r.Status {
+	case Pass:
 		return
+	case Broken:
+		out.indented(below, reason)
+	default:
+		for line := range strings.SplitSeq(reason, "\n") {
+			out.wrapped(below, line)
+		}
 	}
-	out.indented("              ", reason)
 	if r.Exchange == nil || r.Status == Blocked {
 		return
 	}
 	if r.Earlier > 0 {
-		out.printf("              after %d other requests:\n", r.Earlier)
+		out.printf("%safter %d other %s:\n", below, r.Earlier, number(r.Earlier, "request", "requests"))
 	}
-	out.indented("              > ", r.Exchange.Sent)
-	out.indented("              < ", r.Exchange.Got)
-	out.printf("              repeat: %s\n", r.Exchange.Repeat)
+	out.indented(below+"> ", r.Exchange.Sent)
+	out.indented(below+"< ", r.Exchange.Got)
+	out.printf("%srepeat: %s\n", below, r.Exchange.Repeat)
 }
+
+const (
+	columns = 80               // of a terminal
+	below   = "              " // how far in it is said why a rule came out so
+)
 
 // lines writes until an error, which it keeps.
 type lines struct {
@@ -138,6 +183,24 @@ func (l *lines) indented(before, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		l.printf("%s\n", strings.TrimRight(before+line, " "))
 	}
+}
+
+// wrapped breaks a sentence where a terminal ends, and goes on under its beginning. What is to be copied, a
+// request or a command, is not broken.
+func (l *lines) wrapped(before, text string) {
+	line := before
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
+			l.printf("%s\n", line)
+			line = strings.Repeat(" ", len(before)) + word
+		default:
+			line += " " + word
+		}
+	}
+	l.printf("%s\n", line)
 }
 
 // List writes the rules with how each is held.
