@@ -100,15 +100,15 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
 		Heading: "The application’s redirect URI is not registered",
 		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
-		Diff:    difference(e.Mismatch, who), RequestID: requestID(r)}
+		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: requestID(r)}
 	return s.render(w, r, e.Status, page)
 }
 
 // difference names the part that differs. The application's owner and
 // administrators are shown the characters, and what is registered: to anybody
 // else it may be the name of a host that is not their business.
-func difference(m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
-	d := &templates.URIDiff{Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
+func difference(of string, m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
+	d := &templates.URIDiff{Of: of, Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
 	if m.Nearest == "" {
 		d.Part = "nothing is registered"
 		return d

@@ -147,7 +147,15 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 		return err
 	}
 	note(r.Context(), "error", e.Error())
-	return s.render(w, r, statusOf(e), templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
+	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
 		Heading: "The application’s logout request is wrong", Message: e.Description + " Nobody was logged out.",
-		RequestID: requestID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"})
+		RequestID: requestID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"}
+	if e.Mismatch != nil {
+		who, err := s.signedIn(r)
+		if err != nil {
+			return err
+		}
+		page.Diff = difference("post-logout redirect URI", e.Mismatch, who)
+	}
+	return s.render(w, r, page.Status, page)
 }

@@ -177,9 +177,12 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 	checkGrantTypes(found, r)
 	p.checkRedirectURIs(found, r)
 	for _, name := range r.Scopes {
-		if name == introspectionScope {
-			found.add("scope", "The introspection scope has a switch of its own, for administrators.")
-		} else if !slices.Contains(p.config.scopeNames(), name) {
+		switch {
+		case name == introspectionScope && mayAdminister(actor):
+			found.add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
+		case name == introspectionScope:
+			found.add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
+		case !slices.Contains(p.config.scopeNames(), name):
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 	}

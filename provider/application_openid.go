@@ -57,7 +57,7 @@ func (p *Provider) checkHMAC(found *Invalid, field string, r Registration, was A
 	case r.HashClientSecret && (was.Algorithm == hmacAlgorithm || was.UserInfoAlgorithm == hmacAlgorithm):
 		found.add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
-		found.add(field, "HS256 signs with the secret itself. Switch off that only a hash of it is kept.")
+		found.add("hash_client_secret", "HS256 signs with the secret itself, so it has to be kept readable, and not as a hash only.")
 	case was.Secret == "":
 		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
 			found.add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)

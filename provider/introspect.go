@@ -110,12 +110,18 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 		return "", bothChallenges(err)
 	}
 	a := c.(*client).Application
-	if a.ClientType == Public || !a.MayIntrospect {
+	if a.ClientType == Public {
 		return a.ClientID, &Error{Status: http.StatusForbidden, Code: "unauthorized_client",
-			Description: "This application may not introspect tokens: an administrator can allow it."}
+			Description: "A public application may not introspect tokens, since it has no secret: use a confidential one."}
+	}
+	if !a.MayIntrospect {
+		return a.ClientID, &Error{Status: http.StatusForbidden, Code: "unauthorized_client",
+			Description: mayNotIntrospect}
 	}
 	return a.ClientID, nil
 }
+
+const mayNotIntrospect = "This application may not introspect tokens: an administrator can switch that on, on the page of the application."
 
 // bothChallenges names both ways in, as RFC 7662 §2.1 leaves it open.
 func bothChallenges(err error) error {
@@ -138,9 +144,13 @@ func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error
 	if err != nil {
 		return "", err
 	}
-	if !slices.Contains(strings.Fields(token.Scope), introspectionScope) || !token.MayIntrospect {
-		return token.ClientID, &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection.",
-			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
+	if slices.Contains(strings.Fields(token.Scope), introspectionScope) && token.MayIntrospect {
+		return token.ClientID, nil
 	}
-	return token.ClientID, nil
+	refused := &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",
+		Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
+	if !token.MayIntrospect {
+		refused.Description = mayNotIntrospect + " Then ask for a token with scope=introspection."
+	}
+	return token.ClientID, refused
 }

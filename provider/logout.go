@@ -58,7 +58,7 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 		}
 		l.Application = &a
 	}
-	return l, l.checkRedirectURI()
+	return l, p.checkLogoutURI(l)
 }
 
 // readLogoutHint takes over whom and which session the hint names, and gives
@@ -77,18 +77,22 @@ func (p *Provider) readLogoutHint(l *LogoutRequest, claims jwt.MapClaims, client
 	return issuedTo[0], nil
 }
 
-// checkRedirectURI: OIDC RP-Logout §3: only to an address that the application
+// checkLogoutURI: OIDC RP-Logout §3: only to an address that the application
 // registered, character by character.
-func (l *LogoutRequest) checkRedirectURI() error {
+func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 	switch {
 	case l.RedirectURI == "":
 		return nil
 	case l.Application == nil:
 		return refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
-	case !slices.Contains(splitLines(l.Application.PostLogoutURIs), l.RedirectURI):
-		return refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
 	}
-	return nil
+	registered := splitLines(l.Application.PostLogoutURIs)
+	if slices.Contains(registered, l.RedirectURI) {
+		return nil
+	}
+	e := refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
+	e.Mismatch = p.config.mismatch(l.RedirectURI, registered, deref(l.Application.OwnerID))
+	return e
 }
 
 // logoutTicket is a checked request on its way through a page of ours. The hint
@@ -133,7 +137,7 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 		}
 		l.Application = &a
 	}
-	return l, l.checkRedirectURI()
+	return l, p.checkLogoutURI(l)
 }
 
 // Proven says that an ID token stands behind the request.

@@ -211,6 +211,8 @@ func (c Config) differingPart(sent, known string) string {
 		return "query"
 	case strings.Contains(sent, "#"):
 		return "fragment"
+	case a.Port() != b.Port():
+		return "port" // of an address that one may go to after a logout
 	}
 	return "spelling"
 }

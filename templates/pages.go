@@ -93,6 +93,7 @@ type ErrorPage struct {
 
 // URIDiff shows in which part a redirect URI differs from the nearest registered one.
 type URIDiff struct {
+	Of      string // what the URI is called
 	Part    string // "scheme", "host", "port", "path", "query", or "nothing is registered"
 	Sent    []Segment
 	Nearest []Segment

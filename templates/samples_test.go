@@ -85,10 +85,10 @@ func peopleSamples() []sample {
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}}},
 		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText}},
 		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "There is nothing here", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
-		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{
+		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
-		{"error-unregistered", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "It has not registered an address for your answer.", Diff: &URIDiff{Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
-		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, &URIDiff{hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
+		{"error-unregistered", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "It has not registered an address for your answer.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
+		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
 	}
 }
 

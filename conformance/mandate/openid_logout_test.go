@@ -41,18 +41,15 @@ type heard struct {
 	query  string
 }
 
-// listen answers what it hears with the statuses in turn, and then with the last of them.
-func listen(t testing.TB, statuses ...int) *listener {
+// listen answers what it hears with a status.
+func listen(t testing.TB, status int) *listener {
 	t.Helper()
 	l := &listener{heard: make(chan heard, 100)}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm() // what is wrong with it shows in the form
 		l.heard <- heard{r.Header, r.PostForm, r.URL.RawQuery}
 		w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
-		w.WriteHeader(statuses[0])
-		if len(statuses) > 1 {
-			statuses = statuses[1:]
-		}
+		w.WriteHeader(status)
 	}))
 	t.Cleanup(l.Close)
 	return l
@@ -266,6 +263,30 @@ func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
 	checkEqual(t, "a forged ticket", b.Status, http.StatusBadRequest)
 	b.open(t, s.URL+"/o/logout/?state="+strings.Repeat("x", 20<<10))
 	checkEqual(t, "20 KB of it", b.Status, http.StatusRequestURITooLong)
+}
+
+// What is registered is for the application's owner; of what was sent everybody is told.
+func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
+	s := logoutServer(t, newSQLite(t))
+	alice, bob := s.person(t, "alice"), s.person(t, "bob")
+	app := s.relyingParty(t, "--post-logout-redirect-uri", "https://shop.example/secret-path/bye", "--owner", "alice")
+	none := s.relyingParty(t)
+	request := s.endSession("client_id", app.ClientID, "post_logout_redirect_uri", "https://shop.example:8443/secret-path/bye")
+	for name, b := range map[string]*browser{"nobody": s.browser(t), "another person": s.signIn(t, bob, "/account/"), "the owner": s.signIn(t, alice, "/account/")} {
+		b.open(t, request)
+		seen := strings.Contains(b.Body, "<dt>Registered</dt>") && strings.Contains(b.Body, `</mark>/secret-path/bye`)
+		if b.Status != http.StatusBadRequest || seen != (name == "the owner") || !strings.Contains(b.Body, "<strong>port</strong> differs from the nearest post-logout redirect URI") {
+			t.Errorf("%s: %d, %t\n%s", name, b.Status, seen, b.Body)
+		}
+		if name != "the owner" && !strings.Contains(b.Body, "https://shop.example:8443/secret-path/bye") {
+			t.Errorf("%s is not told what was sent:\n%s", name, b.Body)
+		}
+	}
+	b := s.browser(t)
+	b.open(t, s.endSession("client_id", none.ClientID, "post_logout_redirect_uri", bye))
+	if !strings.Contains(b.Body, "This application has no post-logout redirect URI registered.") {
+		t.Errorf("of an application without any it says:\n%s", b.Body)
+	}
 }
 
 func TestRPLogout_2_expired_hint_is_one(t *testing.T) {
