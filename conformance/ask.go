@@ -7,47 +7,50 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 )
 
-// Ask makes a target from the answers to a few questions.
+// Ask makes a target from the answers to a few questions: those that most rules depend on first, and the rest
+// for who wants them.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, error) {
-	q := &questions{in: bufio.NewReader(in), out: out}
-	t := &Target{Clients: map[Need]*Client{}}
-	t.Issuer = strings.TrimSuffix(q.ask("Issuer of the server, such as https://auth.example.org"), "/")
-	err := checkURL("issuer", t.Issuer)
-	if q.err != nil || err != nil {
-		return nil, errors.Join(q.err, err)
+	q := newQuestions(ctx, in, out)
+	t := &Target{Clients: map[Need]*Client{}, Endpoints: map[string]string{}}
+	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return checkURL("issuer", text) })
+	if q.err != nil {
+		return nil, q.err
 	}
 	r := &Runner{Target: t, Metadata: map[string]any{}, network: newNetwork(o)}
-	t.Endpoints = map[string]string{}
-	err = r.discover(ctx)
+	err := r.discover(ctx)
 	if err != nil && !errors.Is(err, errNoMetadata) {
 		return nil, err
 	}
 	if err != nil {
 		// Nothing published is no reason to give up: the endpoints are asked for.
-		fmt.Fprintf(out, "The server %s.\n", errNoMetadata)
+		q.say("The server %s.\n", errNoMetadata)
 		for _, name := range []Need{NeedAuthorization, NeedToken, NeedIntrospection, NeedRevocation} {
-			if address := q.ask(string(name) + " (empty if there is none)"); address != "" {
+			address := q.ask(string(name)+" (Enter: there is none)", optional(func(text string) error { return checkURL(string(name), text) }))
+			if address != "" {
 				t.Endpoints[string(name)] = address
 			}
 		}
 	}
-	t.User.Username = q.ask("User name of somebody who can sign in (empty if nobody)")
+	if published, _ := r.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
+		t.Issuer = published // issuers are compared character by character
+	}
+	t.User.Username = q.ask("User name of somebody who can sign in (Enter: nobody)", nil)
 	if t.User.Username != "" {
-		t.User.Password = q.ask("Password (it is shown, and kept in the file)")
+		t.User.Password = q.ask("Password (it is shown, and kept in the file)", required)
 		q.scope(t, r.usualScope())
 	}
 	if r.endpoint(NeedRegistration) != "" {
-		t.Register = q.yes("Register clients for each run, and remove them afterwards?")
+		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
 	}
 	if t.Register {
-		t.InitialAccessToken = q.ask("Initial access token (empty if registration is open)")
-	} else {
-		q.clients(t)
+		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
 	}
+	q.clients(r)
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -70,55 +73,192 @@ const offlineAccess = "offline_access"
 
 // scope asks for the scope of the authorization requests.
 func (q *questions) scope(t *Target, usual string) {
-	without := "leaves it to the server"
-	if usual != "" {
-		without = "is " + usual
-	}
-	t.Scope = cmp.Or(q.ask(fmt.Sprintf("Scope to ask for (empty %s)", without)), usual)
+	t.Scope = cmp.Or(q.ask(fmt.Sprintf("Scope to ask for (Enter: %s)", cmp.Or(usual, "the server chooses")), nil), usual)
 	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
 		// OIDC Core §11: without being asked nobody gives offline access.
 		t.Parameters = map[string]string{"prompt": "consent"}
 	}
 }
 
-// clients asks for those that most rules are tried with; the file can name more.
-func (q *questions) clients(t *Target) {
-	for _, role := range []Need{NeedCode, NeedSecond, NeedPublic, NeedMachine, NeedIntrospect} {
-		id := q.ask(fmt.Sprintf("Client ID of %s (empty if there is none)", roles[role]))
-		if id == "" {
-			continue
+// clients asks for those that are not registered: the most needed ones, and then for the others and for what
+// goes with them, which one key passes over.
+func (q *questions) clients(r *Runner) {
+	var first, rest []Role
+	for _, role := range Roles() {
+		switch {
+		case r.Target.Register && role.registrable():
+		case role.First && !r.Target.Register:
+			first = append(first, role)
+		default:
+			rest = append(rest, role)
 		}
-		c := &Client{ID: id}
-		if role != NeedPublic {
-			c.Secret = q.ask("Its secret (it is shown, and kept in the file)")
-		}
-		if slices.Contains([]Need{NeedCode, NeedSecond, NeedPublic}, role) {
-			c.RedirectURIs = strings.Fields(q.ask("Its redirect URI"))
-		}
-		t.Clients[role] = c
 	}
+	if len(first) > 0 {
+		q.say("\nNow the clients, as you have registered them at the server. Nothing has to answer at their redirect URIs.\n")
+	}
+	for _, role := range first {
+		q.client(r, role)
+	}
+	q.say("\nFurther rules need an API, a listener for logouts, or one of %d more clients: %s.\n", len(rest), names(rest))
+	if !q.yes("Go through these too?", false) {
+		return
+	}
+	for _, role := range rest {
+		q.client(r, role)
+	}
+	t := r.Target
+	t.API.URL = q.ask("URL of an API that takes the server's access tokens (Enter: there is none)", optional(func(text string) error { return checkURL("the API", text) }))
+	if t.API.URL != "" {
+		t.API.Wider = q.ask("URL there that takes a token with a certain scope only (Enter: there is none)", optional(func(text string) error { return checkURL("the API", text) }))
+	}
+	if t.API.Wider != "" {
+		t.API.Scope = q.ask("That scope", required)
+	}
+	if t.Register && t.Backchannel == "" {
+		t.Backchannel = q.ask("host:port here that the server can call when somebody logs out (Enter: it cannot)", optional(checkListen))
+	}
+}
+
+func names(roles []Role) string {
+	var all []string
+	for _, r := range roles {
+		all = append(all, string(r.Name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// client asks for one.
+func (q *questions) client(r *Runner, role Role) {
+	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, role.rules(), role.Is, role.Look())
+	id := q.ask("Client ID (Enter: there is none)", nil)
+	if id == "" {
+		return
+	}
+	c := role.Client(id, "")
+	if !role.Public {
+		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), r.secretMethod()
+	}
+	if n := len(role.RedirectURIs); n > 0 {
+		c.RedirectURIs = q.uris("Its redirect URI", role.RedirectURIs)
+	}
+	if len(role.AfterLogout) > 0 {
+		c.PostLogoutRedirectURIs = q.uris("Its post-logout redirect URI", role.AfterLogout)
+	}
+	if role.Backchannel {
+		r.Target.Backchannel = q.ask("host:port here that its backchannel_logout_uri leads to", checkListen)
+	}
+	r.Target.Clients[role.Name] = c
+}
+
+// uris asks for as many as there are in suggested.
+func (q *questions) uris(question string, suggested []string) []string {
+	if len(suggested) > 1 {
+		question = fmt.Sprintf("%ss, %d with a space between", question, len(suggested))
+	}
+	all := strings.Join(suggested, " ")
+	answer := q.ask(fmt.Sprintf("%s (Enter: %s)", question, all), optional(func(text string) error {
+		if len(strings.Fields(text)) < len(suggested) {
+			return fmt.Errorf("%d are needed", len(suggested))
+		}
+		return nil
+	}))
+	return strings.Fields(cmp.Or(answer, all))
+}
+
+// rules says how many are tried with the role.
+func (r Role) rules() int {
+	n := 0
+	for _, rule := range Rules() {
+		if rule.Check != nil && slices.Contains(rule.Needs, r.Name) {
+			n++
+		}
+	}
+	return n
+}
+
+func required(text string) error {
+	if text == "" {
+		return errors.New("this cannot be empty")
+	}
+	return nil
+}
+
+func optional(check func(string) error) func(string) error {
+	return func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return check(text)
+	}
+}
+
+func checkListen(text string) error {
+	_, _, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", text)
+	}
+	return nil
 }
 
 // questions asks until the first error, which it keeps.
 type questions struct {
-	in  *bufio.Reader
-	out io.Writer
-	err error
+	ctx   context.Context
+	lines chan string // closed at the end of the input
+	out   io.Writer
+	err   error
 }
 
-func (q *questions) ask(question string) string {
-	if q.err != nil {
-		return ""
-	}
-	fmt.Fprintf(q.out, "%s: ", question)
-	line, err := q.in.ReadString('\n')
-	if err != nil && line == "" {
-		q.err = errors.New("standard input ended before all questions were answered")
-	}
-	return strings.TrimSpace(line)
+func newQuestions(ctx context.Context, in io.Reader, out io.Writer) *questions {
+	q := &questions{ctx: ctx, lines: make(chan string), out: out}
+	go func() { // who interrupts does not wait for the end of a line
+		defer close(q.lines)
+		for s := bufio.NewScanner(in); s.Scan(); {
+			select {
+			case q.lines <- strings.TrimSpace(s.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return q
 }
 
-func (q *questions) yes(question string) bool {
-	answer := strings.ToLower(q.ask(question + " [Y/n]"))
-	return answer == "" || strings.HasPrefix(answer, "y")
+func (q *questions) say(format string, args ...any) {
+	if q.err == nil {
+		fmt.Fprintf(q.out, format, args...)
+	}
+}
+
+// ask asks again until the answer passes the check.
+func (q *questions) ask(question string, check func(string) error) string {
+	for q.err == nil {
+		q.say("%s: ", question)
+		select {
+		case line, open := <-q.lines:
+			if !open {
+				q.err = cmp.Or(q.ctx.Err(), errors.New("standard input ended before all questions were answered"))
+				return ""
+			}
+			if check == nil {
+				return line
+			}
+			err := check(line)
+			if err == nil {
+				return line
+			}
+			q.say("  %s\n", err)
+		case <-q.ctx.Done():
+			q.err = q.ctx.Err()
+		}
+	}
+	return ""
+}
+
+func (q *questions) yes(question string, otherwise bool) bool {
+	keys := "[y/N]"
+	if otherwise {
+		keys = "[Y/n]"
+	}
+	answer := strings.ToLower(q.ask(question+" "+keys, nil))
+	return answer == "" && otherwise || strings.HasPrefix(answer, "y")
 }

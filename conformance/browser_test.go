@@ -152,7 +152,7 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 		"a script":       {pages{login: `<div id=root></div><script src=/app.js></script><noscript>Turn on JavaScript<form></form></noscript>`}, "not drivable: the page at "},
 		"wrong password": {pages{login: `<form method=post action=/nowhere><input type=password name=p></form>`}, ""},
 		"again and again": {pages{login: plainLogin, consent: plainLogin},
-			"the server asks for the password again: the one in the target may be wrong"},
+			"the server asks for the password again: user.username or user.password of the target may be wrong"},
 		"unknown words": {pages{login: plainLogin, consent: `<form method=post action=/decide><button>Jawohl</button></form>`}, "no button on it is known for a yes: name it in the target under forms"},
 		"circles": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
 			http.Redirect(w, r, r.URL.String(), http.StatusFound)

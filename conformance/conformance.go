@@ -143,21 +143,38 @@ func Select(profile string, only []string) ([]Rule, error) {
 	if profile != "" {
 		names, known := Profiles()[profile]
 		if !known {
-			return nil, fmt.Errorf("there is no profile %q", profile)
+			return nil, fmt.Errorf("--profile: there is no profile %q, only %s", profile, strings.Join(slices.Sorted(maps.Keys(Profiles())), ", "))
 		}
 		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !r.in(names) })
 	}
-	if len(only) > 0 {
-		for _, name := range only {
-			if !slices.ContainsFunc(rules, func(r Rule) bool { return r.under(strings.TrimSuffix(name, "/")) }) {
-				return nil, fmt.Errorf("no rule is under %q", name)
-			}
-		}
-		rules = slices.DeleteFunc(rules, func(r Rule) bool {
-			return !slices.ContainsFunc(only, func(name string) bool { return r.under(strings.TrimSuffix(name, "/")) })
-		})
+	if len(only) == 0 {
+		return rules, nil
 	}
+	for _, name := range only {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.under(strings.TrimSuffix(name, "/")) }) {
+			return nil, noRule(name, profile)
+		}
+	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool {
+		return !slices.ContainsFunc(only, func(name string) bool { return r.under(strings.TrimSuffix(name, "/")) })
+	})
 	return rules, nil
+}
+
+// noRule says where to look for a rule that is not there.
+func noRule(name, profile string) error {
+	document, _, _ := strings.Cut(name, "/")
+	var known []string
+	for _, d := range Documents() {
+		known = append(known, d.ID)
+	}
+	switch {
+	case !slices.Contains(known, document):
+		return fmt.Errorf("--only: there is no document %q, only %s", document, strings.Join(known, ", "))
+	case profile != "":
+		return fmt.Errorf("--only: the profile %s has no rule under %q: --list --profile %s shows its rules", profile, name, profile)
+	}
+	return fmt.Errorf("--only: no rule is under %q: --list --only %s shows those of the document", name, document)
 }
 
 // Need is something that a check cannot do without. A need is a client by its role, an endpoint by its name
@@ -169,7 +186,7 @@ const (
 	NeedAPI    Need = "api"    // a resource that takes access tokens
 	NeedOpenID Need = "openid" // the server is an OpenID Provider
 
-	// The clients.
+	// The clients: Roles says what they are.
 	NeedCode       Need = "code"
 	NeedSecond     Need = "second"
 	NeedPublic     Need = "public"
@@ -198,33 +215,9 @@ const (
 	NeedRegistration  Need = "registration_endpoint"
 )
 
-// roles are the clients that a target can have.
-var roles = map[Need]string{
-	NeedCode:       "a confidential client of the authorization code grant",
-	NeedSecond:     "another one, to try what belongs to the first",
-	NeedPublic:     "a public client of the authorization code grant",
-	NeedMachine:    "a confidential client of the client credentials grant",
-	NeedPassword:   "a confidential client of the password grant",
-	NeedIntrospect: "a confidential client that may introspect tokens",
-	NeedLoopback:   "a public client with the redirect URI http://127.0.0.1/... (RFC 8252)",
-	NeedScheme:     "a public client with a redirect URI of a private-use scheme, com.example.app:/... (RFC 8252)",
-	NeedSeveral:    "a confidential client with two redirect URIs",
-	NeedHS256:      "a client whose ID tokens are signed with HS256",
-	NeedPairwise:   "a client with pairwise subjects",
-	NeedLogout:     "a client with post_logout_redirect_uris",
-	NeedSigned:     "a client whose UserInfo is signed",
-	NeedElsewhere:  "another client with pairwise subjects, whose redirect URIs are at another host",
-
-	NeedBackchannel: "a client whose backchannel_logout_uri leads to the address that the target has as backchannel",
+func (n Need) role() bool {
+	_, known := roleOf(n)
+	return known
 }
 
-func roleNames() string {
-	var names []string
-	for _, n := range slices.Sorted(maps.Keys(roles)) {
-		names = append(names, string(n))
-	}
-	return strings.Join(names, ", ")
-}
-
-func (n Need) role() bool     { return roles[n] != "" }
 func (n Need) endpoint() bool { return strings.Contains(string(n), "_") }

@@ -132,7 +132,11 @@ func (r *Response) String() string {
 	case r.Location != "":
 		return "the browser was sent to " + clip(r.Location, 200)
 	}
-	return fmt.Sprintf("the server shows a page: %s", r.Answer)
+	shows := fmt.Sprintf("the server shows a page: %s", r.Answer)
+	if title := parsePage(r.Answer).title; title != "" {
+		shows += fmt.Sprintf(", %q", clip(title, 100))
+	}
+	return shows
 }
 
 // Format has the verb %s write String: a type with a method Error would be printed by that.
@@ -260,10 +264,10 @@ func (t *T) nextForm(p *page, a *Answer, named, passed *bool, approve bool) (*fo
 		}
 		if *passed {
 			t.run.refused.Store(!t.run.entered.Load())
-			return nil, nil, "the server asks for the password again: the one in the target may be wrong"
+			return nil, nil, "the server asks for the password again: user.username or user.password of the target may be wrong"
 		}
 		if t.run.refused.Load() {
-			return nil, nil, "user.password of the target was refused before, and is not tried again"
+			return nil, nil, "user.username and user.password of the target were refused before, and are not tried again"
 		}
 		*named, *passed = true, true
 		user := t.User()

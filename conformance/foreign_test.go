@@ -91,10 +91,10 @@ func TestForeignRegistration(t *testing.T) {
 			passed[string(need)]++
 		}
 	}
-	for role := range registrations {
-		needed := slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role) })
-		if needed && passed[string(role)] == 0 {
-			t.Errorf("no rule passed with the registered client %s", role)
+	for _, role := range Roles() {
+		needed := slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role.Name) })
+		if needed && role.registrable() && passed[string(role.Name)] == 0 {
+			t.Errorf("no rule passed with the registered client %s", role.Name)
 		}
 	}
 	if left := p.ask(t, "registered"); left != "[]" {
@@ -104,7 +104,7 @@ func TestForeignRegistration(t *testing.T) {
 
 	t.Run("a target file of questions", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "target.yaml")
-		answers := []string{p.target.Issuer, p.target.User.Username, p.target.User.Password, "", "yes", ""}
+		answers := []string{p.target.Issuer, p.target.User.Username, p.target.User.Password, "", "yes", "", ""}
 		mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target").want(t, 0, "Wrote "+path)
 		mandate(t, "", "--target", path, "--only", "RFC7636").want(t, 0, "pass      MUST   verifier-compared: ")
 		if left := p.ask(t, "registered"); left != "[]" {
@@ -219,26 +219,23 @@ func startProvider(t *testing.T) *foreignProvider {
 	return p
 }
 
-// clients are for all roles that the server can have clients for: those that would be registered, and more.
+// clients are for all roles that the server can have clients for, which has no password grant.
 func (p *foreignProvider) clients() []map[string]any {
-	wanted := maps.Clone(registrations)
-	wanted[NeedIntrospect] = registrations[NeedMachine]
-	wanted[NeedBackchannel] = with(maps.Clone(registrations[NeedBackchannel]), "backchannel_logout_uri", "http://"+p.target.Backchannel+"/logout")
 	var all []map[string]any
-	for role, metadata := range wanted {
-		metadata = maps.Clone(metadata)
-		c := &Client{ID: "conformance-" + string(role)}
-		c.RedirectURIs, _ = metadata["redirect_uris"].([]string)
-		c.PostLogoutRedirectURIs, _ = metadata["post_logout_redirect_uris"].([]string)
-		if metadata["token_endpoint_auth_method"] != noAuthentication {
+	for _, role := range Roles() {
+		if role.Grant == grantPassword {
+			continue
+		}
+		metadata, c := role.metadata(clientSecretBasic, p.target.Backchannel), role.Client("conformance-"+string(role.Name), "")
+		if !role.Public {
 			c.Secret = rand.Text() + rand.Text() // HS256 wants 32 bytes
 			metadata["client_secret"] = c.Secret
 		}
-		if c.RedirectURIs == nil {
+		if role.RedirectURIs == nil {
 			metadata["redirect_uris"] = []string{} // the server wants to be told
 		}
 		metadata["client_id"] = c.ID
-		p.target.Clients[role] = c
+		p.target.Clients[role.Name] = c
 		all = append(all, metadata)
 	}
 	return all

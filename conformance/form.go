@@ -33,6 +33,7 @@ type page struct {
 	forms    []*form
 	links    []control
 	scripted bool
+	title    string
 	text     string
 }
 
@@ -68,6 +69,8 @@ func (p *page) walk(n *html.Node, in *form, owners map[string]*form) {
 			}
 		case "a":
 			p.links = append(p.links, control{text: label(n), action: attribute(n, "href")})
+		case "title":
+			p.title = strings.Join(strings.Fields(textOf(n)), " ")
 		case "script":
 			p.scripted = true
 		case "noscript":

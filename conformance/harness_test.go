@@ -114,27 +114,31 @@ OAUTH2_PROVIDER:
   DEFAULT_SCOPES: [read, write]
 `
 
-// applications are the clients by their role, with the flags of `application add`.
-var applications = map[Need]string{
-	NeedCode:       "--grant authorization_code --redirect-uri https://client.example/code",
-	NeedSecond:     "--grant authorization_code --redirect-uri https://client.example/second",
-	NeedPublic:     "--grant authorization_code --client-type public --redirect-uri https://client.example/public",
-	NeedLoopback:   "--grant authorization_code --client-type public --redirect-uri http://127.0.0.1/loopback",
-	NeedScheme:     "--grant authorization_code --client-type public --redirect-uri com.example.conformance:/callback",
-	NeedSeveral:    "--grant authorization_code --redirect-uri https://client.example/one --redirect-uri https://client.example/two?tenant=7",
-	NeedMachine:    "--grant client_credentials",
-	NeedPassword:   "--grant password",
-	NeedIntrospect: "--grant client_credentials --may-introspect",
-	NeedHS256:      "--grant authorization_code --redirect-uri https://client.example/hs256 --no-hash-client-secret --algorithm HS256",
-	NeedPairwise:   "--grant authorization_code --redirect-uri https://other.example/pairwise --pairwise",
-	NeedSigned:     "--grant authorization_code --redirect-uri https://client.example/signed --userinfo-algorithm ES256",
-	NeedElsewhere:  "--grant authorization_code --redirect-uri https://elsewhere.example/pairwise --pairwise",
-	NeedLogout:     "--grant authorization_code --redirect-uri https://client.example/logout",
-
-	NeedBackchannel: "--grant authorization_code --redirect-uri https://client.example/backchannel",
+// flags are those of `application add` for a client of a role.
+func flags(r Role, backchannel string) []string {
+	f := []string{"--name", "conformance " + string(r.Name), "--grant", r.Grant}
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				f = append(f, name, value)
+			}
+		}
+	}
+	add("--redirect-uri", r.RedirectURIs...)
+	add("--post-logout-redirect-uri", r.AfterLogout...)
+	add("--algorithm", r.IDTokenAlgorithm)
+	add("--userinfo-algorithm", r.UserInfoAlgorithm)
+	if r.Backchannel {
+		add("--backchannel-logout-uri", "http://"+backchannel+"/told")
+	}
+	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects, "--pairwise": r.Pairwise,
+		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256"} {
+		if on {
+			f = append(f, flag)
+		}
+	}
+	return f
 }
-
-const afterLogout = "https://client.example/bye?from=mandate"
 
 // onDatabase gives the server on a database, started at its first use.
 func onDatabase(t *testing.T, name string) *server {
@@ -243,9 +247,6 @@ func (s *server) launch() error {
 func (s *server) target() (*Target, error) {
 	t := &Target{Issuer: s.known() + "/o", User: User{"alice", "pw " + rand.Text()}, Clients: map[Need]*Client{},
 		API: API{URL: s.known() + "/resource", Wider: s.known() + "/groups/", Scope: "groups"}, Backchannel: freeAddress()}
-	// What the redirect URIs are not read from.
-	further := map[Need][]string{NeedLogout: {"--post-logout-redirect-uri", afterLogout},
-		NeedBackchannel: {"--backchannel-logout-uri", "http://" + t.Backchannel + "/told"}}
 	_, err := s.cli("", "group", "add", "readers")
 	if err != nil {
 		return nil, err
@@ -259,27 +260,31 @@ func (s *server) target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	for role, flags := range applications {
-		arguments := append([]string{"application", "add", "--json", "--name", "conformance " + string(role)}, strings.Fields(flags)...)
-		for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
-			arguments = append(arguments, "--scope", scope)
-		}
-		out, err := s.cli("", append(arguments, further[role]...)...)
+	for _, role := range Roles() {
+		t.Clients[role.Name], err = s.register(role, t.Backchannel)
 		if err != nil {
 			return nil, err
 		}
-		var made struct {
-			ID     string `json:"client_id"`
-			Secret string `json:"client_secret"`
-		}
-		err = json.Unmarshal([]byte(out), &made)
-		if err != nil {
-			return nil, err
-		}
-		t.Clients[role] = &Client{ID: made.ID, Secret: made.Secret, RedirectURIs: regexp.MustCompile(`[\w.]+:/\S+`).FindAllString(flags, -1)}
 	}
-	t.Clients[NeedLogout].PostLogoutRedirectURIs = []string{afterLogout}
 	return t, t.check()
+}
+
+// register adds a client as a role looks.
+func (s *server) register(role Role, backchannel string) (*Client, error) {
+	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
+	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
+		arguments = append(arguments, "--scope", scope)
+	}
+	out, err := s.cli("", arguments...)
+	if err != nil {
+		return nil, err
+	}
+	var made struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	err = json.Unmarshal([]byte(out), &made)
+	return role.Client(made.ID, made.Secret), err
 }
 
 func (s *server) cli(stdin string, args ...string) (string, error) {

@@ -159,6 +159,9 @@ func plainError(err error, timeout time.Duration) error {
 		}
 		return fmt.Errorf("%sits certificate is signed by nobody whom this machine trusts%s: give that authority's certificate with --ca FILE", where, issuer)
 	}
+	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+		return fmt.Errorf("%sthe server does not speak TLS there: write the address with http", where)
+	}
 	return fmt.Errorf("%s%s", where, printable(strings.Join(strings.Fields(err.Error()), " ")))
 }
 
@@ -183,7 +186,7 @@ func (n *network) allowed(ctx context.Context, u *url.URL) error {
 	n.hosts[host] = nil
 	for _, a := range addresses {
 		if !near(a.Unmap()) {
-			n.hosts[host] = fmt.Errorf("%s (%s) is neither this machine nor in a private network: say --i-own-this-server if you may test it", host, a)
+			n.hosts[host] = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: say --i-own-this-server if you may test it", host, a.Unmap())
 		}
 	}
 	return n.hosts[host]

@@ -5,48 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 )
-
-// registrations are the clients that a server with dynamic registration can be asked for. Nothing has to
-// answer at their redirect URIs: the browser of the checks stops before it goes there.
-var registrations = map[Need]map[string]any{
-	NeedCode:    codeClient("code", clientSecretBasic, "https://client.example/code"),
-	NeedSecond:  codeClient("second", clientSecretBasic, "https://client.example/second"),
-	NeedPublic:  codeClient("public", noAuthentication, "https://client.example/public"),
-	NeedSeveral: codeClient("several", clientSecretBasic, "https://client.example/one", "https://client.example/two?tenant=7"),
-	NeedLoopback: with(codeClient("loopback", noAuthentication, "http://127.0.0.1/loopback"),
-		"application_type", "native"),
-	NeedScheme: with(codeClient("scheme", noAuthentication, "com.example.conformance:/callback"),
-		"application_type", "native"),
-	NeedHS256:     with(codeClient("hs256", clientSecretBasic, "https://client.example/hs256"), "id_token_signed_response_alg", "HS256"),
-	NeedSigned:    with(codeClient("signed", clientSecretBasic, "https://client.example/signed"), "userinfo_signed_response_alg", "RS256"),
-	NeedPairwise:  with(codeClient("pairwise", clientSecretBasic, "https://other.example/pairwise"), "subject_type", "pairwise"),
-	NeedElsewhere: with(codeClient("elsewhere", clientSecretBasic, "https://elsewhere.example/pairwise"), "subject_type", "pairwise"),
-	NeedLogout: with(codeClient("logout", clientSecretBasic, "https://client.example/logout"),
-		"post_logout_redirect_uris", []string{"https://client.example/bye"}),
-	NeedBackchannel: with(codeClient("backchannel", clientSecretBasic, "https://client.example/backchannel"),
-		"backchannel_logout_session_required", true),
-	NeedMachine: {
-		"client_name": "conformance machine", "grant_types": []string{"client_credentials"},
-		"response_types": []string{}, "token_endpoint_auth_method": clientSecretBasic,
-	},
-}
-
-func codeClient(name, auth string, uris ...string) map[string]any {
-	return map[string]any{
-		"client_name": "conformance " + name, "redirect_uris": uris, "token_endpoint_auth_method": auth,
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-	}
-}
-
-func with(metadata map[string]any, name string, value any) map[string]any {
-	metadata[name] = value
-	return metadata
-}
 
 // register makes the clients that the target does not have (RFC 7591 §3.1). A server that refuses one, such
 // as a grant type that it does not have, has its checks skipped; one that refuses all is an error.
@@ -56,8 +18,8 @@ func (r *Runner) register(ctx context.Context) error {
 		return errors.New("the target says register, and the server names no registration_endpoint")
 	}
 	var refused error
-	for _, role := range slices.Sorted(maps.Keys(registrations)) {
-		if r.Target.Clients[role] != nil || role == NeedBackchannel && r.Target.Backchannel == "" {
+	for _, role := range Roles() {
+		if r.Target.Clients[role.Name] != nil || !role.registrable() || role.Backchannel && r.Target.Backchannel == "" {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -66,10 +28,11 @@ func (r *Runner) register(ctx context.Context) error {
 		// An answer that nobody waits for would leave a client behind that nobody knows.
 		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
-			refused = fmt.Errorf("register the client %s: %w", role, err)
+			refused = fmt.Errorf("register the client %s: %w", role.Name, err)
+			r.refusals[role.Name] = err
 			continue
 		}
-		r.Target.Clients[role] = c
+		r.Target.Clients[role.Name] = c
 		r.made = append(r.made, c)
 	}
 	if len(r.made) == 0 {
@@ -78,13 +41,20 @@ func (r *Runner) register(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) registerOne(ctx context.Context, address string, role Need) (*Client, error) {
-	metadata := maps.Clone(registrations[role])
+// secretMethod is how clients authenticate: by HTTP Basic unless the server says that it takes it otherwise
+// only (RFC 8414 §2).
+func (r *Runner) secretMethod() string {
+	listed, _ := r.Metadata["token_endpoint_auth_methods_supported"].([]any)
+	if slices.Contains(listed, any(clientSecretPost)) && !slices.Contains(listed, any(clientSecretBasic)) {
+		return clientSecretPost
+	}
+	return clientSecretBasic
+}
+
+func (r *Runner) registerOne(ctx context.Context, address string, role Role) (*Client, error) {
+	metadata := role.metadata(r.secretMethod(), r.Target.Backchannel)
 	if r.Target.Scope != "" {
 		metadata["scope"] = r.Target.Scope
-	}
-	if role == NeedBackchannel {
-		metadata["backchannel_logout_uri"] = "http://" + r.Target.Backchannel + "/logout"
 	}
 	body, err := json.Marshal(metadata)
 	if err != nil {
@@ -105,19 +75,20 @@ func (r *Runner) registerOne(ctx context.Context, address string, role Need) (*C
 	if a.Status/100 != 2 || a.Text("client_id") == "" {
 		return nil, errors.New(printable(a.failure()))
 	}
-	auth := a.Text("token_endpoint_auth_method")
-	if auth == "" {
-		auth, _ = metadata["token_endpoint_auth_method"].(string)
+	c := role.Client(a.Text("client_id"), a.Text("client_secret"))
+	c.Auth, _ = metadata["token_endpoint_auth_method"].(string)
+	if given := a.Text("token_endpoint_auth_method"); given != "" {
+		c.Auth = given
 	}
-	uris, _ := metadata["redirect_uris"].([]string)
-	afterwards, _ := metadata["post_logout_redirect_uris"].([]string)
-	return &Client{ID: a.Text("client_id"), Secret: a.Text("client_secret"), Auth: auth, RedirectURIs: uris, PostLogoutRedirectURIs: afterwards, role: role,
-		configuration: a.Text("registration_client_uri"), registrationAT: a.Text("registration_access_token")}, nil
+	c.configuration, c.registrationAT = a.Text("registration_client_uri"), a.Text("registration_access_token")
+	return c, nil
 }
 
-// Close removes the clients that were registered (RFC 7592 §2.3).
+// Close removes the clients that were registered (RFC 7592 §2.3). A server that was given up may be back.
 func (r *Runner) Close(ctx context.Context) error {
 	var all error
+	r.network.sent.Store(0)
+	r.network.silent.Store(0)
 	for _, c := range r.made {
 		err := r.remove(ctx, c)
 		if err != nil {

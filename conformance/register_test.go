@@ -1,45 +1,237 @@
 package conformance
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 )
+
+// registrar is a server that registers clients, and removes them. Its token endpoint does not answer.
+type registrar struct {
+	*http.ServeMux
+	url string
+
+	mu         sync.Mutex
+	clients    map[string]bool
+	registered int
+	first      func() // called at the first registration
+	refused    string // a grant type for which none is registered
+	token      string // the initial access token
+	asked      chan struct{}
+}
+
+func newRegistrar(t *testing.T) *registrar {
+	t.Helper()
+	r := &registrar{ServeMux: http.NewServeMux(), clients: map[string]bool{}, first: func() {}, asked: make(chan struct{}, 100)}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	r.url = server.URL
+	r.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": r.url, "token_endpoint": r.url + "/token", "registration_endpoint": r.url + "/register"})
+	})
+	r.HandleFunc("POST /register", r.register)
+	r.HandleFunc("DELETE /register/{id}", r.remove)
+	r.HandleFunc("POST /token", func(_ http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		r.asked <- struct{}{}
+		<-q.Context().Done()
+	})
+	return r
+}
+
+func (r *registrar) register(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var asked map[string]any
+	err := json.NewDecoder(q.Body).Decode(&asked)
+	if err != nil || r.token != "" && q.Header.Get("Authorization") != "Bearer "+r.token {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if slices.Contains(asked["grant_types"].([]any), any(r.refused)) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_client_metadata","error_description":"no robots"}`)
+		return
+	}
+	r.registered++
+	id := fmt.Sprint("client", r.registered)
+	r.clients[id] = true
+	made := maps.Clone(asked)
+	maps.Copy(made, map[string]any{"client_id": id, "registration_client_uri": r.url + "/register/" + id, "registration_access_token": "manage-" + id})
+	if asked["token_endpoint_auth_method"] != "none" {
+		made["client_secret"] = "secret-of-" + id
+	}
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(made)
+	if r.registered == 1 {
+		r.first()
+	}
+}
+
+func (r *registrar) remove(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := q.PathValue("id")
+	if q.Header.Get("Authorization") != "Bearer manage-"+id || !r.clients[id] {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	delete(r.clients, id)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// empty checks that clients were registered, and that none is left.
+func (r *registrar) empty(t *testing.T, atLeast int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.registered < atLeast || len(r.clients) != 0 {
+		t.Errorf("%d clients were registered, and %v are left", r.registered, r.clients)
+	}
+}
+
+// target is one that needs no person.
+func (r *registrar) target() *Target { return &Target{Issuer: r.url, Register: true} }
 
 // Who interrupts a run while clients are registered leaves none behind.
 func TestRegistrationInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	registered := map[string]bool{}
-	mux := http.NewServeMux()
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"issuer": %q, "registration_endpoint": %q}`, server.URL, server.URL+"/register")
-	})
-	mux.HandleFunc("POST /register", func(w http.ResponseWriter, _ *http.Request) {
-		if len(registered) == 1 {
-			interrupt()
-		}
-		id := fmt.Sprint("client", len(registered))
-		registered[id] = true
-		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"client_id": %q, "registration_client_uri": %q, "registration_access_token": "manage"}`, id, server.URL+"/register/"+id)
-	})
-	removed := 0
-	mux.HandleFunc("DELETE /register/{id}", func(w http.ResponseWriter, r *http.Request) {
-		delete(registered, r.PathValue("id"))
-		removed++
-		w.WriteHeader(http.StatusNoContent)
-	})
-	target := &Target{Issuer: server.URL, Endpoints: map[string]string{"token_endpoint": server.URL + "/token"}, Register: true}
-	_, err := NewRunner(ctx, target, Options{})
+	server := newRegistrar(t)
+	server.first = interrupt
+	_, err := NewRunner(ctx, server.target(), Options{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the run goes on: %v", err)
 	}
-	if len(registered) != 0 || removed != 2 {
-		t.Errorf("%d clients were removed, and %v are left", removed, registered)
+	server.empty(t, 1)
+	if server.registered > 1 {
+		t.Errorf("%d clients were registered after that", server.registered-1)
+	}
+}
+
+// running is a command that has registered clients and asked for a token.
+func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *strings.Builder) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s")
+	var stderr strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = t.TempDir(), environment(), stdout, &stderr, time.Second
+	err = cmd.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-server.asked:
+	case <-time.After(30 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("the token endpoint is not asked")
+	}
+	return cmd, &stderr
+}
+
+// Who interrupts the checks waits for nothing but the removal of the clients.
+func TestCommandInterrupted(t *testing.T) {
+	server := newRegistrar(t)
+	cmd, stderr := running(t, server, io.Discard)
+	began := time.Now()
+	err := cmd.Process.Signal(os.Interrupt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code tells
+	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted\n" || time.Since(began) > 10*time.Second {
+		t.Errorf("exit code %d after %s: %q", code, time.Since(began), stderr)
+	}
+	server.empty(t, 2)
+}
+
+// A reader that goes, as head does, leaves no client behind and is no panic.
+func TestCommandWithoutReader(t *testing.T) {
+	server := newRegistrar(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	target := server.target()
+	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, target), "--only", "RFC6749/3.2")
+	var stderr strings.Builder
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = environment(), write, &stderr, time.Second
+	err = cmd.Run()
+	write.Close()
+	if err == nil || strings.Contains(stderr.String(), "panic") || strings.Contains(stderr.String(), "goroutine ") {
+		t.Errorf("%v: %s", err, &stderr)
+	}
+	server.empty(t, 2)
+}
+
+// What the server does not register is skipped, with what it said.
+func TestCommandRegistration(t *testing.T) {
+	server := newRegistrar(t)
+	server.refused = "client_credentials"
+	target := server.target()
+	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
+	mandate(t, "", "--target", targetFile(t, target), "--only", "RFC6749/4.4").want(t, 0,
+		"the server did not register the client machine: 400 Bad Request, invalid_client_metadata (no robots)")
+	server.empty(t, 5)
+	server.token = "initial"
+	mandate(t, "", "--target", targetFile(t, target)).want(t, 2, "mandate: register the client ", "401 Unauthorized")
+}
+
+// Who interrupts the questions need not answer one more, and finds no file.
+func TestAskInterrupted(t *testing.T) {
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "conformance", "--target", "new.yaml", "--write-target")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = t.TempDir(), environment(), time.Second
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	_, err = said.ReadString(':') // it has asked
+	if err == nil {
+		err = cmd.Process.Signal(os.Interrupt)
+	}
+	rest, readErr := io.ReadAll(said)
+	_ = cmd.Wait() // the exit code tells
+	if code := cmd.ProcessState.ExitCode(); err != nil || readErr != nil || code != 2 || !strings.HasSuffix(string(rest), "mandate: interrupted\n") {
+		t.Errorf("%v, %v, exit code %d: %q", err, readErr, code, rest)
+	}
+	left, err := os.ReadDir(cmd.Dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v: it leaves %v", err, left)
 	}
 }

@@ -55,6 +55,7 @@ type Runner struct {
 	signedIn *jar       // of the browser in which the user has signed in
 	walking  sync.Mutex // by that browser
 	made     []*Client
+	refusals map[Need]error // why a client was not registered
 	mu       sync.Mutex
 	entered  atomic.Bool // the password was right once
 	refused  atomic.Bool // it was wrong: no more guesses at somebody's account
@@ -67,7 +68,7 @@ func NewRunner(ctx context.Context, target *Target, o Options) (*Runner, error) 
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
-	r := &Runner{Target: target, Metadata: map[string]any{}, network: newNetwork(o), mask: newMask(), origins: map[string]bool{}, workers: o.Workers, signedIn: newJar()}
+	r := &Runner{Target: target, Metadata: map[string]any{}, network: newNetwork(o), mask: newMask(), origins: map[string]bool{}, workers: o.Workers, signedIn: newJar(), refusals: map[Need]error{}}
 	if r.Target.Clients == nil {
 		r.Target.Clients = map[Need]*Client{}
 	}
@@ -82,8 +83,15 @@ func NewRunner(ctx context.Context, target *Target, o Options) (*Runner, error) 
 	}
 	if target.Register {
 		err = r.register(ctx)
+		var left error
 		if err != nil {
-			return nil, errors.Join(err, r.Close(context.WithoutCancel(ctx)))
+			left = r.Close(context.WithoutCancel(ctx))
+		}
+		if left != nil {
+			return nil, fmt.Errorf("%v; %w", err, left) // who was interrupted has to know of it
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	r.mask.add("password", target.User.Password)
@@ -113,6 +121,7 @@ var errNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)
 
 // discover reads the metadata. A server that has none can be checked if the target names its endpoints.
 func (r *Runner) discover(ctx context.Context) error {
+	var first *Answer
 	for _, address := range metadataAddresses(r.Target.Issuer) {
 		request, err := http.NewRequest(http.MethodGet, address, nil)
 		if err != nil {
@@ -122,6 +131,9 @@ func (r *Runner) discover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if first == nil {
+			first = a
+		}
 		var found map[string]any
 		err = json.Unmarshal(a.Body, &found)
 		if a.Status == http.StatusOK && err == nil && found["issuer"] != nil {
@@ -130,7 +142,8 @@ func (r *Runner) discover(ctx context.Context) error {
 		}
 	}
 	if r.endpoint(NeedToken) == "" {
-		return fmt.Errorf("%s %w: name its endpoints in the target file", r.Target.Issuer, errNoMetadata)
+		return fmt.Errorf("%s %w: %s answers %s. Put the issuer right, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
+			r.Target.Issuer, errNoMetadata, bare(first.URL), first)
 	}
 	return nil
 }
@@ -164,7 +177,11 @@ func (r *Runner) lacks(n Need) string {
 	case n == NeedBackchannel && r.Target.Backchannel == "":
 		return "the target has no backchannel address to listen at"
 	case n.role() && r.Target.Clients[n] == nil:
-		return fmt.Sprintf("the target has no client %s: %s", n, roles[n])
+		if refusal := r.refusals[n]; refusal != nil {
+			return fmt.Sprintf("the server did not register the client %s: %s", n, refusal)
+		}
+		role, _ := roleOf(n)
+		return fmt.Sprintf("the target has no client %s: %s", n, role.Is)
 	case n.endpoint() && r.endpoint(n) == "":
 		return fmt.Sprintf("the server names no %s", n)
 	}

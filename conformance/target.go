@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -122,7 +121,7 @@ func parseTarget(text []byte) (*Target, error) {
 
 var (
 	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	wrongKind    = regexp.MustCompile(`cannot unmarshal !!(\w+)( \S+)? into \S+`)
+	wrongKind    = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into (\\S+)")
 )
 
 // plainYAML takes the words of Go out of what the decoder says.
@@ -132,9 +131,36 @@ func plainYAML(err error) error {
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1")
-		lines = append(lines, wrongKind.ReplaceAllString(line, "a value of the kind $1 does not belong here"))
+		lines = append(lines, replaceParts(wrongKind, line, func(part []string) string {
+			return fmt.Sprintf("%s cannot stand here, but %s", yamlKind(part[1]), goKind(part[2]))
+		}))
+	}
+	if strings.Contains(text, "cannot start any token") {
+		lines = append(lines, "YAML is indented with spaces, and a text that begins with a sign stands in quotes")
 	}
 	return errors.New(strings.Join(lines, "; "))
+}
+
+func yamlKind(tag string) string {
+	switch tag {
+	case "map":
+		return "keys with values"
+	case "seq":
+		return "a list"
+	}
+	return "a single value"
+}
+
+func goKind(name string) string {
+	switch {
+	case name == "bool":
+		return "true or false"
+	case name == "string":
+		return "a text"
+	case strings.HasPrefix(name, "[]"):
+		return "a list"
+	}
+	return "keys with values"
 }
 
 func (t *Target) check() error {
@@ -160,9 +186,9 @@ func (t *Target) check() error {
 			return err
 		}
 	}
-	_, _, err = net.SplitHostPort(t.Backchannel)
-	if t.Backchannel != "" && err != nil {
-		return fmt.Errorf("backchannel: %q is not host:port", t.Backchannel)
+	err = optional(checkListen)(t.Backchannel)
+	if err != nil {
+		return fmt.Errorf("backchannel: %w", err)
 	}
 	for role, c := range t.Clients {
 		err := c.check(role)
@@ -193,8 +219,9 @@ const (
 )
 
 func (c *Client) check(role Need) error {
-	if !role.role() {
-		return fmt.Errorf("there is no such role: use %s", roleNames())
+	as, known := roleOf(role)
+	if !known {
+		return fmt.Errorf("there is no such role: use %s", names(Roles()))
 	}
 	if c == nil || c.ID == "" {
 		return errors.New("id is missing")
@@ -217,17 +244,7 @@ func (c *Client) check(role Need) error {
 			return fmt.Errorf("redirect_uris: %q is not a URI", uri)
 		}
 	}
-	needsRedirect := role != NeedMachine && role != NeedPassword && role != NeedIntrospect
-	if needsRedirect && len(c.RedirectURIs) == 0 {
-		return errors.New("redirect_uris is missing")
-	}
-	if role == NeedSeveral && len(c.RedirectURIs) < 2 {
-		return errors.New("redirect_uris needs two")
-	}
-	if role == NeedLogout && len(c.PostLogoutRedirectURIs) == 0 {
-		return errors.New("post_logout_redirect_uris is missing")
-	}
-	return nil
+	return as.check(c)
 }
 
 // Write writes the target where nobody else can read it: it holds secrets.

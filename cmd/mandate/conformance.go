@@ -25,12 +25,29 @@ type rulesRun struct {
 	options                     conformance.Options
 }
 
+const (
+	conformanceHelp = `Tries the rules of the OAuth 2.0 and OpenID Connect documents on the server that
+the target file names, and says rule by rule what holds. The checks send requests
+that are wrong on purpose: point them at your own servers only.
+
+The target file has the issuer, somebody who can sign in, and clients by their
+role; --write-target asks for them and writes it. What it does not have is skipped.
+
+The exit code is 0 when every MUST that could be tried holds, 1 when one does not
+or a step before it failed, and 2 when the rules were not tried: the command line,
+the target file or the server is not as it must be.`
+
+	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask, and write the target file
+  mandate conformance --target t.yaml                  try all rules
+  mandate conformance --target t.yaml --only RFC6749/4.1 --only RFC7636
+  mandate conformance --target t.yaml --profile oauth21 --format html > report.html
+  mandate conformance --list --only RFC7009            the rules of a document`
+)
+
 func (p *program) conformanceCommand() *cobra.Command {
 	run := &rulesRun{}
 	c := &cobra.Command{Use: "conformance", Short: "Try the rules of the standards on any server, and say what holds", Args: arguments(),
-		Long: "Tries the rules of the OAuth 2.0 and OpenID Connect documents on the server that the target file names.\n\n" +
-			"The checks send requests that are wrong on purpose: point them at your own servers only.\n" +
-			"The exit code is 1 if a MUST does not hold, or cannot be tried.",
+		Long: conformanceHelp, Example: conformanceExamples,
 		RunE: func(c *cobra.Command, _ []string) error { return p.conformance(c.Context(), run) }}
 	f := c.Flags()
 	f.StringVar(&run.target, "target", "", "the `FILE` that says which server is checked, and with what")
@@ -58,29 +75,22 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return wrongUsage("--timeout: must be longer than nothing")
 	}
 	rules, err := conformance.Select(run.profile, run.only)
-	if err != nil {
-		return wrongUsage("%s: mandate conformance --list shows all rules", err)
-	}
 	switch {
+	case err != nil:
+		return wrongUsage("%s", err)
+	case run.list && run.format != "text":
+		return wrongUsage("--format: a list is text")
 	case run.list:
 		return conformance.List(p.stdout, rules)
 	case run.target == "":
-		return wrongUsage("--target is missing: the file that says which server is checked")
-	}
-	run.options.CA, err = authorities(run.ca)
-	if err != nil {
-		return err
+		return wrongUsage("--target is missing: the file that says which server is checked; with --write-target it is written")
 	}
 	if run.ask {
 		return p.writeTarget(ctx, run)
 	}
-	target, err := conformance.LoadTarget(run.target)
+	report, err := p.tryRules(ctx, run, rules)
 	if err != nil {
-		return err
-	}
-	report, err := p.tryRules(ctx, target, rules, run.options)
-	if err != nil {
-		return err
+		return &untriedError{err}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
 	err = write(report, p.stdout)
@@ -106,8 +116,20 @@ func (r *rulesRun) selection() string {
 }
 
 // tryRules runs the checks, and removes what they registered even where they were interrupted.
-func (p *program) tryRules(ctx context.Context, target *conformance.Target, rules []conformance.Rule, o conformance.Options) (*conformance.Report, error) {
-	runner, err := conformance.NewRunner(ctx, target, o)
+func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conformance.Rule) (*conformance.Report, error) {
+	var err error
+	run.options.CA, err = authorities(run.ca)
+	if err != nil {
+		return nil, err
+	}
+	target, err := conformance.LoadTarget(run.target)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks a few questions and writes it", run.target, run.target)
+	}
+	if err != nil {
+		return nil, err
+	}
+	runner, err := conformance.NewRunner(ctx, target, run.options)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +150,7 @@ func (p *program) progress(all int) func(conformance.Result) {
 	done, width := 0, 0
 	return func(r conformance.Result) {
 		done++
-		line := fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)
+		line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)) // in one line of a terminal
 		if done == all {
 			line = ""
 		}
@@ -147,20 +169,34 @@ func isTerminal(w io.Writer) bool {
 }
 
 func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
-	_, err := os.Stat(run.target)
-	if err == nil {
-		return fmt.Errorf("%s is there already: remove it first, or name another file", run.target)
+	// Whether the file can be written is known before the questions, not after them.
+	file, err := os.OpenFile(run.target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return &untriedError{fmt.Errorf("%s is there already: remove it first, or name another file", run.target)}
+	case err != nil:
+		return &untriedError{err}
+	}
+	file.Close()
+	err = p.askTarget(ctx, run)
+	if err != nil {
+		return &untriedError{errors.Join(err, os.Remove(run.target))}
+	}
+	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It holds secrets. Now run: mandate conformance --target %s\n", run.target, run.target)
+	return err
+}
+
+func (p *program) askTarget(ctx context.Context, run *rulesRun) error {
+	var err error
+	run.options.CA, err = authorities(run.ca)
+	if err != nil {
+		return err
 	}
 	target, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options)
 	if err != nil {
 		return err
 	}
-	err = target.Write(run.target)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "Wrote %s. It holds secrets.\n", run.target)
-	return err
+	return target.Write(run.target)
 }
 
 // authorities are those of the system and those of a file; nil is the system's alone.

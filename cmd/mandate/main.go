@@ -45,6 +45,15 @@ const (
 	exitUsage = 2
 )
 
+// exitUntried is that of a conformance run which did not come about: 1 says
+// there that a MUST does not hold.
+const exitUntried = exitUsage
+
+// untriedError says that the rules were not tried.
+type untriedError struct{ error }
+
+func (e *untriedError) Unwrap() error { return e.error }
+
 // usageError says that the command line is wrong, not the world.
 type usageError struct{ text string }
 
@@ -72,6 +81,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 		text, _, _ = strings.Cut(text, "\n")
 		text += " (see: " + command.CommandPath() + " --help)"
 		code = exitUsage
+	}
+	_, untried := errors.AsType[*untriedError](err)
+	if untried {
+		code = exitUntried
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintln(p.stderr, "mandate: "+line)

@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// asked runs --write-target with the answers, a line each, and reads the file.
+func asked(t *testing.T, answers ...string) (*Target, result) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "target.yaml")
+	r := mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target")
+	r.want(t, 0, "Wrote "+path, "mandate conformance --target "+path)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, mode %v", err, info.Mode())
+	}
+	target, err := LoadTarget(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target, r
+}
+
+// A server that registers clients is asked for few answers. They are registered for the run, and gone after it.
+func TestAskWhereClientsAreRegistered(t *testing.T) {
+	server := newRegistrar(t)
+	server.token = "initial"
+	target, r := asked(t, server.url, "alice", "open sesame", "read", "", "initial", "")
+	if !target.Register || target.InitialAccessToken != "initial" || target.Scope != "read" || target.User != (User{"alice", "open sesame"}) || len(target.Clients) != 0 {
+		t.Errorf("%+v", target)
+	}
+	r.want(t, 0, "one of 2 more clients: introspection, password.")
+	path := targetFile(t, target)
+	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
+	server.empty(t, 5)
+	mandate(t, "", "--target", path, "--write-target").want(t, 2, "is there already")
+}
+
+// Where nothing is published and nothing registered, the clients that matter come first, and one key passes
+// over the others. A wrong answer is asked for again.
+func TestAskForClients(t *testing.T) {
+	bare := httptest.NewServer(http.NotFoundHandler())
+	defer bare.Close()
+	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "",
+		"client-1", "", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
+	target, r := asked(t, append(beginning, "")...)
+	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty",
+		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
+	code, public := target.Clients[NeedCode], target.Clients[NeedPublic]
+	if len(target.Clients) != 2 || target.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
+		public.Auth != noAuthentication || public.RedirectURIs[0] != "https://client.example/public" {
+		t.Errorf("%+v", target)
+	}
+	// Every further role is asked for, with what it takes.
+	rest := append(beginning, "yes",
+		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
+		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
+		bare.URL+"/api", bare.URL+"/api/wide", "wide")
+	target, r = asked(t, rest...)
+	r.want(t, 0, "2 are needed", `"here" is not host:port`)
+	for _, role := range Roles() {
+		skipped := role.Name == NeedSigned || role.First && role.Name != NeedCode && role.Name != NeedPublic
+		if (target.Clients[role.Name] == nil) != skipped {
+			t.Errorf("the client %s: %+v", role.Name, target.Clients[role.Name])
+		}
+	}
+	if target.Backchannel != "127.0.0.1:7070" || target.API != (API{bare.URL + "/api", bare.URL + "/api/wide", "wide"}) || target.Clients[NeedLogout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
+		t.Errorf("%+v", target)
+	}
+}
+
+// What cannot be asked further ends at once, and leaves no file.
+func TestAskEnds(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "target.yaml")
+	for answers, want := range map[string]string{
+		"":                     "standard input ended before all questions were answered",
+		"x\n":                  "standard input ended before all questions were answered",
+		"http://127.0.0.1:1\n": "connection refused",
+		"https://192.0.2.1\n":  "--i-own-this-server",
+	} {
+		mandate(t, answers, "--target", path, "--write-target").want(t, 2, want)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v: it leaves %v", err, left)
+	}
+	mandate(t, "", "--target", filepath.Join(dir, "no", "target.yaml"), "--write-target").want(t, 2, "no such file")
+}
+
+// The issuer of the file is what the server calls itself, as far as a slash at the end is in the way.
+func TestAskTakesTheIssuerAsPublished(t *testing.T) {
+	s := onDatabase(t, "sqlite")
+	target, _ := asked(t, s.url+"/o/", "", "", "", "", "", "", "")
+	if target.Issuer != s.url+"/o" {
+		t.Errorf("the issuer is %s", target.Issuer)
+	}
+}

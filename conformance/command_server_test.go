@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Whatever answers, or does not, the command says so in a line and ends soon.
+func TestCommandBadServers(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	t.Run("nobody listens", func(t *testing.T) {
+		mandate(t, "", "--target", targetText(t, "issuer: http://"+closed.Addr().String())).want(t, 2, "connection refused")
+	})
+	t.Run("no such host", func(t *testing.T) {
+		mandate(t, "", "--target", targetText(t, "issuer: http://nowhere.invalid")).want(t, 2, "nowhere.invalid: its address cannot be found")
+	})
+	t.Run("a foreign host", func(t *testing.T) {
+		mandate(t, "", "--target", targetText(t, "issuer: https://192.0.2.1")).want(t, 2, "192.0.2.1 is at 192.0.2.1, which is neither", "--i-own-this-server")
+		r := mandate(t, "", "--target", targetText(t, "issuer: https://192.0.2.1"), "--i-own-this-server", "--timeout", "1ms")
+		r.want(t, 2, "192.0.2.1")
+		if strings.Contains(r.stderr, "own-this") {
+			t.Errorf("the flag does nothing: %s", r.stderr)
+		}
+	})
+	t.Run("no TLS", func(t *testing.T) {
+		server := httptest.NewServer(http.NotFoundHandler())
+		defer server.Close()
+		mandate(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).want(t, 2, "does not speak TLS there: write the address with http")
+	})
+	t.Run("a certificate of its own", func(t *testing.T) {
+		server := httptest.NewTLSServer(http.NotFoundHandler())
+		defer server.Close()
+		server.Config.ErrorLog = nil
+		path := targetText(t, "issuer: "+server.URL)
+		mandate(t, "", "--target", path).want(t, 2, "signed by nobody whom this machine trusts", "--ca FILE")
+		ca := filepath.Join(t.TempDir(), "ca.pem")
+		err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mandate(t, "", "--target", path, "--ca", ca).want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
+		mandate(t, "", "--target", path, "--ca", path).want(t, 2, "holds no certificate in PEM")
+		mandate(t, "", "--target", path, "--ca", "nowhere.pem").want(t, 2, "nowhere.pem: no such file")
+	})
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"garbage": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x00\xff{{{<<<") }, "publishes no metadata"},
+		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			fmt.Fprint(c, "garbage\x1b[31m\r\n\r\n")
+			c.Close()
+		}, "malformed"},
+		"a gigabyte": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(endless{}, 1<<30)) }, "larger than a mebibyte"},
+		"a header without end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 1<<20))
+		}, "header"},
+		"a redirect circle": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "answers 302 Found"},
+		"silence":           {silent, "no answer within 1s"},
+		"a trickle":         {trickle, "no answer within 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(c.handler)
+			defer server.Close()
+			r := mandate(t, "", "--target", targetText(t, "issuer: "+server.URL), "--timeout", "1s")
+			r.want(t, 2, c.want)
+			if r.took > 20*time.Second || strings.Contains(r.stderr, "\x1b") || strings.Count(r.stderr, "\n") > 2 {
+				t.Errorf("after %s: %q", r.took, r.stderr)
+			}
+		})
+	}
+}
+
+// endless has always more to read.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// silent reads the request, without which it would not hear that the client has gone, and says nothing.
+func silent(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+func trickle(w http.ResponseWriter, r *http.Request) {
+	for r.Context().Err() == nil {
+		_, _ = w.Write([]byte(" "))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// A server that breaks down in the middle of a run ends it soon, and the report says so.
+func TestCommandServerThatBreaksDown(t *testing.T) {
+	s := onDatabase(t, "sqlite")
+	answers := map[string]http.HandlerFunc{
+		"hangs":    silent,
+		"circles":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) },
+		"gigabyte": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, io.LimitReader(endless{}, 1<<30)) },
+		"garbage": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=x")
+			fmt.Fprint(w, strings.Repeat("<form><form action='http://[::1'><input name=password type=password>\x00\xff", 100))
+		},
+		"status 999": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(999) },
+		"nothing":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answer)
+			defer server.Close()
+			target := s.copied()
+			target.Endpoints = map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
+				"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"}
+			r := mandate(t, "", "--target", targetFile(t, target), "--timeout", "500ms")
+			r.want(t, 1, "rules in ")
+			if strings.Contains(r.stdout, "broken checks") || r.took > time.Minute {
+				t.Errorf("after %s:\n%s", r.took, r.stdout)
+			}
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package conformance
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestCommandTargetFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "it needs an issuer",
+		"issuer: x\n":              `issuer: "x" is not an http or https URL`,
+		"issuer: http://h\nx: 1\n": "line 2: unknown key x",
+		"issuer: http://h\nclients:\n  code:\n    id: a\n    sekret: b\n": "line 5: unknown key sekret",
+		"issuer: http://h\nclients:\n  coder: {id: a}\n":                  "clients: coder: there is no such role: use ",
+		"issuer: http://h\nclients:\n  code: {id: a, secret: b}\n":        "clients: code: redirect_uris is missing",
+		"issuer: http://h\nclients:\n  code:\n":                           "clients: code: id is missing",
+		"issuer: http://h\nclients:\n  machine: {id: a, auth: magic}\n":   `auth: "magic" is none of`,
+		"issuer: http://h\nissuer: http://i\n":                            "already defined",
+		"issuer: [1\n":                                                    "line 1",
+		"issuer: http://h\n---\nissuer: http://h\n":                       "more than one document",
+		"issuer: http://h\nuser: {username: alice}\n":                     "user: needs both",
+		"issuer: http://h\nendpoints: {token_endpoint: /token}\n":         `endpoints: token_endpoint: "/token" is not an http or https URL`,
+		"\xff\xfe\x00":                          "yaml",
+		"issuer: {a: b}\n":                      "line 1: keys with values cannot stand here, but a text",
+		"issuer: http://h\nregister: maybe\n":   "line 2: a single value cannot stand here, but true or false",
+		"issuer: http://h\nuser: alice\n":       "line 2: a single value cannot stand here, but keys with values",
+		"issuer: http://h\norigins: x\n":        "line 2: a single value cannot stand here, but a list",
+		"issuer http://h\n":                     "line 1: a single value cannot stand here, but keys with values",
+		"\tissuer: http://h\n":                  "YAML is indented with spaces",
+		"issuer: http://h\nbackchannel: here\n": `backchannel: "here" is not host:port`,
+		"issuer: http://h\nclients:\n  public: {id: a, secret: b, redirect_uris: [https://c.example]}\n":  "clients: public: secret: the role is a public client",
+		"issuer: http://h\nclients:\n  machine: {id: a}\n":                                                "clients: machine: secret is missing: the role is a confidential client",
+		"issuer: http://h\nclients:\n  several: {id: a, secret: b, redirect_uris: [https://c.example]}\n": "clients: several: redirect_uris needs two",
+		"issuer: http://h\nclients:\n  logout: {id: a, secret: b, redirect_uris: [https://c.example]}\n":  "clients: logout: post_logout_redirect_uris is missing",
+		"- issuer: http://h\n":   "line 1",
+		"issuer: http://u@h/o\n": "is not an http or https URL",
+	} {
+		r := mandate(t, "", "--target", targetText(t, text))
+		r.want(t, 2, "target.yaml: ", strings.TrimPrefix(want, "yaml"))
+		if strings.Contains(r.stderr, "conformance.") {
+			t.Errorf("%q: the error has words of Go: %s", text, r.stderr)
+		}
+	}
+	mandate(t, "", "--target", "nowhere.yaml").want(t, 2, "there is no target file nowhere.yaml", "--write-target")
+	mandate(t, "", "--target", os.DevNull).want(t, 2, "it needs an issuer")
+	mandate(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).want(t, 2, "larger than a mebibyte")
+}

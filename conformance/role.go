@@ -1,0 +1,155 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is a client that a target can have: what it is, and what it looks like where it is registered.
+type Role struct {
+	Name  Need
+	Is    string
+	First bool // most rules are tried with it
+
+	Public bool // it has no secret
+	Grant  string
+	// Nothing has to answer at these: the browser of the checks stops before it goes there. Others do as well,
+	// as many of them, with the same scheme, and of the same host where two roles have the same here.
+	RedirectURIs, AfterLogout []string
+
+	Introspects, Pairwise, Backchannel  bool
+	IDTokenAlgorithm, UserInfoAlgorithm string
+}
+
+// Grants that a role can be registered for.
+const (
+	grantCode     = "authorization_code"
+	grantMachine  = "client_credentials"
+	grantPassword = "password"
+)
+
+// Roles are all of them, the most needed first.
+func Roles() []Role {
+	at := func(paths ...string) []string {
+		for i, path := range paths {
+			paths[i] = "https://client.example/" + path
+		}
+		return paths
+	}
+	return []Role{
+		{Name: NeedCode, First: true, Is: "a confidential client of the authorization code grant", Grant: grantCode, RedirectURIs: at("code")},
+		{Name: NeedSecond, First: true, Is: "another one, to try what belongs to the first", Grant: grantCode, RedirectURIs: at("second")},
+		{Name: NeedPublic, First: true, Is: "a public client of the authorization code grant", Grant: grantCode, Public: true, RedirectURIs: at("public")},
+		{Name: NeedMachine, First: true, Is: "a confidential client of the client credentials grant", Grant: grantMachine},
+		{Name: NeedIntrospect, First: true, Is: "a confidential client that may introspect tokens", Grant: grantMachine, Introspects: true},
+		{Name: NeedSeveral, Is: "a confidential client with two redirect URIs", Grant: grantCode, RedirectURIs: at("one", "two?tenant=7")},
+		{Name: NeedLoopback, Is: "a public client with a loopback redirect URI (RFC 8252 §7.3)", Grant: grantCode, Public: true, RedirectURIs: []string{"http://127.0.0.1/loopback"}},
+		{Name: NeedScheme, Is: "a public client with a private-use scheme (RFC 8252 §7.1)", Grant: grantCode, Public: true, RedirectURIs: []string{"com.example.conformance:/callback"}},
+		{Name: NeedLogout, Is: "a client with post_logout_redirect_uris", Grant: grantCode, RedirectURIs: at("logout"), AfterLogout: at("bye?from=server")},
+		{Name: NeedBackchannel, Is: "a client that is told of logouts, at the address that the target has as backchannel", Grant: grantCode, RedirectURIs: at("backchannel"), Backchannel: true},
+		{Name: NeedHS256, Is: "a client whose ID tokens are signed with HS256", Grant: grantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
+		{Name: NeedSigned, Is: "a client whose UserInfo is signed", Grant: grantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
+		{Name: NeedPairwise, Is: "a client with pairwise subjects", Grant: grantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
+		{Name: NeedElsewhere, Is: "another one with pairwise subjects, at another host", Grant: grantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
+		{Name: NeedPassword, Is: "a confidential client of the password grant", Grant: grantPassword},
+	}
+}
+
+func roleOf(n Need) (Role, bool) {
+	all := Roles()
+	i := slices.IndexFunc(all, func(r Role) bool { return r.Name == n })
+	if i < 0 {
+		return Role{}, false
+	}
+	return all[i], true
+}
+
+// Client is the client of a target that is registered as the role looks.
+func (r Role) Client(id, secret string) *Client {
+	return &Client{ID: id, Secret: secret, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, role: r.Name}
+}
+
+// Look is what to register, in the words of RFC 7591 where it has some.
+func (r Role) Look() string {
+	parts := []string{"grant " + r.Grant, "auth " + clientSecretBasic}
+	if r.Grant == grantCode {
+		parts[0] = "grants authorization_code and refresh_token"
+	}
+	if r.Public {
+		parts[1] = "auth " + noAuthentication
+	}
+	if len(r.RedirectURIs) > 0 {
+		parts = append(parts, "redirect URI "+strings.Join(r.RedirectURIs, " and "))
+	}
+	if len(r.AfterLogout) > 0 {
+		parts = append(parts, "post-logout redirect URI "+strings.Join(r.AfterLogout, " and "))
+	}
+	if r.Introspects {
+		parts = append(parts, "allowed to introspect the tokens of others")
+	}
+	if r.Pairwise {
+		parts = append(parts, "subject_type pairwise")
+	}
+	if r.Backchannel {
+		parts = append(parts, "backchannel_logout_uri http://HOST:PORT/logout")
+	}
+	if r.IDTokenAlgorithm != "" {
+		parts = append(parts, "id_token_signed_response_alg "+r.IDTokenAlgorithm)
+	}
+	if r.UserInfoAlgorithm != "" {
+		parts = append(parts, "userinfo_signed_response_alg "+r.UserInfoAlgorithm)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// registrable: whether a client may ask about the tokens of others, no server lets it say of itself, and the
+// password grant is only there for clients that somebody has chosen.
+func (r Role) registrable() bool { return !r.Introspects && r.Grant != grantPassword }
+
+// metadata is what is sent to have the role registered (RFC 7591 §2).
+func (r Role) metadata(secretMethod, backchannel string) map[string]any {
+	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": secretMethod}
+	if r.Public {
+		m["token_endpoint_auth_method"] = noAuthentication
+	}
+	if r.Grant == grantCode {
+		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{grantCode, "refresh_token"}, []string{"code"}
+	}
+	if r.Public && !strings.HasPrefix(r.RedirectURIs[0], "https:") {
+		m["application_type"] = "native"
+	}
+	if r.AfterLogout != nil {
+		m["post_logout_redirect_uris"] = r.AfterLogout
+	}
+	if r.Pairwise {
+		m["subject_type"] = "pairwise"
+	}
+	if r.Backchannel {
+		m["backchannel_logout_uri"], m["backchannel_logout_session_required"] = "http://"+backchannel+"/logout", true
+	}
+	if r.IDTokenAlgorithm != "" {
+		m["id_token_signed_response_alg"] = r.IDTokenAlgorithm
+	}
+	if r.UserInfoAlgorithm != "" {
+		m["userinfo_signed_response_alg"] = r.UserInfoAlgorithm
+	}
+	return m
+}
+
+// check says what a client of a target lacks for its role.
+func (r Role) check(c *Client) error {
+	switch {
+	case r.Public && c.Secret != "":
+		return fmt.Errorf("secret: the role is %s, and such a client has none", r.Is)
+	case !r.Public && c.Secret == "":
+		return fmt.Errorf("secret is missing: the role is %s", r.Is)
+	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
+		return fmt.Errorf("redirect_uris is missing")
+	case len(c.RedirectURIs) < len(r.RedirectURIs):
+		return fmt.Errorf("redirect_uris needs two")
+	case len(r.AfterLogout) > 0 && len(c.PostLogoutRedirectURIs) == 0:
+		return fmt.Errorf("post_logout_redirect_uris is missing")
+	}
+	return nil
+}

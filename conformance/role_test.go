@@ -1,0 +1,51 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const (
+	rolesStart = "<!-- roles:start -->"
+	rolesEnd   = "<!-- roles:end -->"
+)
+
+// The table of clients in README.md is that of the roles.
+func TestReadmeRoles(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(text), rolesStart)
+	_, after, closed := strings.Cut(rest, rolesEnd)
+	if !opened || !closed {
+		t.Fatalf("README.md lacks %s and %s", rolesStart, rolesEnd)
+	}
+	var b strings.Builder
+	b.WriteString("\n| Client | What it is | What it looks like |\n|---|---|---|\n")
+	for _, r := range Roles() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, r.Is, r.Look())
+	}
+	want := before + rolesStart + "\n" + b.String() + "\n" + rolesEnd + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatal("the clients in README.md are not the roles; run go test ./conformance -run Readme -update")
+	}
+	err = os.WriteFile(readme, []byte(want), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every client that a check needs is a role, and every role is needed by one.
+func TestRolesAreNeeded(t *testing.T) {
+	for _, r := range Roles() {
+		if r.rules() == 0 {
+			t.Errorf("no check needs the client %s", r.Name)
+		}
+	}
+}
