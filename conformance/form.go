@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -262,11 +261,11 @@ func (f *form) tick() {
 }
 
 // formPost is the form by which a page sends the answer to a client (OIDC Form Post §2): nothing but hidden
-// fields, among them a code or an error.
+// fields, among them a code or an error. Its method is the business of a rule.
 func (p *page) formPost() *form {
 	for _, f := range p.forms {
 		visible := slices.ContainsFunc(f.fields, func(l field) bool { return l.kind != "hidden" })
-		if f.method == http.MethodPost && !visible && (f.values.Has("code") || f.values.Has("error") || f.values.Has("id_token") || f.values.Has("response")) {
+		if !visible && (f.values.Has("code") || f.values.Has("error") || f.values.Has("id_token") || f.values.Has("response")) {
 			return f
 		}
 	}
