@@ -120,6 +120,19 @@ func rfc8252Security() []Rule {
 			},
 		},
 		{
+			ID: "RFC8252/8.4/https-exact", Level: Must,
+			Text:  "A public client's redirect URI with https equals the registered one.",
+			Needs: []Need{NeedAuthorization, NeedPublic, NeedUser},
+			Check: func(t *T) {
+				c := t.Client(NeedPublic)
+				for _, uri := range almost(c.redirectURI()) {
+					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.redirectURI()))
+					t.wantUnmoved(r)
+				}
+			},
+		},
+		{
 			ID: "RFC8252/8.4/private-use-exact", Level: Must,
 			Text:  "A redirect URI of a private-use scheme equals the registered one.",
 			Needs: []Need{NeedAuthorization, NeedScheme, NeedUser},

@@ -234,6 +234,11 @@ func rfc9700Refresh() []Rule {
 			Text: "A refresh token gives no more than the person agreed to.",
 		}),
 		{
+			ID: "RFC9700/4.14.2/a23-bound-to-resource-servers", Level: Must,
+			Text:         "A refresh token is good for no other resource servers than the person agreed to.",
+			Inapplicable: "No request names a resource server: all tokens are for those of the base URL.",
+		},
+		{
 			ID: "RFC9700/4.14.2/a20-public-rotated", Level: Must,
 			Text:         "Refresh tokens of public clients are bound to a key or replaced at each use.",
 			Inapplicable: "It repeats §2.2.2, whose row is checked.",
