@@ -193,7 +193,7 @@ func (f *front) run(t *testing.T, row fault) map[string]Result {
 func (f *front) person(t *testing.T, name string) {
 	t.Helper()
 	u := User{name, "pw " + rand.Text()}
-	_, err := f.cli(u.Password+"\n", "user", "add", name, "--password-stdin", "--email", name+"@example.com", "--group", "readers")
+	err := f.addPerson(u)
 	if err != nil {
 		t.Fatal(err)
 	}

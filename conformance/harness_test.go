@@ -251,12 +251,7 @@ func (s *server) target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.cli(t.User.Password+"\n", "user", "add", t.User.Username, "--password-stdin", "--email", "alice@example.com",
-		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
-		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
-		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
-		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
-		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
+	err = s.addPerson(t.User)
 	if err != nil {
 		return nil, err
 	}
@@ -285,6 +280,17 @@ func (s *server) register(role Role, backchannel string) (*Client, error) {
 	}
 	err = json.Unmarshal([]byte(out), &made)
 	return role.Client(made.ID, made.Secret), err
+}
+
+// addPerson adds a user who has every claim (OIDC Core §5.1).
+func (s *server) addPerson(u User) error {
+	_, err := s.cli(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
+		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
+		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
+		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
+		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
+	return err
 }
 
 func (s *server) cli(stdin string, args ...string) (string, error) {
