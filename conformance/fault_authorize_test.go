@@ -17,32 +17,35 @@ func authorizeFaults() []fault {
 		{name: "GET is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet },
 			func() *Answer { return shown(http.StatusMethodNotAllowed, "no") }), hides: needsCode + " RFC6749/10.12",
 			fails: "RFC6749/3.1/get RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2/code-issued RFC6749/4.1.2.1/invalid-request " +
-				"RFC6749/4.1.2.1/unsupported-response-type RFC6749/4.1.2.1/invalid-scope RFC6749/4.2/left-out RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method"},
+				"RFC6749/4.1.2.1/unsupported-response-type RFC6749/4.1.2.1/invalid-scope RFC6749/4.2/left-out RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method " +
+				"OIDCCore/3.1.2.1/get"},
 		{name: "POST is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodPost },
-			func() *Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/post"},
+			func() *Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/post OIDCCore/3.1.2.1/post"},
 		{name: "a code is given before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *Answer {
 			if q.method == http.MethodGet && q.header.Get("Cookie") == "" && p.client(q.params().Get("client_id")) != nil &&
 				slices.Contains(p.client(q.params().Get("client_id")).RedirectURIs, q.params().Get("redirect_uri")) && q.params().Get("response_type") == "code" {
 				return moved(q.params().Get("redirect_uri") + "?code=made-up&state=" + url.QueryEscape(q.params().Get("state")))
 			}
 			return p.real(q)
-		}, fails: "RFC6749/3.1/person-verified", hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
+		}, fails: "RFC6749/3.1/person-verified " +
+			"OIDCCore/3.1.2.3/nobody-signed-in OIDCCore/3.1.2.3/prompt-none OIDCCore/3.1.2.1/prompt-none-no-page " +
+			"OIDCCore/3.1.2.6/error-required RFC9700/4.11.2/a5-person-first", hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
 		{name: "an empty scope is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return v.Has("scope") && v.Get("scope") == "" }, "invalid_scope"),
 			fails: "RFC6749/3.1/empty-is-absent"},
 		{name: "an unknown parameter is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return v.Has("conformance_unknown") }, "invalid_request"),
-			fails: "RFC6749/3.1/unknown-ignored"},
+			fails: "RFC6749/3.1/unknown-ignored OIDCCore/3.1.2.2/unknown-parameters-ignored"},
 		{name: "a parameter may come twice", at: authorizePath, spoil: spoiling(func(_ *proxy, q *ask) { q.query = once(q.params()).Encode() }),
 			fails: "RFC6749/3.1/not-repeated"},
 		{name: "response_type is code where it is left out", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("client_id") && !v.Has("response_type") {
 				q.setQuery("response_type", "code")
 			}
-		}), fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request", hides: "RFC6749/4.1.2.1/state-returned"},
+		}), fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/required-parameters", hides: "RFC6749/4.1.2.1/state-returned"},
 		{name: "response_type is code whatever it is", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if strings.HasPrefix(v.Get("response_type"), "conf") {
 				q.setQuery("response_type", "code")
 			}
-		}), fails: "RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/unsupported-response-type"},
+		}), fails: "RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/unsupported-response-type OIDCCore/3.1.2.2/error-answered OIDCCore/3.1.2.2/oauth-parameters"},
 		{name: "a token is given through the browser", spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && p.request(to.Query().Get("state")).Get("response_type") == "token" {
@@ -56,19 +59,20 @@ func authorizeFaults() []fault {
 				a.Header.Set("Location", strings.Replace(to.String(), "?", "#", 1))
 			}
 			return a
-		}, fails: "RFC6749/4.1.2/in-query"},
-		{name: "codes do not come back", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued",
+		}, fails: "RFC6749/4.1.2/in-query OIDCCore/3.1.2.5/in-query RFC9700/4.1.3/a53-fragment OIDCDiscovery/3/response-modes-true"},
+		{name: "codes do not come back", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
+			"RFC8707/2.1/left-out RFC8252/7.1/private-use-scheme",
 			hides: needsCode},
 		{name: "state does not come back", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Del("state")
 			}
-		}), fails: "RFC6749/4.1.2/state-returned"},
+		}), fails: "RFC6749/4.1.2/state-returned OIDCCore/3.1.2.5/in-query"},
 		{name: "state does not come back with an error", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("state")
 			}
-		}), fails: "RFC6749/4.1.2.1/state-returned"},
+		}), fails: "RFC6749/4.1.2.1/state-returned OIDCCore/3.1.2.6/state-required"},
 		{name: "state comes back decoded once more", spoil: sending(func(_ *proxy, sent url.Values) {
 			if state, err := url.QueryUnescape(sent.Get("state")); err == nil && sent.Has("state") {
 				sent.Set("state", state)
@@ -88,7 +92,7 @@ func authorizeFaults() []fault {
 				sent.Set("state", state[:255])
 			}
 		}), fails: "RFC6749/4.1.1/long-state"},
-		{name: "a no is called server_error", spoil: erring("access_denied", "server_error"), fails: "RFC6749/4.1.2.1/access-denied"},
+		{name: "a no is called server_error", spoil: erring("access_denied", "server_error"), fails: "RFC6749/4.1.2.1/access-denied OIDCCore/3.1.2.6/denied"},
 		{name: "invalid_request is called server_error", spoil: erring("invalid_request", "server_error"),
 			fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method"},
 		{name: "unsupported_response_type is called server_error", spoil: erring("unsupported_response_type", "server_error"),
@@ -105,7 +109,7 @@ func authorizeFaults() []fault {
 			}
 		}), fails: "RFC6749/4.1.2.1/ascii"},
 		{name: "iss is forgotten", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("iss") }),
-			fails: "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss"},
+			fails: "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures"},
 		{name: "iss is forgotten with errors", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("iss")
@@ -159,10 +163,10 @@ func redirectFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/10.1/public-otherwise-known " +
-			"RFC9700/2.1/a1-exact-redirect-uri",
+			"RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri",
 			hides: "RFC6749/3.1.2.4/person-informed"},
 		{name: "redirect URIs are compared by their beginning", spoil: misdirected(func(sent, registered string) bool { return strings.HasPrefix(sent, registered) }),
-			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri"},
+			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered RFC8252/8.4/private-use-exact RFC8252/8.4/https-exact"},
 		{name: "redirect URIs are compared without regard to case", spoil: misdirected(strings.EqualFold), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
 		{name: "redirect URIs are compared by their host", spoil: misdirected(func(sent, registered string) bool {
 			u, err := url.Parse(sent)
@@ -174,10 +178,10 @@ func redirectFaults() []fault {
 			if c := p.client(v.Get("client_id")); c != nil && !v.Has("redirect_uri") {
 				q.setQuery("redirect_uri", c.redirectURI())
 			}
-		}), fails: "RFC6749/3.1.2.3/required-with-several"},
+		}), fails: "RFC6749/3.1.2.3/required-with-several OIDCCore/3.1.2.2/redirect-uri-of-several"},
 		{name: "redirect_uri is required", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.params().Has("client_id") && !q.params().Has("redirect_uri")
-		}, badPage), fails: "RFC6749/3.1.2.3/optional-with-one"},
+		}, badPage), fails: "RFC6749/3.1.2.3/optional-with-one OIDCCore/3.1.3.2/redirect-uri-left-out"},
 		{name: "a client has one redirect URI", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return q.params().Get("redirect_uri") == p.target.Clients[NeedSeveral].RedirectURIs[1]
 		}, badPage), fails: "RFC6749/3.1.2.2/several", hides: "RFC6749/3.1.2/query-kept"},
@@ -191,7 +195,7 @@ func redirectFaults() []fault {
 				return moved(uri + "?error=unauthorized_client")
 			}
 			return p.real(q)
-		}, fails: "RFC6749/4.1.2.1/unknown-client-not-redirected", hides: "RFC6749/4.1.2.1/unknown-client-told"},
+		}, fails: "RFC6749/4.1.2.1/unknown-client-not-redirected RFC9700/4.11.2/a4-invalid-pair-not-redirected", hides: "RFC6749/4.1.2.1/unknown-client-told"},
 		{name: "errors over unknown clients are shown with 200", at: authorizePath, spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)
 			if a.Status >= 400 && p.client(q.params().Get("client_id")) == nil {

@@ -21,7 +21,7 @@ func codeFaults() []fault {
 				p.keep(name, a)
 			}
 			return a
-		}, fails: "RFC6749/4.1.2/code-once RFC9700/4.2.4/a42-code-once"},
+		}, fails: "RFC6749/4.1.2/code-once RFC9700/4.2.4/a42-code-once OIDCCore/3.1.3.2/code-once"},
 		{name: "a code that comes twice ends nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *Answer {
 			code := q.form().Get("code")
 			if code != "" && p.has("spent "+code) {
@@ -32,13 +32,13 @@ func codeFaults() []fault {
 				p.keep("spent "+code, true)
 			}
 			return a
-		}, fails: "RFC6749/4.1.2/replay-revokes RFC9700/4.2.4/a43-replay-revokes"},
+		}, fails: "RFC6749/4.1.2/replay-revokes RFC9700/4.2.4/a43-replay-revokes OIDCCore/16.9/use-recorded"},
 		{name: "a code works for any client", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			if id, _ := q.client(); id != "" && id != from.Get("client_id") {
 				q.as(p.client(from.Get("client_id")))
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
-		}), fails: "RFC6749/4.1.3/code-bound-to-client RFC6749/4.1.3/code-bound-to-public-client"},
+		}), fails: "RFC6749/4.1.3/code-bound-to-client RFC6749/4.1.3/code-bound-to-public-client OIDCCore/3.1.3.2/code-of-client RFC9700/4.2.4/a44-code-bound"},
 		{name: "a public client's code works for any client", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			c := p.client(from.Get("client_id"))
 			if id, _ := q.client(); id != "" && id != c.ID && c.Secret == "" {
@@ -54,17 +54,17 @@ func codeFaults() []fault {
 			if code := q.form().Get("code"); code != "" {
 				q.set("code", p.resembling("code ", code))
 			}
-		}), fails: "RFC6749/4.1.3/code-valid"},
+		}), fails: "RFC6749/4.1.3/code-valid OIDCCore/3.1.3.2/code-valid"},
 		{name: "redirect_uri may be left out at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
 			if !q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
-		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present OIDCCore/3.1.3.2/redirect-uri-once-named"},
 		{name: "redirect_uri is not compared at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
 			if q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
-		}), fails: "RFC6749/4.1.3/redirect-uri-identical", hides: "RFC6749/4.1.3/failure-spends-nothing"},
+		}), fails: "RFC6749/4.1.3/redirect-uri-identical OIDCCore/3.1.3.2/redirect-uri-identical", hides: "RFC6749/4.1.3/failure-spends-nothing"},
 		{name: "any registered redirect_uri will do at the token endpoint", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			if slices.Contains(p.client(from.Get("client_id")).RedirectURIs, q.form().Get("redirect_uri")) {
 				q.set("redirect_uri", from.Get("redirect_uri"))
@@ -84,7 +84,8 @@ func codeFaults() []fault {
 		{name: "codes give nothing", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return p.codes(q.form().Get("code")) != nil && p.proven(q)
 		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC6749/4.1.4/granted RFC6749/4.1.3/failure-spends-nothing " +
-			"RFC7636/4.1/verifier-43-to-128 RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing",
+			"RFC7636/4.1/verifier-43-to-128 RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing " +
+			"MCP/M9/pre-registered RFC8252/6/pkce-supported RFC8252/8.5/no-shared-secret RFC9700/2.1.1/a10-pkce-supported OIDCCore/9/basic-by-default",
 			hides: "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
 		{name: "the code grant gives no refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)
@@ -92,7 +93,7 @@ func codeFaults() []fault {
 				edit(a, put("refresh_token", nil))
 			}
 			return a
-		}, fails: "RFC6749/4.1.4/refresh-token", hides: "RFC6749/6 RFC6749/10.4 RFC7009/2 RFC7662/2.2"},
+		}, fails: "RFC6749/4.1.4/refresh-token MCP/M14/refresh-token-unasked OIDCCore/11/refresh-token OIDCCore/11/refresh-token-otherwise", hides: "RFC6749/6 RFC6749/10.4 RFC7009/2 RFC7662/2.2"},
 	}
 }
 
@@ -112,15 +113,15 @@ func refreshFaults() []fault {
 			if id, _ := q.client(); id != p.owner(q.form().Get("refresh_token")).ID {
 				q.as(p.owner(q.form().Get("refresh_token")))
 			}
-		}), fails: "RFC6749/6/bound-to-client RFC9700/2.2.2/a24-refresh-token-bound-to-client"},
+		}), fails: "RFC6749/6/bound-to-client RFC9700/2.2.2/a24-refresh-token-bound-to-client OIDCCore/12.1/token-of-client"},
 		{name: "a part of a refresh token works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if token := q.form().Get("refresh_token"); token != "" {
 				q.set("refresh_token", p.resembling("refresh ", token))
 			}
-		}), fails: "RFC6749/6/validated"},
+		}), fails: "RFC6749/6/validated OIDCCore/12.1/token-valid RFC9700/4.14.2/a27-integrity"},
 		{name: "refresh tokens give nothing", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("refresh_token")
-		}, badGrant), fails: "RFC6749/6/granted", hides: "RFC6749/6 RFC6749/10.4"},
+		}, badGrant), fails: "RFC6749/6/granted OIDCCore/11/refresh-token OIDCCore/12.2/answer", hides: "RFC6749/6 RFC6749/10.4"},
 		{name: "a refresh gives the scope that it asks for", at: tokenPath, spoil: func(p *proxy, q *ask) *Answer {
 			scope, token := q.form().Get("scope"), q.form().Get("refresh_token")
 			a := p.real(q)
@@ -166,7 +167,8 @@ func refreshFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected"},
-		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated"},
+		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated " +
+			"MCP/M12/public-rotated"},
 		{name: "a refresh token that comes again ends nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *Answer {
 			token := q.form().Get("refresh_token")
 			if p.has("spent " + token) {

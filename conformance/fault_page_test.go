@@ -10,14 +10,14 @@ import (
 func pageFaults() []fault {
 	return []fault{
 		{name: "public clients are approved by themselves", at: authorizePath, spoil: approving(NeedPublic, func(*proxy, url.Values) bool { return true }),
-			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked", hides: "RFC6749/10.12/csrf"},
+			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
 		{name: "native applications are approved by themselves", at: authorizePath, spoil: approving(NeedLoopback, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC8252/8.6/not-automatic"},
 		{name: "a yes to a public client lasts", at: authorizePath, spoil: approving(NeedPublic, func(p *proxy, v url.Values) bool {
 			first := !p.has("approved")
 			p.keep("approved", true)
 			return !first && !v.Has("prompt")
-		}), fails: "RFC6749/10.2/repeated-request-asked"},
+		}), fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/https-is-no-proof"},
 		{name: "an answer counts from any browser", spoil: func(p *proxy, q *ask) *Answer {
 			ticket := q.form().Get("ticket")
 			if q.path == consentPath && p.has("asked "+ticket) {
@@ -30,7 +30,7 @@ func pageFaults() []fault {
 				}
 			}
 			return a
-		}, fails: "RFC6749/10.12/csrf"},
+		}, fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
 		{name: "errors show what was sent as it is", at: authorizePath, spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)
 			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
@@ -49,7 +49,7 @@ func pageFaults() []fault {
 				a.Header.Add("Set-Cookie", "token="+p.note("last")+"; Path=/")
 			}
 			return a
-		}, fails: "RFC6750/5.3/not-in-cookies"},
+		}, fails: "RFC6750/5.3/not-in-cookies OIDCCore/16.4/not-exposed"},
 		{name: "the password is sent on by 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
 			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
 		{name: "the login leads on by 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
@@ -63,7 +63,7 @@ func pageFaults() []fault {
 		{name: "pages can be framed", spoil: answering(func(a *Answer) {
 			a.Header.Del("Content-Security-Policy")
 			a.Header.Del("X-Frame-Options")
-		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers"},
+		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers OIDCCore/3.1.2.3/clickjacking OIDCFormPost/4/nothing-leaks"},
 		{name: "pages tell where the browser came from", spoil: answering(func(a *Answer) { a.Header.Del("Referrer-Policy") }),
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
 		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
@@ -95,8 +95,6 @@ func approving(role Need, is func(p *proxy, v url.Values) bool) spoiler {
 			return a
 		}
 		f.press(button)
-		yes := &ask{method: http.MethodPost, path: consentPath, body: f.values.Encode(), header: http.Header{
-			"Content-Type": {formEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.front}, "Sec-Fetch-Site": {"same-origin"}}}
-		return p.real(yes)
+		return p.press(q, f)
 	}
 }

@@ -14,7 +14,7 @@ func pkceFaults() []fault {
 	return []fault{
 		{name: "verifiers are not compared", spoil: proving(func(_ *proxy, _, verifier string) bool { return true }),
 			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
-				"RFC9700/2.1.1/a11-verifier-enforced",
+				"RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "the verifier may be left out", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)
@@ -34,7 +34,7 @@ func pkceFaults() []fault {
 		{name: "codes of public clients give nothing", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return p.codes(q.form().Get("code")) != nil && id == p.target.Clients[NeedPublic].ID
-		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC7636/4.2/s256-public",
+		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC7636/4.2/s256-public OIDCCore/9/none RFC8252/7.2/claimed-https",
 			hides: "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
 		{name: "plain is taken", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {

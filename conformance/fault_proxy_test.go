@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -33,6 +31,10 @@ const (
 	introspectPath = "/o/introspect/"
 	resourcePath   = "/resource"
 	widerPath      = "/groups/"
+	keysPath       = "/o/.well-known/jwks.json"
+	userInfoPath   = "/o/userinfo/"
+	logoutPath     = "/o/logout/"
+	toldPath       = "/told" // of the client that is told of logouts
 )
 
 // ask is a request on its way. What is not changed goes on as it came.
@@ -93,8 +95,9 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if q.path == authorizePath && q.method == http.MethodGet && p.request(q.params().Get("state")) == nil {
 		p.keep("request "+q.params().Get("state"), q.params())
 	}
+	p.keep("path "+q.path, true)
 	answer := p.real
-	if p.fault.at == "" || p.fault.at == q.path {
+	if p.fault.isNear([]string{q.path}) {
 		answer = func(q *ask) *Answer { return p.fault.spoil(p, q) }
 	}
 	a := answer(q)
@@ -110,6 +113,9 @@ var behind = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: inFl
 
 // real is the answer of the true server.
 func (p *proxy) real(q *ask) *Answer {
+	if q.path == toldPath {
+		return p.tell(q)
+	}
 	address := p.front.url + q.path
 	if q.query != "" {
 		address += "?" + q.query
@@ -134,7 +140,23 @@ func (p *proxy) real(q *ask) *Answer {
 	return a
 }
 
-// learn notes which request a code came from, and whose a token is.
+// tell hands a notice of a logout on to the runner. Whether it listens or not, the server has done its part: it is
+// not to come again.
+func (p *proxy) tell(q *ask) *Answer {
+	if p.target != nil {
+		r, err := http.NewRequest(q.method, "http://"+p.target.Backchannel+q.path, strings.NewReader(q.body))
+		if err == nil {
+			r.Header = q.header.Clone()
+			response, err := behind.RoundTrip(r)
+			if err == nil {
+				response.Body.Close()
+			}
+		}
+	}
+	return &Answer{Status: http.StatusOK, Header: http.Header{}}
+}
+
+// learn notes which request a code and a token came from, and whose a token is.
 func (p *proxy) learn(q *ask, a *Answer) {
 	if to := p.away(a); to != nil && to.Query().Get("code") != "" {
 		p.keep("code "+to.Query().Get("code"), p.request(to.Query().Get("state")))
@@ -143,6 +165,10 @@ func (p *proxy) learn(q *ask, a *Answer) {
 		id, _ := q.client()
 		tokens := tokensOf(a)
 		p.keep("token "+tokens.Access, p.client(id))
+		p.keep("from "+tokens.Access, p.codes(q.form().Get("code")))
+		if sub := inside(tokens.ID).Text("sub"); sub != "" {
+			p.keep("sub "+sub, true)
+		}
 		if tokens.Refresh != "" {
 			p.keep("token "+tokens.Refresh, p.client(id))
 			p.keep("refresh "+tokens.Refresh, true)
@@ -155,6 +181,23 @@ func (p *proxy) keep(name string, value any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept[name] = value
+}
+
+// once is what was kept first by a name.
+func (p *proxy) once(name string, value any) any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept[name] == nil {
+		p.kept[name] = value
+	}
+	return p.kept[name]
+}
+
+// press sends a form of a page in the place of the person.
+func (p *proxy) press(q *ask, f *form) *Answer {
+	to := mustURL(f.action)
+	return p.real(&ask{method: http.MethodPost, path: to.Path, query: to.RawQuery, body: f.values.Encode(), header: http.Header{
+		"Content-Type": {formEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.front}, "Sec-Fetch-Site": {"same-origin"}}})
 }
 
 // note is what was kept as a text.
@@ -198,6 +241,12 @@ func (p *proxy) codes(code string) url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	request, _ := p.kept["code "+code].(url.Values)
+	return request
+}
+
+// askedFor is the authorization request that an access token came from, or nil.
+func (p *proxy) askedFor(token string) url.Values {
+	request, _ := p.value("from " + token).(url.Values)
 	return request
 }
 
@@ -250,116 +299,6 @@ func shown(status int, text string) *Answer {
 func moved(location string) *Answer {
 	return &Answer{Status: http.StatusSeeOther, Header: http.Header{"Location": {location}}}
 }
-
-// edit changes the object that an answer holds.
-func edit(a *Answer, change func(map[string]any)) {
-	object := a.JSON()
-	if object == nil {
-		return
-	}
-	change(object)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(object) // it was decoded before
-	a.Body = b.Bytes()
-}
-
-// Spoilers are made of these.
-
-// spoiling changes requests.
-func spoiling(change func(p *proxy, q *ask)) spoiler {
-	return func(p *proxy, q *ask) *Answer {
-		change(p, q)
-		return p.real(q)
-	}
-}
-
-// answering changes answers.
-func answering(change func(a *Answer)) spoiler {
-	return func(p *proxy, q *ask) *Answer {
-		a := p.real(q)
-		change(a)
-		return a
-	}
-}
-
-// granting changes answers with tokens.
-func granting(change func(a *Answer)) spoiler {
-	return answering(func(a *Answer) {
-		if a.Granted() {
-			change(a)
-		}
-	})
-}
-
-// refusing changes errors.
-func refusing(change func(a *Answer)) spoiler {
-	return answering(func(a *Answer) {
-		if a.Status >= 400 {
-			change(a)
-		}
-	})
-}
-
-// member puts a value in answers with tokens, or takes it away.
-func member(name string, value any) spoiler {
-	return granting(func(a *Answer) { edit(a, put(name, value)) })
-}
-
-func put(name string, value any) func(map[string]any) {
-	return func(object map[string]any) {
-		delete(object, name)
-		if value != nil {
-			object[name] = value
-		}
-	}
-}
-
-// miscalling has an error go by another name.
-func miscalling(code, other string) spoiler {
-	return answering(func(a *Answer) {
-		if a.Text("error") == code {
-			edit(a, put("error", other))
-		}
-	})
-}
-
-// sending changes what is sent to clients through the browser.
-func sending(change func(p *proxy, sent url.Values)) spoiler {
-	return func(p *proxy, q *ask) *Answer {
-		a := p.real(q)
-		if to := p.away(a); to != nil {
-			sent := to.Query()
-			change(p, sent)
-			to.RawQuery = sent.Encode()
-			a.Header.Set("Location", to.String())
-		}
-		return a
-	}
-}
-
-// refusingIf answers in the server's place where something is so.
-func refusingIf(is func(p *proxy, q *ask) bool, answer func() *Answer) spoiler {
-	return func(p *proxy, q *ask) *Answer {
-		if is(p, q) {
-			return answer()
-		}
-		return p.real(q)
-	}
-}
-
-func header(name, value string) func(a *Answer) {
-	return func(a *Answer) {
-		if value == "" {
-			a.Header.Del(name)
-			return
-		}
-		a.Header.Set(name, value)
-	}
-}
-
-func status(code int) func(a *Answer) { return func(a *Answer) { a.Status = code } }
 
 // value is what was kept, or nil.
 func (p *proxy) value(name string) any {

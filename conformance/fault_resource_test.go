@@ -79,7 +79,7 @@ func bearerFaults() []fault {
 			return p.real(q)
 		}, fails: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with",
 			hides: "RFC6750/3"},
-		{name: "a resource does not look at the scope", at: widerPath, spoil: refusing(status(http.StatusOK)), fails: "RFC6749/7/scope-covers",
+		{name: "a resource does not look at the scope", at: widerPath, spoil: refusing(status(http.StatusOK)), fails: "RFC6749/7/scope-covers MCP/M16/scope-verified RFC9700/2.3/r2-action-verified",
 			hides: "RFC6750/3.1"},
 	}
 }
@@ -173,7 +173,7 @@ func introspectionFaults() []fault {
 				return unknownClient()
 			}
 			return a
-		}, fails: "RFC7662/2.1/bearer-caller"},
+		}, fails: "RFC7662/2.1/bearer-caller RFC8414/2/introspection-auth-bearer"},
 		{name: "any bearer may introspect", at: introspectPath, spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)
 			if a.Text("error") == "insufficient_scope" {
@@ -203,11 +203,11 @@ func introspectionFaults() []fault {
 		}), fails: "RFC7662/2.2/refresh-token"},
 		{name: "the username is not told", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
 		{name: "the client is another", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
-		{name: "the person is another", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right"},
-		{name: "the scope is another", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right"},
+		{name: "the person is another", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right RFC9700/4.15.1/a36-no-person"},
+		{name: "the scope is another", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right OIDCCore/16.8/scope"},
 		{name: "the issuer is another", at: introspectPath, spoil: live("iss", "https://another.example"), fails: "RFC7662/2.2/facts-right"},
 		{name: "exp is another", at: introspectPath, spoil: live("exp", 4102444800), fails: "RFC7662/2.2/facts-right"},
-		{name: "the audience is not told", at: introspectPath, spoil: live("aud", nil), fails: "RFC6750/5.3/audience RFC7662/2.2/facts"},
+		{name: "the audience is not told", at: introspectPath, spoil: live("aud", nil), fails: "RFC6750/5.3/audience RFC7662/2.2/facts OIDCCore/16.8/audience RFC9700/2.3/a29-audience-restricted"},
 		{name: "the email address is told", at: introspectPath, spoil: live("email", "alice@example.com"), fails: "RFC7662/5/no-more-than-needed"},
 		{name: "a wrong secret is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *Answer {
 			a := p.real(q)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -19,22 +20,30 @@ import (
 // other does.
 type fault struct {
 	name  string // what the server does
-	at    string // the path where it does it, or anywhere
+	at    string // the paths where it does it, or anywhere
 	spoil spoiler
 	fails string // the rules that fail
 	hides string // rules, or documents and clauses, that cannot be tried then: they are blocked or skipped
+
+	// aim makes it a fault of what the target says, which is tried for its own rules alone.
+	aim func(*Target)
+	// mute is for a server that tells nobody of a logout: the listener does not wait long for it.
+	mute bool
 }
 
 // spoiler answers a request in the place of the true server, mostly by asking it and changing something.
 type spoiler func(*proxy, *ask) *Answer
 
 // proven are the documents of which no rule may change its outcome but by a fault that names it. Rules of
-// other documents are tried where a fault names them.
+// other documents are tried where a fault names them: to try all of them for each would take hours.
 var proven = []string{"RFC6749", "RFC6750", "RFC7009", "RFC7636", "RFC7662"}
 
 func faults() []fault {
 	return slices.Concat(tokenFaults(), tokenErrorFaults(), grantFaults(), codeFaults(), refreshFaults(), authorizeFaults(),
-		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(), furtherFaults())
+		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
+		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
+		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults())
 }
 
 // Each fault fails the rules that it breaks, and those alone. With -v it prints the table of them.
@@ -48,7 +57,9 @@ func TestFaults(t *testing.T) {
 		known[r.ID] = r
 	}
 	f := <-fronts
-	healthy := f.run(t, fault{name: "none", spoil: (*proxy).real})
+	healthy := f.run(t, fault{name: "none", spoil: (*proxy).real}, ofProven)
+	near := f.asked() // a fault at another path changes nothing for the proven documents
+	maps.Copy(healthy, f.run(t, fault{name: "none", spoil: (*proxy).real}, func(r Rule) bool { return !ofProven(r) }))
 	fronts <- f
 	proved := map[string]bool{}
 	for id, result := range healthy {
@@ -75,7 +86,9 @@ func TestFaults(t *testing.T) {
 				f := <-fronts
 				defer func() { fronts <- f }()
 				began := time.Now()
-				row.compare(t, healthy, f.run(t, row))
+				row.compare(t, healthy, f.run(t, row, func(r Rule) bool {
+					return slices.Contains(strings.Fields(row.fails), r.ID) || ofProven(r) && row.aim == nil && row.isNear(near)
+				}))
 				lines[i] = fmt.Sprintf("%-60s %5.2f s  %s", row.name, time.Since(began).Seconds(), row.fails)
 			})
 		}
@@ -89,17 +102,23 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func ofProven(r Rule) bool { return slices.Contains(proven, r.Document()) }
+
+// isNear says whether the fault is at one of these paths.
+func (row fault) isNear(paths []string) bool {
+	if row.at == "" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Fields(row.at), func(path string) bool { return slices.Contains(paths, path) })
+}
+
 // compare holds a run to what the row says, against one without a fault.
 func (row fault) compare(t *testing.T, healthy, results map[string]Result) {
 	t.Helper()
 	hides, hidden := strings.Fields(row.hides), map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(results)) {
 		got := results[id]
-		before, tried := healthy[id]
-		if !tried {
-			before.Status = Pass // it is tried for this row alone
-		}
-		want, named := before.Status, slices.Contains(strings.Fields(row.fails), id)
+		want, named := healthy[id].Status, slices.Contains(strings.Fields(row.fails), id)
 		if named {
 			want = Fail
 		}
@@ -132,8 +151,8 @@ type front struct {
 	runs   int
 	signed *jar
 
-	mu    sync.Mutex
-	proxy *proxy
+	mu            sync.Mutex
+	proxy, before *proxy
 }
 
 func newFront(t *testing.T, n int) *front {
@@ -151,20 +170,33 @@ func newFront(t *testing.T, n int) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The client's address for logout tokens is the proxy's too, which hands them on to where the runner listens.
+	told, err := net.Listen("tcp", f.runner.Target.Backchannel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
+	go server.Serve(told) // it ends with Close
+	t.Cleanup(func() { server.Close() })
 	return f
 }
 
 // personFor is how many runs a person is for: each run guesses a password, and Mandate slows who guesses.
 const personFor = 8
 
-// run has all rules of the proven documents tried against the server with a fault, and those that the fault names.
-func (f *front) run(t *testing.T, row fault) map[string]Result {
+// run has rules tried against the server with a fault.
+func (f *front) run(t *testing.T, row fault, which func(Rule) bool) map[string]Result {
 	t.Helper()
 	target := *f.runner.Target
+	target.Backchannel = freeAddress() // a new one: a child that is being started may hold the last for a moment
 	if f.runs%personFor == 0 {
 		f.person(t, fmt.Sprintf("alice%d", f.runs))
 	}
 	target.User = f.runner.Target.User
+	if row.aim != nil {
+		target.Clients, target.Endpoints = maps.Clone(target.Clients), map[string]string{}
+		row.aim(&target)
+	}
 	f.runs++
 	f.stand(&target, row)
 	defer f.stand(&target, fault{spoil: (*proxy).real})
@@ -179,9 +211,14 @@ func (f *front) run(t *testing.T, row fault) map[string]Result {
 		}
 	}()
 	runner.signedIn = f.signed
-	rules := slices.DeleteFunc(Rules(), func(r Rule) bool {
-		return r.Check == nil || !slices.Contains(proven, r.Document()) && !slices.Contains(strings.Fields(row.fails), r.ID)
-	})
+	if row.mute {
+		listener, err := runner.listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.waited(true)
+	}
+	rules := slices.DeleteFunc(Rules(), func(r Rule) bool { return r.Check == nil || !which(r) })
 	results := map[string]Result{}
 	for _, result := range runner.Run(t.Context(), rules, func(Result) {}).Results {
 		results[result.Rule.ID] = result
@@ -211,9 +248,19 @@ func (f *front) person(t *testing.T, name string) {
 func (f *front) stand(target *Target, row fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.proxy != nil {
+		f.before = f.proxy
+	}
 	f.proxy = &proxy{front: f, fault: row, target: target, kept: map[string]any{},
 		// To each run an address of its own: Mandate slows who guesses, by address.
 		from: fmt.Sprintf("10.0.%d.%d", f.runs/250, f.runs%250+1)}
+}
+
+// asked are the paths that the last run has asked for.
+func (f *front) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.before.named("path ")
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {

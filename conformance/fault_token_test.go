@@ -14,13 +14,13 @@ import (
 // Faults of answers with tokens (RFC 6749 §5.1).
 func tokenFaults() []fault {
 	return []fault{
-		{name: "tokens may be cached", at: tokenPath, spoil: granting(header("Cache-Control", "")), fails: "RFC6749/5.1/no-store"},
+		{name: "tokens may be cached", at: tokenPath, spoil: granting(header("Cache-Control", "")), fails: "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored"},
 		{name: "tokens come without Pragma", at: tokenPath, spoil: granting(header("Pragma", "")), fails: "RFC6749/5.1/no-cache"},
-		{name: "tokens come as text", at: tokenPath, spoil: granting(header("Content-Type", "text/plain")), fails: "RFC6749/5.1/json"},
+		{name: "tokens come as text", at: tokenPath, spoil: granting(header("Content-Type", "text/plain")), fails: "RFC6749/5.1/json OIDCCore/3.1.3.3/json"},
 		{name: "tokens come with 201", at: tokenPath, spoil: granting(status(http.StatusCreated)), fails: "RFC6749/5.1/status"},
 		{name: "token_type is left out", at: tokenPath, spoil: member("token_type", nil), fails: "RFC6749/5.1/token-type RFC6750/4/token-type"},
-		{name: "token_type is mac", at: tokenPath, spoil: member("token_type", "mac"), fails: "RFC6750/4/token-type"},
-		{name: "expires_in is a text", at: tokenPath, spoil: member("expires_in", "36000"), fails: "RFC6749/5.1/expires-in",
+		{name: "token_type is mac", at: tokenPath, spoil: member("token_type", "mac"), fails: "RFC6750/4/token-type OIDCCore/3.1.3.3/token-type"},
+		{name: "expires_in is a text", at: tokenPath, spoil: member("expires_in", "36000"), fails: "RFC6749/5.1/expires-in OIDCCore/13.3/numbers",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
 		{name: "expires_in is left out", at: tokenPath, spoil: member("expires_in", nil), fails: "RFC6749/5.1/expires-in",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
@@ -39,7 +39,7 @@ func tokenFaults() []fault {
 		{name: "codes count up", spoil: renaming("code", func(n int64, _ string) string { return fmt.Sprintf("code-of-the-server-%030d", n) }),
 			fails: "RFC6749/10.10/codes-cannot-be-guessed"},
 		{name: "parts of tokens do", spoil: resembles,
-			fails: "RFC6749/7/token-validated RFC6749/10.3/cannot-be-made RFC6750/5.2/not-tampered-with RFC7662/2.2/inactive"},
+			fails: "RFC6749/7/token-validated RFC6749/10.3/cannot-be-made RFC6750/5.2/not-tampered-with RFC7662/2.2/inactive OIDCCore/5.3/bearer"},
 	}
 }
 
@@ -51,7 +51,7 @@ func tokenErrorFaults() []fault {
 	return []fault{
 		{name: "errors come with 200", at: tokenPath, spoil: refusing(status(http.StatusOK)),
 			fails: "RFC6749/5.2/status-400 RFC6749/5.2/invalid-client-401"},
-		{name: "errors come as HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json"},
+		{name: "errors come as HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json OIDCCore/3.1.3.4/error"},
 		{name: "errors may be cached", at: tokenPath, spoil: refusing(header("Cache-Control", "max-age=60")), fails: "RFC6749/5.2/no-store"},
 		{name: "errors call the error code", at: tokenPath, spoil: refusing(func(a *Answer) {
 			edit(a, func(object map[string]any) { object["code"] = object["error"]; delete(object, "error") })
@@ -68,7 +68,7 @@ func tokenErrorFaults() []fault {
 			fails: "RFC6749/5.2/invalid-client-401"},
 		{name: "invalid_client is called unauthorized_client", at: tokenPath, spoil: miscalling("invalid_client", "unauthorized_client"), fails: "RFC6749/5.2/invalid-client"},
 		{name: "invalid_grant is called invalid_request", at: tokenPath, spoil: miscalling("invalid_grant", "invalid_request"),
-			fails: "RFC6749/5.2/invalid-grant RFC7636/4.6/invalid-grant"},
+			fails: "RFC6749/5.2/invalid-grant RFC7636/4.6/invalid-grant OIDCCore/12.3/error"},
 		{name: "unauthorized_client is called invalid_grant", at: tokenPath, spoil: miscalling("unauthorized_client", "invalid_grant"), fails: "RFC6749/5.2/unauthorized-client"},
 		{name: "unsupported_grant_type is called invalid_request", at: tokenPath, spoil: miscalling("unsupported_grant_type", "invalid_request"),
 			fails: "RFC6749/5.2/unsupported-grant-type"},
@@ -110,13 +110,13 @@ func grantFaults() []fault {
 		{name: "Basic is not known, for machines", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && q.header.Get("Authorization") != ""
-		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/5.2/invalid-scope",
+		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/5.2/invalid-scope MCP/M18/client-credentials",
 			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.10 RFC6750 RFC7662"},
 		{name: "a secret in the body is not taken", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("client_secret")
-		}, unknownClient), fails: "RFC6749/2.3.1/in-body"},
+		}, unknownClient), fails: "RFC6749/2.3.1/in-body OIDCCore/9/post RFC8414/2/token-auth-methods-any"},
 		{name: "a parameter may come twice to the token endpoint", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) { q.body = once(q.form()).Encode() }),
-			fails: "RFC6749/3.2/not-repeated"},
+			fails: "RFC6749/3.2/not-repeated RFC8707/2/once"},
 		{name: "an unknown parameter is refused at the token endpoint", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("conformance_unknown")
 		}, badRequest), fails: "RFC6749/3.2/unknown-ignored"},
@@ -129,7 +129,8 @@ func grantFaults() []fault {
 				q.as(c)
 			}
 		}), fails: "RFC6749/3.2.1/confidential-authenticates RFC6749/4.1.3/client-authenticated RFC6749/4.3.2/client-authenticated " +
-			"RFC6749/4.4.2/client-authenticated RFC6749/6/client-authenticated RFC6749/2.3/one-method",
+			"RFC6749/4.4.2/client-authenticated RFC6749/6/client-authenticated RFC6749/2.3/one-method " +
+			"OIDCCore/12.1/client-authenticated OIDCCore/3.1.3.2/client-authenticated RFC9700/2.5/a32-clients-authenticate",
 			hides: "RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401"},
 		{name: "who names no client is taken for a machine", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if id, _ := q.client(); id == "" && byMachine(q) && q.query == "" {
@@ -157,7 +158,7 @@ func grantFaults() []fault {
 			if id, _ := q.client(); q.form().Get("grant_type") == "password" && id != p.target.Clients[NeedPassword].ID {
 				q.as(p.target.Clients[NeedPassword])
 			}
-		}), fails: "RFC6749/4.3/registered-only"},
+		}), fails: "RFC6749/4.3/registered-only RFC9700/2.4/a31-no-password-grant"},
 		{name: "passwords are not compared", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if q.form().Get("grant_type") == "password" {
 				q.set("password", p.target.User.Password)
@@ -188,7 +189,7 @@ func grantFaults() []fault {
 			if id, _ := q.client(); id == machines(p).ID && slices.Equal(q.form()["scope"], []string{"read"}) {
 				q.set("scope", "read write groups")
 			}
-		}), fails: "RFC6749/3.3/scope-honoured RFC6749/7/scope-covers",
+		}), fails: "RFC6749/3.3/scope-honoured RFC6749/7/scope-covers RFC9700/2.3/a30-restricted-to-actions",
 			hides: "RFC6750/3.1/insufficient-scope-403 RFC6750/3.1/scope-named"},
 		{name: "an unknown scope is left out in silence", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if byMachine(q) && q.form().Get("scope") == "conformance-unknown" {
@@ -202,11 +203,13 @@ func grantFaults() []fault {
 			}
 		}), fails: "RFC6749/3.1/no-fragment RFC6749/3.2/no-fragment"},
 		{name: "endpoints are not reached by TLS", spoil: publishing(func(object map[string]any) {
-			for _, name := range []Need{NeedAuthorization, NeedToken, NeedRevocation, NeedIntrospection} {
+			for _, name := range []Need{NeedAuthorization, NeedToken, NeedRevocation, NeedIntrospection, NeedUserInfo, NeedKeys, NeedEndSession} {
 				// Not of this machine, and of nobody (RFC 5737): the runner asks nothing there.
 				object[string(name)] = "http://192.0.2.1/" + string(name)
 			}
-		}), fails: "RFC6749/2.3.1/tls RFC6749/3.1/tls RFC6749/3.2/tls RFC6749/10.8/tls RFC6750/5.2/tls RFC7009/2/tls RFC7662/2/tls",
+		}), fails: "RFC6749/2.3.1/tls RFC6749/3.1/tls RFC6749/3.2/tls RFC6749/10.8/tls RFC6750/5.2/tls RFC7009/2/tls RFC7662/2/tls " +
+			"MCP/M11/https OIDCCore/16.17/tls OIDCCore/3.1.2/tls OIDCCore/3.1.3/tls RFC9700/2.6/a52-tls OIDCDiscovery/3/authorization-endpoint OIDCDiscovery/3/token-endpoint " +
+			"OIDCCore/5.3/tls OIDCRPLogout/2.1/https OIDCDiscovery/3/userinfo-endpoint-https OIDCDiscovery/3/jwks-uri RFC8414/2/jwks-uri-https",
 			hides: "RFC6749 RFC6750 RFC7009 RFC7636 RFC7662"},
 	}
 }
