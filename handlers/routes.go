@@ -22,7 +22,7 @@ const (
 func (s *server) routes() http.Handler {
 	// Encoded paths keep the slash in the name of a group; a path that is not
 	// clean is nobody's, where a redirect would turn a POST into a GET.
-	r := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	r := &router{mux.NewRouter().UseEncodedPath().SkipClean(true), map[string]http.Handler{}}
 	r.NotFoundHandler = s.page(s.notFound)
 	at := s.at(r)
 
@@ -108,14 +108,37 @@ func (s *server) routes() http.Handler {
 // routing adds a path to the routes.
 type routing func(path string, adapter func(handle) http.Handler, methods on)
 
-func (s *server) at(r *mux.Router) routing {
+func (s *server) at(r *router) routing {
 	return func(path string, adapter func(handle) http.Handler, methods on) {
 		s.atRoot(r)(s.base+path, adapter, methods)
 	}
 }
 
+// router finds a path without variables at once, which every endpoint of the
+// protocol has: mux tries one expression after the other.
+type router struct {
+	*mux.Router
+	fixed map[string]http.Handler
+}
+
+func (r *router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if h := r.fixed[q.URL.EscapedPath()]; h != nil {
+		h.ServeHTTP(w, q)
+		return
+	}
+	r.Router.ServeHTTP(w, q)
+}
+
+func (r *router) add(path string, h http.Handler) {
+	if strings.Contains(path, "{") {
+		r.Handle(path, h)
+	} else {
+		r.fixed[path] = h
+	}
+}
+
 // atRoot is for paths that do not begin with the base path.
-func (s *server) atRoot(r *mux.Router) routing {
+func (s *server) atRoot(r *router) routing {
 	return func(path string, adapter func(handle) http.Handler, methods on) {
 		path = strings.TrimSuffix(path, "/")
 		h := adapter(methods.serve)
@@ -123,9 +146,9 @@ func (s *server) atRoot(r *mux.Router) routing {
 			note(r.Context(), "route", path+"/")
 			h.ServeHTTP(w, r)
 		})
-		r.Handle(path+"/", named)
+		r.add(path+"/", named)
 		if path != "" {
-			r.Handle(path, named)
+			r.add(path, named)
 		}
 	}
 }
