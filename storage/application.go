@@ -89,7 +89,7 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 // was is what the change was made from: where the secret or what an administrator
 // decides has changed meanwhile, there is nothing to update (ErrNotFound).
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
-	return s.one(ctx, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
+	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
 		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19`,
@@ -102,7 +102,7 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 // RotateSecret puts a new secret in the place of the one that was read; the
 // one before works until oldUntil. Where somebody rotated meanwhile: ErrSpent.
 func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUntil, now int64) error {
-	err := s.one(ctx, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5 WHERE id = $1 AND secret = $2`,
+	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5 WHERE id = $1 AND secret = $2`,
 		id, was, secret, oldUntil, now)
 	if err == ErrNotFound {
 		return ErrSpent
@@ -114,5 +114,12 @@ func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUnt
 // application is gone is no token. The rows leave by their age, since a busy
 // application has millions of them.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
-	return s.one(ctx, `DELETE FROM applications WHERE id = $1`, id)
+	return s.changeApplication(ctx, id, `DELETE FROM applications WHERE id = $1`, id)
+}
+
+func (s *Store) changeApplication(ctx context.Context, id, statement string, args ...any) error {
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfApplication, id)
+		return t.one(statement, args...)
+	})
 }

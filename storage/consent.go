@@ -61,6 +61,7 @@ func (s *Store) RevokeConsent(ctx context.Context, userID, applicationID string)
 		if consents+grants == 0 {
 			return ErrNotFound
 		}
+		t.changed(OfUser, userID)
 		return nil
 	})
 }

@@ -83,55 +83,47 @@ func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	return g, err
 }
 
+var redeemCode = newExchange(2, step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
+
 // RedeemCode spends a code and stores what it is exchanged for. The loser of a
 // race gets ErrSpent, and nothing of its own is stored.
 func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt int64, pair []Token) error {
-	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, grantID, now, expiresAt)
-		if err != nil {
-			return err
-		}
-		return t.addTokens(pair)
-	})
+	return s.exchange(ctx, redeemCode, pair, grantID, now, expiresAt)
 }
+
+var (
+	rotateRefresh = newExchange(2, step{`UPDATE tokens SET used_at = $2, successor = $3
+		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
+	keepRefresh = newExchange(1, step{`UPDATE tokens SET expires_at = $3
+		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
+	// A family lasts as long as its tokens, and never less long than before: a
+	// token of longer life may be about.
+	prolong = step{`UPDATE grants SET expires_at = $3 WHERE id = $1 AND expires_at < $2`, 3}
+)
 
 // RotateRefresh spends a refresh token and stores its successors. successor is
 // what a client that asks again within the grace may be told, sealed.
 func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64, pair []Token) error {
-	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE tokens SET used_at = $2, successor = $3 WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2`, old, now, successor)
-		if err != nil {
-			return err
-		}
-		return t.extend(grantID, expiresAt, pair)
-	})
+	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
 // KeepRefresh stores a new access token beside a refresh token that stays, and
 // lets that one live on.
 func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access Token) error {
-	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(`UPDATE tokens SET expires_at = $3 WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2`, digest, now, refreshExpiresAt)
-		if err != nil {
-			return err
-		}
-		return t.extend(grantID, expiresAt, []Token{access})
-	})
+	return s.exchange(ctx, keepRefresh, []Token{access}, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
-// extend adds tokens to a family that is still there: a family that was
-// revoked a moment ago must not grow.
-func (t tx) extend(grantID string, expiresAt int64, pair []Token) error {
-	// Never earlier than before: a token of longer life may be about.
-	err := t.spend(`UPDATE grants SET expires_at = CASE WHEN expires_at > $2 THEN expires_at ELSE $2 END WHERE id = $1`, grantID, expiresAt)
-	if err != nil {
-		return err
-	}
-	return t.addTokens(pair)
+// withSlack keeps a family a little longer than its tokens, so that not each
+// refresh has to write it: its row is in five indexes.
+func withSlack(now, expiresAt int64) int64 {
+	return expiresAt + max(0, min((expiresAt-now)/8, 24*60*60))
 }
 
 // RevokeGrant ends a family. It is no error that it has ended already.
 func (s *Store) RevokeGrant(ctx context.Context, id string) error {
-	_, err := s.exec(ctx, `DELETE FROM grants WHERE id = $1`, id)
-	return err
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`DELETE FROM grants WHERE id = $1`, id)
+		t.changed(OfGrant, id)
+		return err
+	})
 }

@@ -32,6 +32,7 @@ func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 		}
 		_, err = t.exec(`INSERT INTO keys (id, kind, sealed, created_at, active_at, retired_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			k.ID, k.Kind, k.Sealed, k.CreatedAt, k.ActiveAt, k.RetiredAt, k.ExpiresAt)
+		t.changed(OfKeys, "")
 		return err
 	})
 }
@@ -39,5 +40,8 @@ func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 // RetireKey takes a key out of use and out of sight at once, and has it be
 // believed in nothing: 1 is long ago.
 func (s *Store) RetireKey(ctx context.Context, id string, now int64) error {
-	return s.one(ctx, `UPDATE keys SET retired_at = $2, expires_at = 1 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfKeys, "")
+		return t.one(`UPDATE keys SET retired_at = $2, expires_at = 1 WHERE id = $1 AND (expires_at = 0 OR expires_at > $2)`, id, now)
+	})
 }

@@ -30,6 +30,7 @@ func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any)
 		return 0, err
 	}
 	for _, id := range ids {
+		t.changed(OfSession, id)
 		_, err = t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, id, now, now+tellFor)
 		if err == nil && !keepFamilies {
 			_, err = t.exec(`DELETE FROM grants WHERE session_id = $1 AND session_ends_at > 0`, id)

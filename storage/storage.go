@@ -23,8 +23,16 @@ import (
 type Store struct {
 	read, write *sqlx.DB
 	embedded    bool
+	url         string
 	unhurried   *atomic.Bool
-	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
+	idle        atomic.Bool // true: a connection that only listens is silent
+	prepared    sync.Map    // pool and SQL text to *sqlx.Stmt
+
+	together *gather[unit]  // what shares a transaction, on SQLite
+	tokens   *gather[Token] // what shares an INSERT, on PostgreSQL
+	told     func([]Change)
+
+	announced, watches atomic.Bool
 }
 
 type preparedKey struct {
@@ -81,7 +89,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return &Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}, nil
+	return newStore(&Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}), nil
 }
 
 func openPostgres(databaseURL string) (*Store, error) {
@@ -110,7 +118,18 @@ func openPostgres(databaseURL string) (*Store, error) {
 	db.SetMaxOpenConns(32)
 	db.SetMaxIdleConns(32)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{read: db, write: db, unhurried: unhurried}, nil
+	return newStore(&Store{read: db, write: db, url: u.String(), unhurried: unhurried}), nil
+}
+
+// How much may wait for the database. A token that waits takes a few hundred
+// bytes.
+const maxWaiting = 8192
+
+func newStore(s *Store) *Store {
+	s.idle.Store(true)
+	s.together = &gather[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, most: maxWaiting}
+	s.tokens = &gather[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, most: maxWaiting}
+	return s
 }
 
 // Embedded says whether the database is a file of this process's own.
@@ -121,8 +140,12 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.write.PingContext(ctx)
 }
 
-// Close ends all connections.
+// Close ends all connections. A command that has changed something is over
+// when the server has seen it.
 func (s *Store) Close() {
+	if s.announced.Load() && !s.watches.Load() {
+		time.Sleep(2 * lookEvery)
+	}
 	s.read.Close()
 	if s.write != s.read {
 		s.write.Close()
@@ -174,6 +197,13 @@ func (s *Store) all(ctx context.Context, dest any, query string, args ...any) er
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := retry(ctx, func() error {
+		if s.embedded {
+			return s.share(ctx, unit{func(t tx) error {
+				var err error
+				n, err = t.exec(query, args...)
+				return err
+			}, false})
+		}
 		st, err := s.statement(ctx, s.write, query)
 		if err != nil {
 			return err

@@ -1,6 +1,12 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+)
 
 // Token is an access or a refresh token, known by the digest of its text.
 type Token struct {
@@ -32,7 +38,8 @@ type LiveToken struct {
 	Claims         *string `db:"claims"`
 }
 
-const insertToken = `INSERT INTO tokens (digest, refresh, grant_id, application_id, scope, issued_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at`
+const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 const insertTwoTokens = insertToken + `, ($8, $9, $10, $11, $12, $13, $14)`
 
 func (t Token) values() []any {
@@ -51,9 +58,42 @@ func (t tx) addTokens(pair []Token) error {
 }
 
 // AddToken stores a token that has no grant: of an application for itself.
+// Tokens that come at once share a statement.
 func (s *Store) AddToken(ctx context.Context, token Token) error {
-	_, err := s.exec(ctx, insertToken, token.values()...)
-	return err
+	if s.embedded {
+		_, err := s.exec(ctx, insertToken, token.values()...)
+		return err
+	}
+	return s.tokens.do(ctx, token)
+}
+
+// Each length of a list is a statement of its own, which every connection
+// prepares: so they are few.
+func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6) }
+
+// insertTokens stores a batch. Where it fails because of one of them, each is
+// tried by itself.
+func (s *Store) insertTokens(batch []Token) []error {
+	ctx, stop := context.WithTimeout(context.Background(), silence)
+	defer stop()
+	var text strings.Builder
+	text.WriteString(insertToken)
+	args := make([]any, 0, 7*len(batch))
+	for i, token := range batch {
+		if i > 0 {
+			fmt.Fprintf(&text, ", ($%d, $%d, $%d, $%d, $%d, $%d, $%d)", 7*i+1, 7*i+2, 7*i+3, 7*i+4, 7*i+5, 7*i+6, 7*i+7)
+		}
+		args = append(args, token.values()...)
+	}
+	_, err := s.exec(ctx, text.String(), args...)
+	if !errors.Is(err, ErrConflict) || len(batch) == 1 {
+		return all(len(batch), err)
+	}
+	outcomes := make([]error, len(batch))
+	for i, token := range batch {
+		_, outcomes[i] = s.exec(ctx, insertToken, token.values()...)
+	}
+	return outcomes
 }
 
 // TokenByDigest reads a token whose application, and whose grant and active
@@ -71,6 +111,9 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 
 // RevokeToken ends one token. It is no error that it has ended already.
 func (s *Store) RevokeToken(ctx context.Context, digest string) error {
-	_, err := s.exec(ctx, `DELETE FROM tokens WHERE digest = $1`, digest)
-	return err
+	return s.atomically(ctx, func(t tx) error {
+		_, err := t.exec(`DELETE FROM tokens WHERE digest = $1`, digest)
+		t.changed(OfToken, digest)
+		return err
+	})
 }

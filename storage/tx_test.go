@@ -24,7 +24,7 @@ func TestStatementIsPreparedOnceAndServesTransactionsToo(t *testing.T) {
 		if n := preparedTexts(w.Store); n != first || n == 0 {
 			t.Errorf("%d statements after the first round, %d after the second", first, n)
 		}
-		for _, text := range []string{insertTwoTokens, `DELETE FROM memberships WHERE user_id = $1`} {
+		for _, text := range []string{insertGrant, `DELETE FROM memberships WHERE user_id = $1`} {
 			if _, ok := w.prepared.Load(preparedKey{w.write, text}); !ok {
 				t.Errorf("a statement of a transaction is not prepared: %s", text)
 			}

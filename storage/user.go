@@ -167,6 +167,7 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 }
 
 func (t tx) updateUser(u User, groups []string) error {
+	t.changed(OfUser, u.ID)
 	dormant, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
 	if err != nil {
 		return err
@@ -217,6 +218,7 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 		if err != nil {
 			return err
 		}
+		t.changed(OfUser, userID)
 		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND grant_type = 'password'`, userID)
 		return err
 	})
@@ -231,6 +233,7 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 
 // endUser signs a person out everywhere and revokes every family of theirs.
 func (t tx) endUser(id string, now int64) error {
+	t.changed(OfUser, id)
 	_, err := t.endSessions(now, false, `user_id = $1`, id)
 	if err != nil {
 		return err

@@ -1,0 +1,200 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ear notes what a store is told.
+type ear struct {
+	mu    sync.Mutex
+	heard []Change
+	more  chan struct{}
+}
+
+func listenTo(s *Store) *ear {
+	e := &ear{more: make(chan struct{}, 1)}
+	s.OnChange(func(changes []Change) {
+		e.mu.Lock()
+		e.heard = append(e.heard, changes...)
+		e.mu.Unlock()
+		select {
+		case e.more <- struct{}{}:
+		default:
+		}
+	})
+	return e
+}
+
+func (e *ear) take() []Change {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	heard := e.heard
+	e.heard = nil
+	return heard
+}
+
+// ofToken is what a copy of a token depends on.
+func ofToken(live LiveToken) []Change {
+	depends := []Change{{OfAll, ""}, {OfToken, live.Digest}, {OfApplication, live.Application}}
+	for kind, id := range map[string]*string{OfGrant: live.GrantID, OfUser: live.UserID, OfSession: live.SessionID} {
+		if id != nil {
+			depends = append(depends, Change{kind, *id})
+		}
+	}
+	return depends
+}
+
+func touches(heard, depends []Change) bool {
+	return slices.ContainsFunc(heard, func(c Change) bool { return slices.Contains(depends, c) })
+}
+
+// endings is all that may make a token, or the application that it is of,
+// another than it was.
+func endings(w world, u User, a Application, f family, n Session) map[string]func(ctx context.Context) error {
+	drop := func(_ any, err error) error { return err }
+	return map[string]func(ctx context.Context) error{
+		"RevokeToken":       func(ctx context.Context) error { return w.RevokeToken(ctx, f.access) },
+		"RevokeGrant":       func(ctx context.Context) error { return w.RevokeGrant(ctx, f.ID) },
+		"RevokeConsent":     func(ctx context.Context) error { return w.RevokeConsent(ctx, u.ID, a.ID) },
+		"DisableUser":       func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
+		"DeleteUser":        func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at) },
+		"SetPassword":       func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
+		"ChangePassword":    func(ctx context.Context) error { return w.ChangePassword(ctx, u.ID, u.Password, "new", at, "") },
+		"EndSession":        func(ctx context.Context) error { return w.EndSession(ctx, u.ID, n.ID, at, false) },
+		"EndSessions":       func(ctx context.Context) error { return drop(w.EndSessions(ctx, u.ID, at)) },
+		"EndOldSessions":    func(ctx context.Context) error { return drop(w.EndOldSessions(ctx, later, later, 10)) },
+		"DeleteApplication": func(ctx context.Context) error { return w.DeleteApplication(ctx, a.ID) },
+		"RotateSecret":      func(ctx context.Context) error { return w.RotateSecret(ctx, a.ID, a.Secret, "new", later, at) },
+		"UpdateApplication": func(ctx context.Context) error {
+			b := a
+			b.Name, b.MayIntrospect = "New", true
+			return w.UpdateApplication(ctx, b, a)
+		},
+		"UpdateUser": func(ctx context.Context) error {
+			b := u
+			b.Username, b.UsernameKey = "renamed", "renamed"
+			return w.UpdateUser(ctx, b, nil)
+		},
+	}
+}
+
+// Whoever keeps a copy is told of everything that makes it wrong: in this
+// process before the call is over, and in another one.
+func TestWhateverChangesATokenIsTold(t *testing.T) {
+	names := []string{}
+	for name := range endings(world{}, User{}, Application{}, family{}, Session{}) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	each(t, func(t *testing.T, w world) {
+		node := opened(t, w.url)
+		there := listenTo(node)
+		heard := make(chan time.Time, 1000)
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- node.Listen(ctx, func(at time.Time) { heard <- at }) }()
+		<-heard
+		here := listenTo(w.Store)
+		for _, name := range names {
+			u, a := w.person(t, "user of "+name), w.application(t, "App of "+name)
+			n := w.session(t, u.ID)
+			g := newGrant(u.ID, a.ID)
+			g.SessionID, g.SessionEndsAt = n.ID, later
+			pair := newPair(g.ID)
+			must(t, w.AddGrant(t.Context(), g, ""))
+			must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
+			f := family{g, pair[0].Digest, pair[1].Digest}
+			before, err := w.TokenByDigest(t.Context(), f.access)
+			must(t, err)
+			client, err := w.ApplicationByClientID(t.Context(), a.ClientID)
+			must(t, err)
+			here.take()
+			there.take()
+			must(t, endings(w, u, a, f, n)[name](t.Context()))
+			told := here.take()
+			after, err := w.TokenByDigest(t.Context(), f.access)
+			if (err != nil || !reflect.DeepEqual(before, after)) && !touches(told, ofToken(before)) {
+				t.Errorf("%s changes a token, and tells only %v", name, told)
+			}
+			later, err := w.ApplicationByClientID(t.Context(), a.ClientID)
+			if (err != nil || !reflect.DeepEqual(client, later)) && !touches(told, []Change{{OfApplication, a.ID}}) {
+				t.Errorf("%s changes an application, and tells only %v", name, told)
+			}
+			if len(told) == 0 {
+				continue
+			}
+			for heard := []Change(nil); !touches(heard, append(told, Change{OfAll, ""})); heard = append(heard, there.take()...) {
+				select {
+				case <-there.more:
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%s: the other node does not hear of %v", name, told)
+				}
+			}
+		}
+		stop()
+		is(t, "Listen", <-over, nil)
+	})
+}
+
+func TestWhatDidNotHappenIsNotTold(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		u, a, _ := w.scene(t, "alice")
+		here := listenTo(w.Store)
+		is(t, "EndSession", w.EndSession(t.Context(), u.ID, "unknown", at, false), ErrNotFound)
+		is(t, "RotateSecret", w.RotateSecret(t.Context(), a.ID, "another", "new", at, at), ErrSpent)
+		race(20, func(i int) error { // together with what does happen
+			if i%2 == 0 {
+				return w.AddGroup(context.Background(), fmt.Sprint("group ", i), at)
+			}
+			return w.RevokeConsent(context.Background(), "nobody", a.ID)
+		})
+		if told := here.take(); len(told) > 0 {
+			t.Errorf("told of %v", told)
+		}
+	})
+}
+
+func TestChangesAreCarriedAsTheyAre(t *testing.T) {
+	changes := []Change{{OfToken, "digest"}, {OfAll, ""}, {OfUser, "id with space"}}
+	if got := decodeChanges(encodeChanges(changes)); !slices.Equal(got, changes) {
+		t.Errorf("got %v, want %v", got, changes)
+	}
+	many := slices.Repeat([]Change{{OfSession, strings.Repeat("x", 26)}}, 1000)
+	if got := decodeChanges(encodeChanges(many)); !slices.Equal(got, []Change{{OfAll, ""}}) {
+		t.Errorf("more than a notice carries: %v", got)
+	}
+}
+
+// Whoever listens learns that they cannot hear any more, and what they missed is
+// unknown.
+func TestListenEndsWithItsConnection(t *testing.T) {
+	w := migrated(t, postgresURL(t))
+	node := opened(t, withParameter(t, w.url, "application_name", "listener"))
+	there := listenTo(node)
+	heard := make(chan time.Time, 1000)
+	over := make(chan error)
+	go func() { over <- node.Listen(t.Context(), func(at time.Time) { heard <- at }) }()
+	<-heard
+	if told := there.take(); !slices.Contains(told, Change{OfAll, ""}) {
+		t.Errorf("who begins to listen has copies of before, and is told %v", told)
+	}
+	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' OR application_name = 'listener' AND pid <> pg_backend_pid()`)
+	if n == 0 {
+		t.Fatal("nobody listens")
+	}
+	select {
+	case err := <-over:
+		if err == nil {
+			t.Error("Listen ended without a reason")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("Listen goes on without a connection")
+	}
+}

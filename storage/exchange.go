@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// exchange spends one thing by a conditional UPDATE and stores the tokens that
+// are given for it. What is spent belongs to a family, whose row is at most
+// looked at: a family that is revoked at this very moment may still get tokens,
+// which are then as dead as the rest of it.
+type exchange struct {
+	spend   step
+	prolong step // of the family, which need not meet its row
+	given   int  // tokens
+	whole   string
+}
+
+// step is a statement and how many arguments it has.
+type step struct {
+	text string
+	args int
+}
+
+// newExchange makes one statement of it all for PostgreSQL, and so one round
+// trip and one commit. SQLite has no such thing, and no way to go.
+func newExchange(given int, spend, prolong step) *exchange {
+	var whole strings.Builder
+	fmt.Fprintf(&whole, "WITH spent AS (%s RETURNING 1)", spend.text)
+	n := spend.args
+	if prolong.text != "" {
+		fmt.Fprintf(&whole, ", prolonged AS (%s AND EXISTS (SELECT 1 FROM spent))", prolong.after(n))
+		n += prolong.args
+	}
+	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT) FROM spent"
+	rows := make([]string, given)
+	for i := range rows {
+		rows[i] = step{text: one}.after(n + 7*i)
+	}
+	whole.WriteString(" INSERT INTO tokens (" + tokenColumns + ") " + strings.Join(rows, " UNION ALL "))
+	return &exchange{spend, prolong, given, whole.String()}
+}
+
+var placeholder = regexp.MustCompile(`\$[0-9]+`)
+
+// after gives the statement with its placeholders counted on from so many.
+func (s step) after(n int) string {
+	return placeholder.ReplaceAllStringFunc(s.text, func(name string) string {
+		own, _ := strconv.Atoi(name[1:]) // it is all digits
+		return "$" + strconv.Itoa(n+own)
+	})
+}
+
+// exchange runs one, with the arguments of its steps in their order, or gives
+// ErrSpent and stores nothing.
+func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args ...any) error {
+	if !s.embedded {
+		for _, token := range given {
+			args = append(args, token.values()...)
+		}
+		n, err := s.exec(ctx, e.whole, args...)
+		if err == nil && n == 0 {
+			return ErrSpent
+		}
+		return err
+	}
+	return s.atomically(ctx, func(t tx) error {
+		err := t.spend(e.spend.text, args[:e.spend.args]...)
+		if err == nil && e.prolong.text != "" {
+			_, err = t.exec(e.prolong.text, args[e.spend.args:]...)
+		}
+		if err != nil {
+			return err
+		}
+		return t.addTokens(given)
+	})
+}

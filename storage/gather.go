@@ -1,0 +1,110 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrBusy: so many writes wait already that another one had better come later.
+var ErrBusy = errors.New("too many writes wait for the database")
+
+// gather lets writes that come at the same time share a statement and its
+// commit. Nothing waits where nothing else is under way: what comes while the
+// lanes are busy makes up the next batch.
+type gather[T any] struct {
+	run   func([]T) []error // what became of each
+	size  func(waiting int) int
+	lanes int // batches under way at once
+	most  int // that wait; the memory is bounded by this
+
+	mu      sync.Mutex
+	waiting []*gathered[T]
+	busy    int
+}
+
+type gathered[T any] struct {
+	item T
+	done chan error
+}
+
+// do waits until the item is stored, or is not.
+func (g *gather[T]) do(ctx context.Context, item T) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	one := &gathered[T]{item, make(chan error, 1)}
+	g.mu.Lock()
+	if len(g.waiting) >= g.most {
+		g.mu.Unlock()
+		return ErrBusy
+	}
+	g.waiting = append(g.waiting, one)
+	if g.busy < g.lanes {
+		g.busy++
+		go g.work()
+	}
+	g.mu.Unlock()
+	select {
+	case err := <-one.done:
+		return err
+	case <-ctx.Done():
+	}
+	// What has not been taken yet is taken back. Else it is under way, and the
+	// caller must know what becomes of it.
+	if g.remove(one) {
+		return ctx.Err()
+	}
+	return <-one.done
+}
+
+func (g *gather[T]) remove(one *gathered[T]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.waiting {
+		if other == one {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// work runs batches until nothing waits.
+func (g *gather[T]) work() {
+	for {
+		batch := g.take()
+		if batch == nil {
+			return
+		}
+		items := make([]T, len(batch))
+		for i, one := range batch {
+			items[i] = one.item
+		}
+		for i, err := range g.run(items) {
+			batch[i].done <- err
+		}
+	}
+}
+
+func (g *gather[T]) take() []*gathered[T] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		g.busy--
+		return nil
+	}
+	n := g.size(len(g.waiting))
+	batch := g.waiting[:n:n]
+	g.waiting = append([]*gathered[T](nil), g.waiting[n:]...)
+	return batch
+}
+
+// all gives every item the same outcome.
+func all(n int, err error) []error {
+	outcomes := make([]error, n)
+	for i := range outcomes {
+		outcomes[i] = err
+	}
+	return outcomes
+}

@@ -1,0 +1,163 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// gathering is a gather of numbers whose batches wait until they are let go.
+type gathering struct {
+	*gather[int]
+	batches chan []int
+	let     chan struct{}
+}
+
+func newGathering(lanes, most int) gathering {
+	g := gathering{batches: make(chan []int, 100), let: make(chan struct{})}
+	g.gather = &gather[int]{lanes: lanes, most: most, size: powerOfTwo, run: func(items []int) []error {
+		g.batches <- slices.Clone(items)
+		<-g.let
+		outcomes := make([]error, len(items))
+		for i, item := range items {
+			if item < 0 {
+				outcomes[i] = ErrConflict
+			}
+		}
+		return outcomes
+	}}
+	return g
+}
+
+// send starts so many, one after the other, and gives where each outcome comes.
+func (g gathering) send(ctx context.Context, items ...int) []chan error {
+	outcomes := make([]chan error, len(items))
+	for i, item := range items {
+		outcomes[i] = make(chan error, 1)
+		go func() { outcomes[i] <- g.do(ctx, item) }()
+		synctest.Wait()
+	}
+	return outcomes
+}
+
+func TestGatherSharesWhatComesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGathering(1, 100)
+		outcomes := g.send(t.Context(), 1, 2, -3, 4, 5, 6)
+		close(g.let)
+		synctest.Wait()
+		for i, outcome := range outcomes {
+			want := error(nil)
+			if i == 2 {
+				want = ErrConflict // it fails by itself
+			}
+			is(t, "outcome", <-outcome, want)
+		}
+		// Nothing waited for the first; the rest came while that was under way.
+		for _, want := range [][]int{{1}, {2, -3, 4, 5}, {6}} {
+			if got := <-g.batches; !slices.Equal(got, want) {
+				t.Errorf("batch %v, want %v", got, want)
+			}
+		}
+		if g.busy != 0 || len(g.waiting) != 0 {
+			t.Errorf("%d lanes are busy, %d wait", g.busy, len(g.waiting))
+		}
+	})
+}
+
+func TestGatherHasSoManyLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGathering(3, 100)
+		g.send(t.Context(), 1, 2, 3, 4, 5)
+		if len(g.batches) != 3 {
+			t.Errorf("%d batches at once, want 3", len(g.batches))
+		}
+		close(g.let)
+	})
+}
+
+func TestGatherThatIsFullSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGathering(1, 2)
+		outcomes := g.send(t.Context(), 1, 2, 3, 4) // one is under way, two wait
+		is(t, "the one too many", <-outcomes[3], ErrBusy)
+		close(g.let)
+		synctest.Wait()
+		is(t, "the last that waits", <-outcomes[2], nil)
+		is(t, "the next", <-g.send(t.Context(), 5)[0], nil)
+	})
+}
+
+// What waits can be taken back. What is under way cannot: the caller hears what
+// became of it.
+func TestGatherWhoseCallerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGathering(1, 100)
+		ctx, stop := context.WithCancel(t.Context())
+		outcomes := g.send(ctx, 1, 2)
+		stop()
+		is(t, "waiting", <-outcomes[1], context.Canceled)
+		close(g.let)
+		is(t, "under way", <-outcomes[0], nil)
+		synctest.Wait()
+		if len(g.batches) != 1 {
+			t.Error("what was taken back was run")
+		}
+		is(t, "who comes when it is over", g.do(ctx, 3), context.Canceled)
+	})
+}
+
+func TestWritesThatComeTogetherFailAlone(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		a := w.application(t, "App")
+		taken := Token{Digest: "taken", ApplicationID: &a.ID, Scope: "read", IssuedAt: at, ExpiresAt: later}
+		must(t, w.AddToken(t.Context(), taken))
+		var conflicts atomic.Int64
+		for i, err := range race(200, func(i int) error {
+			token := taken
+			if i%50 != 7 {
+				token.Digest = "token " + string(rune('a'+i/26)) + string(rune('a'+i%26))
+			}
+			err := w.AddToken(t.Context(), token)
+			if errors.Is(err, ErrConflict) && i%50 == 7 {
+				conflicts.Add(1)
+				return nil
+			}
+			return err
+		}) {
+			if err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM tokens`); n != 197 || conflicts.Load() != 4 {
+			t.Errorf("%d tokens and %d conflicts, want 197 and 4", n, conflicts.Load())
+		}
+	})
+}
+
+// A panic is its caller's, and nobody else's write is lost by it.
+func TestPanicOfASharedTransactionIsItsCallers(t *testing.T) {
+	w := migrated(t, sqliteURL(t))
+	errs := race(20, func(i int) (err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = errors.New(cause.(string))
+			}
+		}()
+		if i == 7 {
+			return w.atomically(t.Context(), func(tx) error { panic("of seven") })
+		}
+		return w.AddGroup(t.Context(), "group "+string(rune('a'+i)), at)
+	})
+	for i, err := range errs {
+		if (i == 7) != (err != nil && err.Error() == "of seven") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if n := count(t, w.Store, `SELECT COUNT(*) FROM groups`); n != 19 {
+		t.Errorf("%d groups, want 19", n)
+	}
+}
