@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// slow is a reader of the log who takes one write at a time.
+type slow struct {
+	let    chan struct{}
+	writes [][]byte
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	<-s.let
+	s.writes = append(s.writes, bytes.Clone(b))
+	return len(b), nil
+}
+
+func TestLinesShareAWriteInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &slow{let: make(chan struct{})}
+		l := newLines(to)
+		for i := range 5 {
+			fmt.Fprintf(l, "line %d\n", i)
+			synctest.Wait()
+		}
+		close(to.let)
+		l.Close()
+		if len(to.writes) != 2 || string(to.writes[0]) != "line 0\n" || string(to.writes[1]) != "line 1\nline 2\nline 3\nline 4\n" {
+			t.Errorf("%q", to.writes)
+		}
+		l.Close() // nothing waits
+	})
+}
+
+func TestLinesWaitForAReaderWhoIsTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &slow{let: make(chan struct{})}
+		l := newLines(to)
+		full := strings.Repeat("x", maxLines+1)
+		var all sync.WaitGroup
+		written := make(chan int, 3)
+		for i := range 3 {
+			all.Go(func() {
+				fmt.Fprint(l, full)
+				written <- i
+			})
+			synctest.Wait()
+		}
+		if len(written) != 2 { // one is being written, one waits
+			t.Errorf("%d lines are taken of a reader who takes none", len(written))
+		}
+		close(to.let)
+		all.Wait()
+		l.Close()
+		if len(bytes.Join(to.writes, nil)) != 3*len(full) {
+			t.Error("something is lost")
+		}
+	})
+}
