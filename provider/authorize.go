@@ -76,7 +76,7 @@ func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 		return refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
-	a.Application, err = p.store.ApplicationByClientID(ctx, id)
+	a.Application, err = p.application(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return refuse("invalid_client", "No application with this client_id is registered here.")
 	}

@@ -105,7 +105,7 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 // fellows out. Only a secret that somebody chose waits its turn.
 func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
 	tries := try{"client " + Clip(sent.id, 255) + " " + network(callOf(ctx).address), perPair}
-	a, err := p.store.ApplicationByClientID(ctx, sent.id)
+	a, err := p.application(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Application{}, p.wrongClient(tries)
 	}

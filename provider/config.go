@@ -55,6 +55,10 @@ type Config struct {
 
 	SweepInterval time.Duration
 	SweepBatch    int
+
+	// MaxStaleness is how long a node that does not hear the others goes on with
+	// what it has read of applications and tokens; 0: it reads them each time.
+	MaxStaleness time.Duration
 }
 
 // RPLogout is what an application may do to log people out (OIDC RP-Logout).

@@ -267,6 +267,7 @@ func TestDatabaseFails(t *testing.T) {
 	closed.store.Close()
 	for _, test := range calls {
 		t.Run(test.name+", the database is gone", func(t *testing.T) {
+			closed.forgetCopies()
 			wantError(t, test.call(t, closed), "503 temporarily_unavailable")
 		})
 		for table := range strings.FieldsSeq(test.tables) {

@@ -88,7 +88,7 @@ func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error
 	if known := callOf(ctx).application; known != nil && known.ClientID == id {
 		return &client{*known, s.p}, nil
 	}
-	a, err := s.p.store.ApplicationByClientID(ctx, id)
+	a, err := s.p.application(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, fosite.ErrNotFound
 	}

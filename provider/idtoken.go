@@ -181,7 +181,7 @@ func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClai
 		if err != nil || len(audience) != 1 {
 			return nil, errors.New("no single audience")
 		}
-		a, err := p.store.ApplicationByClientID(ctx, audience[0])
+		a, err := p.application(ctx, audience[0])
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
 // unknown, expired, revoked, or of somebody who is gone.
 func (p *Provider) liveToken(ctx context.Context, text string) (storage.LiveToken, error) {
-	token, err := p.store.TokenByDigest(ctx, digest(text))
+	token, err := p.tokenByDigest(ctx, digest(text))
 	if errors.Is(err, storage.ErrNotFound) {
 		return token, ErrNotFound
 	}

@@ -35,6 +35,11 @@ type Provider struct {
 	ring     keyring
 	setup    string // the first administrator's link
 
+	changes      *changes
+	applications *copies[Application]
+	tokens       *copies[storage.LiveToken]
+	proven       proofs // secrets that a slow hash was worked for
+
 	outbound *http.Client  // to addresses that somebody registered
 	ended    chan struct{} // a session has ended at this node
 
@@ -48,6 +53,10 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}},
 		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
+	p.changes = &changes{bound: config.MaxStaleness, at: map[storage.Change]time.Time{}, onKeys: p.forgetKeys}
+	p.applications = newCopies(10_000, p.changes, applicationChanged)
+	p.tokens = newCopies(50_000, p.changes, tokenChanged)
+	store.OnChange(p.changes.tell)
 	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal} {
 		sealed, err := newSealer(config.ServerKey, purpose)
 		if err != nil {
@@ -111,9 +120,11 @@ const keyCheck = time.Minute
 func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		var teller sync.WaitGroup
-		teller.Go(func() { newTeller(p).run(ctx) })
 		defer teller.Wait()
+		teller.Go(func() { newTeller(p).run(ctx) })
 	}
+	copies := time.NewTicker(copyLife)
+	defer copies.Stop()
 	var sweep, keys <-chan time.Time
 	if p.config.SweepInterval > 0 && p.config.SweepBatch > 0 {
 		tick := time.NewTicker(p.config.SweepInterval)
@@ -131,11 +142,30 @@ func (p *Provider) Run(ctx context.Context) {
 			return
 		case <-sweep:
 			p.sweep(ctx)
+		case <-copies.C:
+			p.applications.drop()
+			p.tokens.drop()
+			p.changes.drop()
+			p.proven.drop()
 		case <-keys:
 			err := p.rotateKeys(ctx)
 			if err != nil && ctx.Err() == nil {
 				p.log.Warn("the signing keys were not rotated", "error", err)
 			}
+		}
+	}
+}
+
+// Listen hears what other processes change, until ctx ends.
+func (p *Provider) Listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := p.store.Listen(ctx, p.changes.heard)
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("this node does not hear what other processes change, and sees it late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
 		}
 	}
 }

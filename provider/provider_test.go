@@ -44,6 +44,7 @@ func testConfig() Config {
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
 		PasswordMemoryKiB: 64, PasswordIterations: 1,
+		MaxStaleness: 2 * time.Second,
 	}
 }
 
@@ -247,7 +248,11 @@ func (f *fixture) sql(statements ...string) {
 			f.t.Fatal(statement, err)
 		}
 	}
+	f.forgetCopies()
 }
+
+// forgetCopies is for what changes by the back door, of which nobody is told.
+func (f *fixture) forgetCopies() { f.changes.tell([]storage.Change{{Kind: storage.OfAll}}) }
 
 func (f *fixture) backDoor() *sql.DB {
 	f.t.Helper()

@@ -2,8 +2,12 @@ package provider
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
 	"strings"
+	"sync"
+	"time"
 
 	"mandate/storage"
 )
@@ -66,8 +70,64 @@ func (p *Provider) secretMatches(ctx context.Context, applicationID, stored, sec
 		}
 		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, nil
 	}
+	if p.proven.has(applicationID, stored, secret) {
+		return true, nil
+	}
 	ok, _, err := p.machine.matches(ctx, stored, secret)
+	if ok && err == nil {
+		p.proven.add(applicationID, stored, secret)
+	}
 	return ok, err
+}
+
+// proofs remembers secrets that were right, so that the slow hash is worked for
+// once and not at each request. What it keeps is a digest under a key that this
+// process alone has, and it never outlives a change of what is stored.
+type proofs struct {
+	once sync.Once
+	key  []byte
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]time.Time
+}
+
+const (
+	proofLife = 10 * time.Minute
+	maxProofs = 1000
+)
+
+func (p *proofs) name(applicationID, stored, secret string) [sha256.Size]byte {
+	p.once.Do(func() { p.key, p.kept = []byte(random(32)), map[[sha256.Size]byte]time.Time{} })
+	mac := hmac.New(sha256.New, p.key)
+	mac.Write([]byte(applicationID + "\x00" + stored + "\x00" + secret))
+	return [sha256.Size]byte(mac.Sum(nil))
+}
+
+func (p *proofs) has(applicationID, stored, secret string) bool {
+	name := p.name(applicationID, stored, secret)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	end, ok := p.kept[name]
+	return ok && time.Now().Before(end)
+}
+
+func (p *proofs) add(applicationID, stored, secret string) {
+	name := p.name(applicationID, stored, secret)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.kept) < maxProofs {
+		p.kept[name] = time.Now().Add(proofLife)
+	}
+}
+
+// drop forgets those whose time is up.
+func (p *proofs) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, end := range p.kept {
+		if !time.Now().Before(end) {
+			delete(p.kept, name)
+		}
+	}
 }
 
 // checkSecret accepts the current secret, and the one before it until its

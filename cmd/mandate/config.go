@@ -53,6 +53,8 @@ type Config struct {
 	Shutdown time.Duration `key:"SHUTDOWN_SECONDS" default:"15" min:"0" max:"600"`
 	// CleanupInterval is the pause between two batches of expired rows that the server deletes, in seconds.
 	CleanupInterval time.Duration `key:"CLEANUP_INTERVAL_SECONDS" default:"1" min:"1" max:"86400"`
+	// MaxStaleness is how many seconds this node goes on with what it has read of applications and tokens where it cannot hear what other nodes change. While it hears them, a change is seen within 50 ms. 0 reads everything each time.
+	MaxStaleness time.Duration `key:"MAX_STALENESS_SECONDS" default:"2" min:"0" max:"10"`
 	// Upstream is the API that `mandate resource-server` guards: an absolute URL to which allowed requests are forwarded.
 	Upstream string `key:"UPSTREAM" default:""`
 	// Rules is which scopes a request to `UPSTREAM` needs, as a list of `{PATH: /users/, METHODS: [GET], SCOPES: [read]}`. What no rule matches is refused.

@@ -64,7 +64,7 @@ func TestConfigDefaults(t *testing.T) {
 		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db",
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
-		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, Rules: []Rule{},
+		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
 		Provider: ProviderConfig{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
 			DefaultScopes: []string{"read", "write"}, ReadScope: "read", WriteScope: "write",
@@ -268,7 +268,7 @@ func TestConfigEachKey(t *testing.T) {
 		"BASE_URL": "https://a.example", "LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
-		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3",
+		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
 	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS", "OIDC_ENABLED"}

@@ -185,6 +185,7 @@ func providerConfig(c *Config, key []byte) provider.Config {
 		PasswordIterations:  uint32(c.PasswordHashIterations),
 		PasswordConcurrency: c.PasswordHashConcurrency,
 		SweepInterval:       c.CleanupInterval,
+		MaxStaleness:        c.MaxStaleness,
 		SweepBatch:          p.ClearExpiredTokensBatchSize,
 	}
 }

@@ -36,7 +36,10 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if config.Upstream == "" {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
 	}
-	log := config.logger(p.stderr)
+	p.collectLess()
+	out := newLines(p.stderr)
+	defer out.Close()
+	log := config.logger(out)
 	proxy, err := newProxy(config, log)
 	if err != nil {
 		return err
