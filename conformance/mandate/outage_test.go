@@ -34,6 +34,9 @@ func TestOutage(t *testing.T) {
 			v.works(t, guard, v.holdings(t))
 			held := v.holdings(t)
 			c.end(t)
+			gone := time.Now()
+			// Copies of what was read serve for MAX_STALENESS_SECONDS, and no longer.
+			waitFor(t, "no copy is younger than two seconds", func() bool { return time.Since(gone) > 2*time.Second })
 			v.unavailable(t, guard, held)
 			cluster.Start(t)
 			// One request may still find a connection of before.
