@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -34,8 +35,10 @@ type Registration struct {
 	MayIntrospect, SkipConsent, PKCEExempt    bool  // an administrator's
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
-	// Of OpenID Connect: what signs the ID tokens, empty being RS256; what signs
-	// the UserInfo answers, empty being nothing; and whether the subjects are made
+	AccessTokenFormat string // FormatOpaque, which it is where it is empty, or FormatJWT
+
+	// Of OpenID Connect: what signs the ID tokens, and access tokens that are JWTs,
+	// empty being RS256; what signs the UserInfo answers, empty being nothing; and whether the subjects are made
 	// for the application's sector alone.
 	Algorithm, UserInfoAlgorithm string
 	Pairwise                     bool
@@ -128,6 +131,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.Scopes = strings.Join(r.Scopes, " ")
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect, r.SkipConsent, r.PKCEExempt
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
+	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, ""
 	if r.Pairwise {
 		a.Sector = sectorOf(r)
@@ -135,6 +139,12 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = now()
 	var err error
+	if a.AccessTokenFormat == FormatJWT {
+		err = p.provideKeys(ctx)
+		if err != nil {
+			return "", err
+		}
+	}
 	switch {
 	case a.ClientType == Public:
 		a.Secret, a.OldSecret, a.OldSecretExpiresAt = "", "", 0
@@ -185,6 +195,9 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 		case !slices.Contains(p.config.scopeNames(), name):
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
+	}
+	if r.AccessTokenFormat != "" && r.AccessTokenFormat != FormatOpaque && r.AccessTokenFormat != FormatJWT {
+		found.add("access_token_format", "There is no format %q: use opaque or jwt.", Clip(r.AccessTokenFormat, 40))
 	}
 	p.checkOpenID(found, r, was)
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 365*24*time.Hour)

@@ -16,7 +16,9 @@ const leastHMACSecret = 32
 // checkOpenID checks what only OpenID Connect knows of an application.
 func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
-		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm,
+		// An algorithm is of the access tokens then, where those are signed.
+		signs := r.AccessTokenFormat == FormatJWT && slices.Contains(Algorithms(), r.Algorithm)
+		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
 			"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
 			if changed {

@@ -188,15 +188,18 @@ func applicationChanged(c *changes, read time.Time, a Application) bool {
 	return c.since(read) || c.of(storage.OfApplication, &a.ID, read) || c.of(storage.OfUser, a.OwnerID, read)
 }
 
-// tokenByDigest reads a token for those who only look at it. Of refresh tokens
-// there is no copy: they are spent without a word to anybody.
-func (p *Provider) tokenByDigest(ctx context.Context, digest string) (storage.LiveToken, error) {
-	return p.tokens.get(ctx, digest, p.store.TokenByDigest, func(t storage.LiveToken) bool { return !t.Refresh })
+// token reads a token for those who only look at it. Of refresh tokens there is
+// no copy: they are spent without a word to anybody. A copy of a signed one
+// saves the look at its signature too.
+func (p *Provider) token(ctx context.Context, text string) (knownToken, error) {
+	find := func(ctx context.Context, _ string) (knownToken, error) { return p.findToken(ctx, text) }
+	return p.tokens.get(ctx, digest(text), find, func(t knownToken) bool { return !t.Refresh })
 }
 
-func tokenChanged(c *changes, read time.Time, t storage.LiveToken) bool {
+func tokenChanged(c *changes, read time.Time, t knownToken) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.since(read) || c.of(storage.OfToken, &t.Digest, read) || c.of(storage.OfApplication, &t.Application, read) ||
-		c.of(storage.OfGrant, t.GrantID, read) || c.of(storage.OfUser, t.UserID, read) || c.of(storage.OfSession, t.SessionID, read)
+		c.of(storage.OfGrant, t.GrantID, read) || c.of(storage.OfUser, t.UserID, read) || c.of(storage.OfSession, t.SessionID, read) ||
+		t.name != "" && c.of(storage.OfKeys, new(string), read) // which names no key
 }

@@ -15,6 +15,7 @@ type Config struct {
 
 	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration
+	JWTAccessTokenLifetime  time.Duration // of those that an API checks by itself
 	RefreshTokenLifetime    time.Duration // idle
 	RefreshTokenMaxLifetime time.Duration // of the whole family
 	RefreshGrace            time.Duration

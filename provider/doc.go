@@ -10,6 +10,7 @@
 //	RFC 7662  introspect.go
 //	RFC 8252  redirect.go consent.go
 //	RFC 8414  metadata.go
+//	RFC 9068  accesstoken.go
 //	RFC 9106  password.go
 //	RFC 9207  authorize.go
 //	RFC 9700  all of them

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
@@ -27,4 +28,23 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 		request.GrantScope(name)
 	}
 	return g.ClientCredentialsGrantHandler.HandleTokenEndpointRequest(ctx, request)
+}
+
+// PopulateTokenEndpointResponse leaves to fosite what is stored. Of a signed token
+// nothing is.
+func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+	if !g.CanHandleTokenEndpointRequest(ctx, request) {
+		return fosite.ErrUnknownRequest
+	}
+	a, at := request.GetClient().(*client).Application, now()
+	if a.AccessTokenFormat != FormatJWT {
+		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
+	}
+	scope := strings.Join(request.GetGrantedScopes(), " ")
+	access, err := g.p.signAccess(ctx, a, family{}, scope, at, at+g.p.accessLifetime(a))
+	if err != nil {
+		return failed(err)
+	}
+	request.GetSession().(*session).give(&TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: scope}, responder)
+	return nil
 }

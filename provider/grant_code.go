@@ -90,10 +90,12 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 		return fosite.ErrUnknownRequest
 	}
 	issued := request.GetSession().(*session)
-	made := g.p.newPair(request.GetClient().(*client).Application,
-		family{issued.grant.ID, issued.grant.CreatedAt, issued.grant.SessionEndsAt, issued.grant.Scope}, issued.scope)
 	// Signed before anything is spent: a key that fails costs nobody their code.
-	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{
+	made, err := g.p.newPair(ctx, request.GetClient().(*client).Application, familyOf(issued.grant), issued.scope)
+	if err != nil {
+		return err
+	}
+	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{
 		application: request.GetClient().(*client).Application, userID: issued.grant.UserID, authTime: issued.grant.AuthTime, sector: issued.grant.Sector,
 		sessionID: issued.grant.SessionID, nonce: issued.grant.Nonce, claims: issued.grant.Claims})
 	if err != nil {

@@ -77,9 +77,12 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at}
-	made := g.p.newPair(a, family{grantID: grant.ID, began: at, scope: scope}, issued.scope)
+	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID}, issued.scope)
+	if err != nil {
+		return err
+	}
 	grant.ExpiresAt = made.expiresAt
-	err := g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
+	err = g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return wrongPassword()
 	}

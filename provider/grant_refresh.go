@@ -94,9 +94,16 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*client).Application, issued.token
-	made := g.p.newPair(a, family{*token.GrantID, *token.GrantCreatedAt, deref(token.SessionEndsAt), token.Scope}, issued.scope)
+	f := family{*token.GrantID, *token.GrantCreatedAt, deref(token.SessionEndsAt), token.Scope, deref(token.UserID), deref(token.Sector), 0}
+	if deref(token.SessionID) != "" {
+		f.login = *token.AuthTime
+	}
+	made, err := g.p.newPair(ctx, a, f, issued.scope)
+	if err != nil {
+		return err
+	}
 	// OIDC Core §12.2: the same login, and no nonce.
-	err := g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID), sector: deref(token.Sector), offline: deref(token.SessionEndsAt) == 0,
+	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID), sector: deref(token.Sector), offline: deref(token.SessionEndsAt) == 0,
 		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})
 	if err != nil {
 		return failed(err)
@@ -130,7 +137,8 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 func (g *refreshGrant) spend(ctx context.Context, a Application, text string, token *storage.LiveToken, made *pair) error {
 	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
 		made.answer.RefreshToken = text
-		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[1].ExpiresAt, made.expiresAt, made.tokens[0]))
+		last := len(made.tokens) - 1
+		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))
 	}
 	successor, err := g.sealSuccessor(text, made.answer)
 	if err != nil {

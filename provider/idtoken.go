@@ -81,21 +81,26 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 	if method == nil {
 		return "", fmt.Errorf("there is no algorithm %q", Clip(algorithm, 40))
 	}
-	token := jwt.NewWithClaims(method, claims)
-	token.Header["typ"] = kind
 	if algorithm == hmacAlgorithm {
 		secret, err := p.hmacSecret(ctx, a)
 		if err != nil {
 			return "", err
 		}
+		token := jwt.NewWithClaims(method, claims)
+		token.Header["typ"] = kind
 		return token.SignedString([]byte(secret))
 	}
 	key, err := p.signer(ctx, algorithm)
 	if err != nil {
 		return "", err
 	}
-	token.Header["kid"] = key.ID
-	return token.SignedString(key.private)
+	return key.sign(algorithm, kind, claims)
+}
+
+func (k signingKey) sign(algorithm, kind string, claims jwt.MapClaims) (string, error) {
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
+	token.Header["typ"], token.Header["kid"] = kind, k.ID
+	return token.SignedString(k.private)
 }
 
 // leftHalf is at_hash: the left half of the digest that the signature uses
@@ -193,13 +198,19 @@ func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClai
 		}
 		return p.hmacKeys(a)
 	}
-	id, _ := t.Header["kid"].(string)
-	key, err := p.keyByID(ctx, id)
+	key, err := p.keyOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if key.Kind != algorithmKinds[t.Method.Alg()] {
-		return nil, errors.New("a key of another kind")
-	}
 	return key.private.Public(), nil
+}
+
+// keyOf finds the key that a token names.
+func (p *Provider) keyOf(ctx context.Context, t *jwt.Token) (signingKey, error) {
+	id, _ := t.Header["kid"].(string)
+	key, err := p.keyByID(ctx, id)
+	if err == nil && key.Kind != algorithmKinds[t.Method.Alg()] {
+		err = ErrNotFound
+	}
+	return key, err
 }

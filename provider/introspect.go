@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"mandate/storage"
 )
 
 // Introspection is the answer of the introspection endpoint (RFC 7662 §2.2).
@@ -60,13 +58,10 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
 // unknown, expired, revoked, or of somebody who is gone.
-func (p *Provider) liveToken(ctx context.Context, text string) (storage.LiveToken, error) {
-	token, err := p.tokenByDigest(ctx, digest(text))
-	if errors.Is(err, storage.ErrNotFound) {
-		return token, ErrNotFound
-	}
+func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, error) {
+	token, err := p.token(ctx, text)
 	if err != nil {
-		return token, unavailable(err)
+		return token, stored(err)
 	}
 	if token.ExpiresAt <= now() || token.UsedAt != nil {
 		return token, ErrNotFound
@@ -74,16 +69,20 @@ func (p *Provider) liveToken(ctx context.Context, text string) (storage.LiveToke
 	return token, nil
 }
 
-func (p *Provider) describeToken(token storage.LiveToken) *Introspection {
+func (p *Provider) describeToken(token knownToken) *Introspection {
 	found := &Introspection{
 		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: without a person the subject is the client, and
 		// there is no username.
-		Subject: token.ClientID, Audience: strings.TrimSuffix(p.config.Issuer, "/o"), Issuer: p.config.Issuer, ID: token.Digest[:22],
+		Subject: token.ClientID, Audience: p.config.audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
 	if token.UserID != nil {
 		found.Subject = *token.UserID
+	}
+	if token.name != "" {
+		// A signed token says the same of itself.
+		found.ID, found.Subject = token.name, token.subject
 	}
 	if token.Refresh {
 		// No API may take it for an access token.

@@ -171,20 +171,26 @@ func (k JWK) thumbprint() string {
 }
 
 // JWKSet lists the public keys: those that sign, those that will, and those
-// whose signatures may still be about.
+// whose signatures may still be about. Where nothing was ever to be signed there
+// is no set.
 func (p *Provider) JWKSet(ctx context.Context) (*JWKSet, error) {
 	keys, err := p.keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	set := &JWKSet{Keys: []JWK{}}
+	set := &JWKSet{}
 	for _, k := range keys {
-		if k.ExpiresAt == 0 || k.ExpiresAt > now() {
+		if k.published() {
 			set.Keys = append(set.Keys, k.public)
 		}
 	}
+	if len(set.Keys) == 0 {
+		return nil, ErrNotFound
+	}
 	return set, nil
 }
+
+func (k signingKey) published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > now() }
 
 // signer finds the key that signs by an algorithm now. The operator's own key
 // goes before ours; of two, the one that became active last.
@@ -192,6 +198,14 @@ func (p *Provider) signer(ctx context.Context, algorithm string) (signingKey, er
 	keys, err := p.keys(ctx)
 	if err != nil {
 		return signingKey{}, err
+	}
+	if len(keys) == 0 {
+		// Another node may have made the first ones a moment ago.
+		p.forgetKeys()
+		keys, err = p.keys(ctx)
+		if err != nil {
+			return signingKey{}, err
+		}
 	}
 	found := signingKey{}
 	for _, k := range keys {

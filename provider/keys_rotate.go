@@ -91,10 +91,25 @@ func parsePrivateKey(text string) (any, error) {
 // KeyKinds are the kinds of key that the server keeps one of each.
 func KeyKinds() []string { return []string{"RSA", "EC", "OKP"} }
 
-// rotateKeys makes the keys that are missing, and the next one of each that has
+// rotateKeys looks after the keys where something is signed: with OpenID Connect,
+// or where an application's access tokens are.
+func (p *Provider) rotateKeys(ctx context.Context) error {
+	if !p.config.OpenID {
+		longest, err := p.store.LongestSigned(ctx)
+		if err != nil {
+			return unavailable(err)
+		}
+		if longest < 0 {
+			return nil
+		}
+	}
+	return p.provideKeys(ctx)
+}
+
+// provideKeys makes the keys that are missing, and the next one of each that has
 // signed long enough: it is published first and signs when everybody has had
 // the time to read it.
-func (p *Provider) rotateKeys(ctx context.Context) error {
+func (p *Provider) provideKeys(ctx context.Context) error {
 	keys, err := p.store.Keys(ctx, now())
 	if err != nil {
 		return unavailable(err)
@@ -173,8 +188,13 @@ func (p *Provider) addKey(ctx context.Context, private any, lead time.Duration) 
 	made.Sealed = p.keySeal.seal(der, made.ID)
 	made.CreatedAt = now()
 	made.ActiveAt = now() + seconds(lead)
+	longest, err := p.store.LongestSigned(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	longest = max(longest, seconds(p.config.IDTokenLifetime), seconds(p.config.JWTAccessTokenLifetime))
 	// What the old key signs last ends so much later; an hour is for clocks.
-	end := made.ActiveAt + seconds(p.config.IDTokenLifetime) + 3600
+	end := made.ActiveAt + longest + 3600
 	err = p.store.AddKey(ctx, made.Key, end)
 	if errors.Is(err, storage.ErrConflict) {
 		return errKeyThere

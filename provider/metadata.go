@@ -1,5 +1,10 @@
 package provider
 
+import (
+	"context"
+	"errors"
+)
+
 // Metadata is the authorization server's description of itself (RFC 8414 §2).
 type Metadata struct {
 	Issuer                                 string   `json:"issuer"`
@@ -16,6 +21,7 @@ type Metadata struct {
 	RevocationEndpointAuthMethods          []string `json:"revocation_endpoint_auth_methods_supported"`
 	CodeChallengeMethodsSupported          []string `json:"code_challenge_methods_supported"`
 	AuthorizationResponseIssParamSupported bool     `json:"authorization_response_iss_parameter_supported"`
+	JWKSURI                                string   `json:"jwks_uri,omitempty"`
 
 	*OpenIDMetadata
 }
@@ -23,7 +29,6 @@ type Metadata struct {
 // OpenIDMetadata is what an OpenID Provider adds (OIDC Discovery §3).
 type OpenIDMetadata struct {
 	UserInfoEndpoint             string   `json:"userinfo_endpoint"`
-	JWKSURI                      string   `json:"jwks_uri"`
 	SubjectTypesSupported        []string `json:"subject_types_supported"`
 	IDTokenSigningAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
 	UserInfoSigningAlgorithms    []string `json:"userinfo_signing_alg_values_supported"`
@@ -41,7 +46,7 @@ type OpenIDMetadata struct {
 }
 
 // Metadata describes what is enabled.
-func (p *Provider) Metadata() Metadata {
+func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	secret := []string{"client_secret_basic", "client_secret_post"}
 	m := Metadata{
 		Issuer:                   p.config.Issuer,
@@ -60,16 +65,24 @@ func (p *Provider) Metadata() Metadata {
 		CodeChallengeMethodsSupported:          []string{"S256"},
 		AuthorizationResponseIssParamSupported: true,
 	}
+	const keys = "/.well-known/jwks.json"
 	if p.config.OpenID {
-		m.OpenIDMetadata = p.openIDMetadata()
+		m.OpenIDMetadata, m.JWKSURI = p.openIDMetadata(), p.config.Issuer+keys
+		return m, nil
 	}
-	return m
+	// RFC 9068 §4: APIs find the keys here, also where there are no ID tokens. RFC
+	// 8414 §2: the address is of a set that is there.
+	_, err := p.JWKSet(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return m, nil
+	}
+	m.JWKSURI = p.config.Issuer + keys
+	return m, err
 }
 
 func (p *Provider) openIDMetadata() *OpenIDMetadata {
 	m := &OpenIDMetadata{
 		UserInfoEndpoint:          p.config.Issuer + "/userinfo/",
-		JWKSURI:                   p.config.Issuer + "/.well-known/jwks.json",
 		SubjectTypesSupported:     []string{"public", "pairwise"},
 		IDTokenSigningAlgorithms:  append(Algorithms(), hmacAlgorithm),
 		UserInfoSigningAlgorithms: append(Algorithms(), hmacAlgorithm),

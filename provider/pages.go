@@ -23,8 +23,11 @@ func (p *Provider) Scopes() []Scope {
 func (p *Provider) AllowedScopes(a Application) []string { return p.config.allowedScopes(a) }
 
 // Lifetimes are those of an application that has none of its own.
-func (p *Provider) Lifetimes() (access, refresh time.Duration) {
-	return p.config.AccessTokenLifetime, p.config.RefreshTokenLifetime
+type Lifetimes struct{ Access, JWT, Refresh time.Duration }
+
+// Lifetimes gives the server's own.
+func (p *Provider) Lifetimes() Lifetimes {
+	return Lifetimes{p.config.AccessTokenLifetime, p.config.JWTAccessTokenLifetime, p.config.RefreshTokenLifetime}
 }
 
 // OwnApplications counts what a person has registered.

@@ -31,13 +31,14 @@ type Provider struct {
 	devices  sealer // browsers that are known
 	flashes  sealer // what a page shows once
 	keySeal  sealer // signing keys
+	names    sealer // what stands behind a signed access token
 	pairwise []byte // makes subjects that no two sectors can compare
 	ring     keyring
 	setup    string // the first administrator's link
 
 	changes      *changes
 	applications *copies[Application]
-	tokens       *copies[storage.LiveToken]
+	tokens       *copies[knownToken]
 	proven       proofs // secrets that a slow hash was worked for
 
 	outbound *http.Client  // to addresses that somebody registered
@@ -57,7 +58,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.applications = newCopies(10_000, p.changes, applicationChanged)
 	p.tokens = newCopies(50_000, p.changes, tokenChanged)
 	store.OnChange(p.changes.tell)
-	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal} {
+	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal, "token-name": &p.names} {
 		sealed, err := newSealer(config.ServerKey, purpose)
 		if err != nil {
 			return nil, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -81,14 +82,12 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	if config.OpenID {
-		err = p.loadOwnKeys()
-		if err == nil {
-			err = p.rotateKeys(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = p.loadOwnKeys()
+	if err == nil {
+		err = p.rotateKeys(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	p.fosite = newFosite(p)
 	return p, nil
@@ -125,16 +124,13 @@ func (p *Provider) Run(ctx context.Context) {
 	}
 	copies := time.NewTicker(copyLife)
 	defer copies.Stop()
-	var sweep, keys <-chan time.Time
+	keys := time.NewTicker(keyCheck)
+	defer keys.Stop()
+	var sweep <-chan time.Time
 	if p.config.SweepInterval > 0 && p.config.SweepBatch > 0 {
 		tick := time.NewTicker(p.config.SweepInterval)
 		defer tick.Stop()
 		sweep = tick.C
-	}
-	if p.config.OpenID {
-		tick := time.NewTicker(keyCheck)
-		defer tick.Stop()
-		keys = tick.C
 	}
 	for {
 		select {
@@ -147,7 +143,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.tokens.drop()
 			p.changes.drop()
 			p.proven.drop()
-		case <-keys:
+		case <-keys.C:
 			err := p.rotateKeys(ctx)
 			if err != nil && ctx.Err() == nil {
 				p.log.Warn("the signing keys were not rotated", "error", err)

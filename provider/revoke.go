@@ -23,7 +23,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 	if form.Get("token") == "" {
 		return a.ClientID, refuse("invalid_request", "token is missing.")
 	}
-	token, err := p.store.TokenByDigest(ctx, digest(form.Get("token")))
+	token, err := p.findToken(ctx, form.Get("token"))
 	// RFC 7009 §2.2: a token that is not there is as good as revoked.
 	if errors.Is(err, storage.ErrNotFound) {
 		return a.ClientID, nil
@@ -40,7 +40,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 
 // EndToken ends a token at the operator's wish, or gives ErrNotFound.
 func (p *Provider) EndToken(ctx context.Context, text string) error {
-	token, err := p.store.TokenByDigest(ctx, digest(text))
+	token, err := p.findToken(ctx, text)
 	if err != nil {
 		return stored(err)
 	}
@@ -50,11 +50,15 @@ func (p *Provider) EndToken(ctx context.Context, text string) error {
 // end revokes a token with all of its family. RFC 7009 §2.1 asks for that of
 // a refresh token and allows it of an access token: a client that gives one
 // back is done, and must not leave the means to get another.
-func (p *Provider) end(ctx context.Context, token storage.LiveToken) error {
+func (p *Provider) end(ctx context.Context, token knownToken) error {
 	var err error
-	if token.GrantID != nil {
+	switch {
+	case token.GrantID != nil:
 		err = p.store.RevokeGrant(ctx, *token.GrantID)
-	} else {
+	case token.name != "":
+		// It is somewhere else, so what is kept is that it is no longer good.
+		err = p.store.RevokeSigned(ctx, token.Token, now())
+	default:
 		err = p.store.RevokeToken(ctx, token.Digest)
 	}
 	if err != nil {

@@ -54,8 +54,11 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 }
 
 func (p *Provider) accessLifetime(a Application) int64 {
-	if a.AccessTokenLifetime > 0 {
+	switch {
+	case a.AccessTokenLifetime > 0:
 		return a.AccessTokenLifetime
+	case a.AccessTokenFormat == FormatJWT:
+		return seconds(p.config.JWTAccessTokenLifetime)
 	}
 	return seconds(p.config.AccessTokenLifetime)
 }
@@ -70,8 +73,8 @@ func (p *Provider) refreshLifetime(a Application) int64 {
 // pair is an access token with its refresh token, made but not yet stored.
 type pair struct {
 	answer    *TokenResponse
-	tokens    []storage.Token
-	expiresAt int64 // of the later one
+	tokens    []storage.Token // the refresh token's row is the last
+	expiresAt int64           // of the later one
 }
 
 // family is what tokens have in common that came from one approval.
@@ -80,28 +83,34 @@ type family struct {
 	began         int64
 	sessionEndsAt int64 // 0: it outlives the session
 	scope         string
+
+	userID, sector string
+	login          int64 // when the person signed in for it; 0: they did not
+}
+
+func familyOf(g *storage.Grant) family {
+	return family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.UserID, g.Sector, g.AuthTime}
 }
 
 // newPair makes both tokens of a family. The refresh token has the family's
 // whole scope; it ends after disuse, and with the family.
-func (p *Provider) newPair(a Application, f family, scope []string) pair {
+func (p *Provider) newPair(ctx context.Context, a Application, f family, scope []string) (pair, error) {
 	at := now()
-	access, accessDigest := mint(accessPrefix)
-	refresh, refreshDigest := mint(refreshPrefix)
 	narrowed := strings.Join(scope, " ")
-	accessEnd := at + p.accessLifetime(a)
+	access, err := p.newAccess(ctx, a, f, narrowed)
+	if err != nil {
+		return pair{}, failed(err)
+	}
+	refresh, refreshDigest := mint(refreshPrefix)
 	refreshEnd := min(at+p.refreshLifetime(a), f.began+seconds(p.config.RefreshTokenMaxLifetime))
 	if f.sessionEndsAt > 0 {
-		accessEnd, refreshEnd = min(accessEnd, f.sessionEndsAt), min(refreshEnd, f.sessionEndsAt)
+		refreshEnd = min(refreshEnd, f.sessionEndsAt)
 	}
 	return pair{
-		answer: &TokenResponse{AccessToken: access, ExpiresIn: accessEnd - at, Scope: narrowed, RefreshToken: refresh},
-		tokens: []storage.Token{
-			{Digest: accessDigest, GrantID: &f.grantID, Scope: narrowed, IssuedAt: at, ExpiresAt: accessEnd},
-			{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd},
-		},
-		expiresAt: max(accessEnd, refreshEnd),
-	}
+		answer:    &TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: narrowed, RefreshToken: refresh},
+		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd}),
+		expiresAt: max(access.end, refreshEnd),
+	}, nil
 }
 
 // give hands an answer to fosite, which looks whether there is one.

@@ -29,6 +29,7 @@ type Application struct {
 	Sector               string  `db:"sector"`
 	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
 	BackchannelURI       string  `db:"backchannel_logout_uri"`
+	AccessTokenFormat    string  `db:"access_token_format"`
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
 }
@@ -36,7 +37,7 @@ type Application struct {
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.created_at, a.updated_at
+	a.access_token_format, a.created_at, a.updated_at
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // AddApplication stores an application, or gives ErrConflict where the client
@@ -45,12 +46,12 @@ func (s *Store) AddApplication(ctx context.Context, a Application) error {
 	_, err := s.exec(ctx, `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
 		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
 		access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`,
 		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
 		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat)
 	return err
 }
 
@@ -91,12 +92,20 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
-		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24
+		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat)
+}
+
+// LongestSigned is the longest lifetime that an application has set for its signed
+// access tokens, or -1 where no application has such tokens.
+func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
+	var longest int64
+	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM applications WHERE access_token_format = 'jwt'`)
+	return longest, err
 }
 
 // RotateSecret puts a new secret in the place of the one that was read; the

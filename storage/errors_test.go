@@ -52,6 +52,12 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"GroupsOf":          func(ctx context.Context) error { return drop(s.GroupsOf(ctx, "x")) },
 		"KeepConsent":       func(ctx context.Context) error { return s.KeepConsent(ctx, Consent{UserID: "x"}) },
 		"KeepRefresh":       func(ctx context.Context) error { return s.KeepRefresh(ctx, "x", "x", at, at, at, pair[0]) },
+		"LongestSigned":     func(ctx context.Context) error { return drop(s.LongestSigned(ctx)) },
+		"RevokeSigned":      func(ctx context.Context) error { return s.RevokeSigned(ctx, Token{Digest: "signed"}, at) },
+		"TokenOfApplication": func(ctx context.Context) error {
+			return drop(s.TokenOfApplication(ctx, "x", "x"))
+		},
+		"TokenOfGrant":      func(ctx context.Context) error { return drop(s.TokenOfGrant(ctx, "x")) },
 		"Keys":              func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },
 		"Migrate":           func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
 		"Pending":           func(ctx context.Context) error { return drop(s.Pending(ctx)) },

@@ -14,9 +14,8 @@ import (
 // which are then as dead as the rest of it.
 type exchange struct {
 	spend   step
-	prolong step // of the family, which need not meet its row
-	given   int  // tokens
-	whole   string
+	prolong step      // of the family, which need not meet its row
+	whole   [3]string // by how many tokens are given
 }
 
 // step is a statement and how many arguments it has.
@@ -27,21 +26,24 @@ type step struct {
 
 // newExchange makes one statement of it all for PostgreSQL, and so one round
 // trip and one commit. SQLite has no such thing, and no way to go.
-func newExchange(given int, spend, prolong step) *exchange {
-	var whole strings.Builder
-	fmt.Fprintf(&whole, "WITH spent AS (%s RETURNING 1)", spend.text)
+func newExchange(spend, prolong step) *exchange {
+	var first strings.Builder
+	fmt.Fprintf(&first, "WITH spent AS (%s RETURNING 1)", spend.text)
 	n := spend.args
 	if prolong.text != "" {
-		fmt.Fprintf(&whole, ", prolonged AS (%s AND EXISTS (SELECT 1 FROM spent))", prolong.after(n))
+		fmt.Fprintf(&first, ", prolonged AS (%s AND EXISTS (SELECT 1 FROM spent))", prolong.after(n))
 		n += prolong.args
 	}
+	e := &exchange{spend: spend, prolong: prolong}
+	// Of a signed access token nothing is stored.
+	e.whole[0] = first.String() + " SELECT 1 FROM spent"
 	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT) FROM spent"
-	rows := make([]string, given)
-	for i := range rows {
-		rows[i] = step{text: one}.after(n + 7*i)
+	var rows []string
+	for i := range e.whole[1:] {
+		rows = append(rows, step{text: one}.after(n+7*i))
+		e.whole[i+1] = first.String() + " INSERT INTO tokens (" + tokenColumns + ") " + strings.Join(rows, " UNION ALL ")
 	}
-	whole.WriteString(" INSERT INTO tokens (" + tokenColumns + ") " + strings.Join(rows, " UNION ALL "))
-	return &exchange{spend, prolong, given, whole.String()}
+	return e
 }
 
 var placeholder = regexp.MustCompile(`\$[0-9]+`)
@@ -61,7 +63,7 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 		for _, token := range given {
 			args = append(args, token.values()...)
 		}
-		n, err := s.exec(ctx, e.whole, args...)
+		n, err := s.exec(ctx, e.whole[len(given)], args...)
 		if err == nil && n == 0 {
 			return ErrSpent
 		}

@@ -83,7 +83,7 @@ func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	return g, err
 }
 
-var redeemCode = newExchange(2, step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
+var redeemCode = newExchange(step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
 
 // RedeemCode spends a code and stores what it is exchanged for. The loser of a
 // race gets ErrSpent, and nothing of its own is stored.
@@ -92,9 +92,9 @@ func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt i
 }
 
 var (
-	rotateRefresh = newExchange(2, step{`UPDATE tokens SET used_at = $2, successor = $3
+	rotateRefresh = newExchange(step{`UPDATE tokens SET used_at = $2, successor = $3
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
-	keepRefresh = newExchange(1, step{`UPDATE tokens SET expires_at = $3
+	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
 	// A family lasts as long as its tokens, and never less long than before: a
 	// token of longer life may be about.
@@ -107,10 +107,10 @@ func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor strin
 	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
-// KeepRefresh stores a new access token beside a refresh token that stays, and
-// lets that one live on.
-func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access Token) error {
-	return s.exchange(ctx, keepRefresh, []Token{access}, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))
+// KeepRefresh stores a new access token, if it is one that is stored, beside a
+// refresh token that stays, and lets that one live on.
+func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access ...Token) error {
+	return s.exchange(ctx, keepRefresh, access, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
 // withSlack keeps a family a little longer than its tokens, so that not each

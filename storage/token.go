@@ -38,6 +38,10 @@ type LiveToken struct {
 	Claims         *string `db:"claims"`
 }
 
+// behind is what stands behind a token: its application, and its grant and its
+// person if it has any.
+const behind = `a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims`
+
 const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at`
 const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 const insertTwoTokens = insertToken + `, ($8, $9, $10, $11, $12, $13, $14)`
@@ -46,12 +50,13 @@ func (t Token) values() []any {
 	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt}
 }
 
-// addTokens stores an access token, or it and its refresh token in one go.
+// addTokens stores a token, or an access token and its refresh token in one go.
 func (t tx) addTokens(pair []Token) error {
 	var err error
-	if len(pair) == 2 {
+	switch len(pair) {
+	case 2:
 		_, err = t.exec(insertTwoTokens, append(pair[0].values(), pair[1].values()...)...)
-	} else {
+	case 1:
 		_, err = t.exec(insertToken, pair[0].values()...)
 	}
 	return err
@@ -101,12 +106,42 @@ func (s *Store) insertTokens(batch []Token) []error {
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
-		a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims
+		`+behind+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
 		LEFT JOIN users u ON u.id = g.user_id
 		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
 	return token, err
+}
+
+// TokenOfGrant reads what stands behind a signed token of a family, of which
+// there is no row: the family and its active person, who are there.
+func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
+	var token LiveToken
+	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+behind+`
+		FROM grants g JOIN applications a ON a.id = g.application_id JOIN users u ON u.id = g.user_id
+		WHERE g.id = $1 AND u.active`, grantID)
+	return token, err
+}
+
+// TokenOfApplication reads what stands behind a signed token of an application for
+// itself, unless that token was revoked.
+func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string) (LiveToken, error) {
+	var token LiveToken
+	err := s.get(ctx, &token, `SELECT a.id AS owner_id, a.id AS application_id, a.client_id, a.may_introspect FROM applications a
+		WHERE a.id = $1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest)
+	return token, err
+}
+
+// RevokeSigned notes until its end that a signed token was revoked. It is no error
+// that it was noted already.
+func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error {
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfToken, token.Digest)
+		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at) VALUES ($1, FALSE, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+			token.Digest, token.ApplicationID, token.Scope, token.IssuedAt, token.ExpiresAt, now)
+		return err
+	})
 }
 
 // RevokeToken ends one token. It is no error that it has ended already.

@@ -1,0 +1,160 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/storage"
+)
+
+// The forms that an application's access tokens may have: a random text that
+// this server alone can say something of, or a signed JWT that whoever has the
+// public keys can read (RFC 9068).
+const (
+	FormatOpaque = "opaque"
+	FormatJWT    = "jwt"
+)
+
+// signedType tells an access token from all else that the same keys sign
+// (RFC 9068 §2.1, §5).
+const signedType = "at+jwt"
+
+// accessToken is made but not yet stored. A signed one is never: rows is empty.
+type accessToken struct {
+	text string
+	end  int64
+	rows []storage.Token
+}
+
+// newAccess makes an access token of a family, in the application's format.
+func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
+	at := now()
+	end := at + p.accessLifetime(a)
+	if f.sessionEndsAt > 0 {
+		end = min(end, f.sessionEndsAt)
+	}
+	if a.AccessTokenFormat == FormatJWT {
+		return p.signAccess(ctx, a, f, scope, at, end)
+	}
+	text, sum := mint(accessPrefix)
+	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end}
+	return accessToken{text, end, []storage.Token{row}}, nil
+}
+
+// signAccess signs an access token (RFC 9068 §2.2), of a family or, where there
+// is none, of the application for itself. It holds nothing about the person but
+// their subject: the client can read it (RFC 9068 §6).
+func (p *Provider) signAccess(ctx context.Context, a Application, f family, scope string, at, end int64) (accessToken, error) {
+	algorithm := AccessAlgorithm(a)
+	key, err := p.signer(ctx, algorithm)
+	if err != nil {
+		return accessToken{}, err
+	}
+	// It ends before nobody can check it any more.
+	if key.ExpiresAt > 0 {
+		end = min(end, key.ExpiresAt)
+	}
+	claims := jwt.MapClaims{"iss": p.config.Issuer, "aud": p.config.audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
+	if f.grantID == "" {
+		// RFC 9068 §2.2: where no person is involved, the subject is the client.
+		claims["sub"], claims["jti"] = a.ClientID, p.nameToken(ofApplication, a.ID)
+	} else {
+		claims["sub"], claims["jti"] = p.subject(f.sector, f.userID), p.nameToken(ofGrant, f.grantID)
+	}
+	// RFC 9068 §2.2.1: they are about the login that the approval came with, so they
+	// stay the same at each refresh. A password that the application took was none.
+	if f.login > 0 {
+		claims["auth_time"], claims["acr"] = f.login, passwordLogin
+	}
+	text, err := key.sign(algorithm, signedType, claims)
+	return accessToken{text: text, end: end}, err
+}
+
+// AccessAlgorithm is what signs an application's access tokens: what signs its ID
+// tokens too, but for HS256, whose key no API may have (RFC 9068 §4).
+func AccessAlgorithm(a Application) string {
+	if a.Algorithm == "" || a.Algorithm == hmacAlgorithm {
+		return defaultAlgorithm
+	}
+	return a.Algorithm
+}
+
+// A token's jti says to this server what stands behind it, and to nobody else.
+const (
+	ofGrant       = "g"
+	ofApplication = "a"
+)
+
+func (p *Provider) nameToken(kind, id string) string { return p.names.seal([]byte(kind+id), "") }
+
+// knownToken is a token that is known here, opaque or signed.
+type knownToken struct {
+	storage.LiveToken
+	name, subject string // jti and sub, as a signed one has them
+}
+
+// findToken reads a token and what stands behind it, or gives storage.ErrNotFound.
+func (p *Provider) findToken(ctx context.Context, text string) (knownToken, error) {
+	// What is made here otherwise has no dot.
+	if strings.Count(text, ".") == 2 {
+		return p.findSigned(ctx, text)
+	}
+	token, err := p.store.TokenByDigest(ctx, digest(text))
+	return knownToken{LiveToken: token}, err
+}
+
+// findSigned holds a signed access token to what RFC 9068 §4 asks of whoever gets
+// one, and then to what only this server knows.
+func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, error) {
+	claims := jwt.MapClaims{}
+	// RFC 9068 §4: never alg none, and never HS256, by which a public key would be a
+	// secret one.
+	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithValidMethods(Algorithms()))
+	var failure error
+	parsed, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
+		key, err := p.keyOf(ctx, t)
+		switch {
+		case err == nil && key.published():
+			return key.private.Public(), nil
+		case err != nil && !errors.Is(err, ErrNotFound):
+			failure = err
+		}
+		return nil, ErrNotFound
+	})
+	if failure != nil {
+		return knownToken{}, failure
+	}
+	// RFC 9068 §4: neither an ID token nor a logout token is an access token.
+	if err != nil || parsed.Header["typ"] != signedType || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.audience() {
+		return knownToken{}, storage.ErrNotFound
+	}
+	token := knownToken{name: textOf(claims, "jti"), subject: textOf(claims, "sub")}
+	behind, err := p.names.open(token.name, "")
+	if err != nil || numberOf(claims, "exp") <= now() {
+		return knownToken{}, storage.ErrNotFound
+	}
+	sum := digest(token.name)
+	if id, ok := strings.CutPrefix(string(behind), ofGrant); ok {
+		token.LiveToken, err = p.store.TokenOfGrant(ctx, id)
+	} else {
+		token.LiveToken, err = p.store.TokenOfApplication(ctx, string(behind[len(ofApplication):]), sum)
+	}
+	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, textOf(claims, "scope"), numberOf(claims, "iat"), numberOf(claims, "exp")
+	return token, err
+}
+
+func textOf(claims jwt.MapClaims, name string) string {
+	text, _ := claims[name].(string)
+	return text
+}
+
+func numberOf(claims jwt.MapClaims, name string) int64 {
+	number, _ := claims[name].(float64)
+	return int64(number)
+}
+
+// audience is the one resource that access tokens are for (RFC 9068 §3).
+func (c Config) audience() string { return strings.TrimSuffix(c.Issuer, "/o") }

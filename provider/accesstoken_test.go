@@ -1,0 +1,409 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+)
+
+func signed(r *Registration) { r.AccessTokenFormat = FormatJWT }
+func shortJWT(c *Config)     { c.JWTAccessTokenLifetime = 10 * time.Minute }
+func withOpenID(c *Config) {
+	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, Scope{"openid", "Sign in"})
+}
+func (f *fixture) own() string { return f.config.audience() }
+
+// claimsOf reads a token with the published keys alone.
+func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
+	f.t.Helper()
+	claims := jwt.MapClaims{}
+	parsed, err := jwt.ParseWithClaims(text, claims, func(token *jwt.Token) (any, error) {
+		set, err := f.JWKSet(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range set.Keys {
+			if k.ID == token.Header["kid"] {
+				key, err := f.keyByID(context.Background(), k.ID)
+				return key.private.Public(), err
+			}
+		}
+		return nil, errors.New("the key is not published")
+	}, jwt.WithIssuer(f.config.Issuer), jwt.WithAudience(f.own()), jwt.WithExpirationRequired())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return claims, parsed.Header
+}
+
+// RFC 9068 §2: what a signed access token says, and what is stored of it.
+func TestSignedAccessToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app, s := f.app(signed), f.login("alice")
+		begun := float64(now())
+		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
+		if n := f.count("tokens"); n != 0 {
+			t.Errorf("%d tokens are stored", n)
+		}
+		claims, header := f.claimsOf(machine.AccessToken)
+		id := app.Application.ClientID
+		want := jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": id, "client_id": id, "scope": "read",
+			"iat": begun, "exp": begun + 600, "jti": claims["jti"]}
+		if d := cmp.Diff(want, claims); d != "" {
+			t.Error("RFC9068/2.2 client credentials:", d)
+		}
+		if header["typ"] != "at+jwt" || header["alg"] != "RS256" {
+			t.Error("RFC9068/2.1", header)
+		}
+		person := f.tokens(app, s, "scope", "read write")
+		if n := f.count("tokens"); n != 1 {
+			t.Errorf("%d tokens are stored, want the refresh token", n)
+		}
+		claims, _ = f.claimsOf(person.AccessToken)
+		want = jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": s.User.ID, "client_id": id, "scope": "read write",
+			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": passwordLogin}
+		if d := cmp.Diff(want, claims); d != "" {
+			t.Error("RFC9068/2.2 a person:", d)
+		}
+		time.Sleep(5 * time.Minute)
+		next := f.must(f.refresh(app, person.RefreshToken))
+		again, _ := f.claimsOf(next.AccessToken)
+		want["iat"], want["exp"], want["jti"] = begun+300, begun+900, again["jti"]
+		if d := cmp.Diff(want, again); d != "" || again["jti"] == claims["jti"] {
+			t.Error("RFC9068/2.2.1 refreshed:", d)
+		}
+		password := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+		claims, _ = f.claimsOf(password.AccessToken)
+		if claims["auth_time"] != nil || claims["acr"] != nil || claims["sub"] != s.User.ID {
+			t.Error("RFC9068/2.2.1 a password that the application took is no login here:", claims)
+		}
+		f.wantActive(true, machine.AccessToken, person.AccessToken, next.AccessToken, password.AccessToken)
+		time.Sleep(5 * time.Minute)
+		f.wantActive(false, machine.AccessToken, person.AccessToken)
+		f.wantActive(true, next.AccessToken)
+	})
+}
+
+// RFC 9068 §6: applications of other hosts cannot compare who is who, and one that
+// shows the sub is told the same by introspection.
+func TestSignedAccessTokenPairwise(t *testing.T) {
+	f := begin(t, shortJWT, withOpenID)
+	s, caller := f.login("alice"), f.app(introspects)
+	app := f.app(signed, func(r *Registration) { r.Pairwise = true })
+	claims, _ := f.claimsOf(f.tokens(app, s, "scope", "openid").AccessToken)
+	if claims["sub"] == s.User.ID || claims["sub"] != f.subject(app.Application.Sector, s.User.ID) {
+		t.Error(claims["sub"])
+	}
+	answer := f.tokens(app, s, "scope", "openid")
+	claims, _ = f.claimsOf(answer.AccessToken)
+	found, _, err := f.Introspect(t.Context(), by(caller, "token", answer.AccessToken), "")
+	if err != nil || found.Subject != claims["sub"] || found.ID != claims["jti"] {
+		t.Error(found, err)
+	}
+	r := httptest.NewRequest("GET", "https://auth.example/o/userinfo/", nil)
+	r.Header.Set("Authorization", "Bearer "+answer.AccessToken)
+	info, _, err := f.UserInfo(t.Context(), r)
+	if err != nil || info.Claims["sub"] != claims["sub"] {
+		t.Error(info, err)
+	}
+}
+
+// RFC 9068 §2.1, §4: RS256 where nothing else was chosen, and never by a secret.
+func TestSignedAccessTokenAlgorithm(t *testing.T) {
+	f := begin(t, shortJWT, withOpenID)
+	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256", "EdDSA": "EdDSA", "HS256": "RS256"} {
+		app := f.app(signed, func(r *Registration) { r.Algorithm, r.HashClientSecret = chosen, false })
+		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		_, header := f.claimsOf(text)
+		if header["alg"] != want {
+			t.Errorf("%q: %v", chosen, header)
+		}
+		f.wantActive(true, text)
+	}
+	off := begin(t, shortJWT)
+	off.app(signed, func(r *Registration) { r.Algorithm = "ES256" })
+	for what, change := range map[string]func(*Registration){
+		"of nothing": func(r *Registration) { r.Algorithm = "ES256" },
+		"HS256":      func(r *Registration) { signed(r); r.Algorithm = "HS256" },
+	} {
+		r := Registration{Name: "n", ClientType: Confidential, GrantTypes: []string{GrantClient}}
+		change(&r)
+		_, err := off.Register(t.Context(), nil, r)
+		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
+	}
+	_, err := off.Register(t.Context(), nil, Registration{Name: "n", ClientType: Confidential, GrantTypes: []string{GrantClient}, AccessTokenFormat: "paper"})
+	wantInvalid(t, err, "access_token_format")
+}
+
+// RFC 9068 §5: neither an ID token nor anything else that the same keys sign is an
+// access token, nor is an access token one of those.
+func TestSignedAccessTokenConfusion(t *testing.T) {
+	f := begin(t, shortJWT, withOpenID)
+	app, s := f.app(signed), f.login("alice")
+	answer := f.tokens(app, s, "scope", "openid read")
+	claims, _ := f.claimsOf(answer.AccessToken)
+	key, err := f.signer(t.Context(), "RS256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func(kind string, changes jwt.MapClaims) string {
+		altered := jwt.MapClaims{}
+		for name, value := range claims {
+			altered[name] = value
+		}
+		for name, value := range changes {
+			altered[name] = value
+		}
+		text, err := key.sign("RS256", kind, altered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	f.wantActive(true, forge(signedType, nil))
+	for what, text := range map[string]string{
+		"an ID token":            answer.IDToken,
+		"typ JWT":                forge("JWT", nil),
+		"typ logout+jwt":         forge("logout+jwt", nil),
+		"of another issuer":      forge(signedType, jwt.MapClaims{"iss": "https://other.example/o"}),
+		"for an application":     forge(signedType, jwt.MapClaims{"aud": app.Application.ClientID}),
+		"without an audience":    forge(signedType, jwt.MapClaims{"aud": nil}),
+		"expired":                forge(signedType, jwt.MapClaims{"exp": now()}),
+		"without an end":         forge(signedType, jwt.MapClaims{"exp": nil}),
+		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": random(40)}),
+		"without a jti":          forge(signedType, jwt.MapClaims{"jti": nil}),
+	} {
+		if f.active(text) {
+			t.Errorf("%s is an access token", what)
+		}
+	}
+	_, err = f.hint(t.Context(), answer.IDToken)
+	wantError(t, err, "no error")
+	_, err = f.hint(t.Context(), answer.AccessToken)
+	wantError(t, err, "400 invalid_request")
+	_, err = f.refresh(app, answer.AccessToken)
+	wantError(t, err, "400 invalid_grant")
+}
+
+// RFC 7009: one that was revoked is remembered until its end, and no longer.
+func TestSignedAccessTokenRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app, other := f.app(signed), f.app()
+		first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+		f.wantActive(true, first.AccessToken, second.AccessToken)
+		_, err := f.Revoke(t.Context(), by(other, "token", first.AccessToken), "")
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(true, first.AccessToken)
+		for range 2 {
+			_, err = f.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
+			wantError(t, err, "no error")
+			f.wantActive(false, first.AccessToken)
+		}
+		f.wantActive(true, second.AccessToken)
+		if n := f.count("tokens"); n != 1 || f.contains(first.AccessToken) {
+			t.Errorf("%d rows", n)
+		}
+		time.Sleep(10 * time.Minute)
+		_, err = f.store.Sweep(t.Context(), now(), 10)
+		wantError(t, err, "no error")
+		if n := f.count("tokens"); n != 0 {
+			t.Errorf("%d rows after its end", n)
+		}
+		_, err = f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
+		wantError(t, err, "no error")
+		if n := f.count("tokens"); n != 0 {
+			t.Errorf("%d rows for a token that has ended", n)
+		}
+		person := f.tokens(app, f.login("alice"))
+		_, err = f.Revoke(t.Context(), by(app, "token", person.AccessToken), "")
+		wantError(t, err, "no error")
+		f.wantActive(false, person.AccessToken, person.RefreshToken)
+	})
+}
+
+// What happens to the person, the approval and the application reaches a signed
+// token as it does an opaque one, at once, at a node that has a copy.
+func TestSignedAccessTokenMeanwhile(t *testing.T) {
+	for rule, change := range map[string]func(*fixture, *Registered, *SignedIn) error{
+		"the person is deactivated": func(f *fixture, _ *Registered, s *SignedIn) error {
+			return f.DisableUser(f.t.Context(), s.User.Username)
+		},
+		"the person is deleted": func(f *fixture, _ *Registered, s *SignedIn) error {
+			return f.DeleteUser(f.t.Context(), User{}, s.User.ID)
+		},
+		"the approval is withdrawn": func(f *fixture, app *Registered, s *SignedIn) error {
+			return f.RevokeApplication(f.t.Context(), s.User.ID, app.Application.ID)
+		},
+		"the session ends": func(f *fixture, _ *Registered, s *SignedIn) error { return f.Logout(f.t.Context(), s) },
+		"the application is deleted": func(f *fixture, app *Registered, _ *SignedIn) error {
+			return f.DeleteApplication(f.t.Context(), nil, app.Application.ID)
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			f := begin(t, shortJWT, withOpenID)
+			app, s := f.app(signed), f.login("alice")
+			answer := f.tokens(app, s, "scope", "openid")
+			f.wantActive(true, answer.AccessToken)
+			wantError(t, change(f, app, s), "no error")
+			f.wantActive(false, answer.AccessToken)
+		})
+	}
+	t.Run("an application that takes the client id over has none of its tokens", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		named := func(r *Registration) { r.ClientID = "robot"; signed(r) }
+		app := f.app(named)
+		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		wantError(t, f.DeleteApplication(t.Context(), nil, app.Application.ID), "no error")
+		f.app(named)
+		f.wantActive(false, text)
+	})
+	t.Run("the format changes, and what was given stays good", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app, s := f.app(signed), f.login("alice")
+		first := f.tokens(app, s)
+		wantError(t, f.change(app, func(r *Registration) { r.AccessTokenFormat = FormatOpaque }), "no error")
+		second := f.must(f.refresh(app, first.RefreshToken))
+		wantError(t, f.change(app, signed), "no error")
+		third := f.must(f.refresh(app, second.RefreshToken))
+		if !strings.HasPrefix(second.AccessToken, accessPrefix) || strings.Count(third.AccessToken, ".") != 2 {
+			t.Error(second.AccessToken, third.AccessToken)
+		}
+		f.wantActive(true, first.AccessToken, second.AccessToken, third.AccessToken)
+	})
+	t.Run("a refresh token that is kept has signed tokens too", func(t *testing.T) {
+		f := begin(t, shortJWT, keepThem)
+		app := f.app(signed)
+		first := f.tokens(app, f.login("alice"))
+		second := f.must(f.refresh(app, first.RefreshToken))
+		if second.RefreshToken != first.RefreshToken || f.count("tokens") != 1 {
+			t.Error(f.count("tokens"), "rows")
+		}
+		f.wantActive(true, first.AccessToken, second.AccessToken)
+	})
+	t.Run("within the grace the same token comes again", func(t *testing.T) {
+		f := begin(t, shortJWT, grace)
+		app := f.app(signed)
+		first := f.tokens(app, f.login("alice"))
+		second, again := f.must(f.refresh(app, first.RefreshToken)), f.must(f.refresh(app, first.RefreshToken))
+		if second.AccessToken != again.AccessToken {
+			t.Error("another token")
+		}
+	})
+}
+
+// RFC 9068 §4: the keys are there where something is signed, and as long as what
+// they signed lives.
+func TestSignedAccessTokenKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, shortJWT, func(c *Config) { c.KeyLifetime = 24 * time.Hour })
+		published := func(p *Provider) bool {
+			t.Helper()
+			m, err := p.Metadata(t.Context())
+			_, missing := p.JWKSet(t.Context())
+			if err != nil || missing != nil && !errors.Is(missing, ErrNotFound) || (missing == nil) != (m.JWKSURI != "") {
+				t.Fatal(err, missing, m.JWKSURI)
+			}
+			return missing == nil
+		}
+		node, err := New(t.Context(), f.config, f.store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.app()
+		if published(f.Provider) || published(node) {
+			t.Error("there are keys, and nothing to sign")
+		}
+		// A lifetime of its own, much longer than a key signs.
+		app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
+		other := &fixture{node, t, f.file, nil}
+		text := other.must(other.token(app, "grant_type", GrantClient)).AccessToken
+		if !published(f.Provider) || !published(node) {
+			t.Error("there are no keys")
+		}
+		time.Sleep(24 * time.Hour)
+		err = f.rotateKeys(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		_, before := f.claimsOf(text)
+		_, after := f.claimsOf(f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+		if before["kid"] == after["kid"] {
+			t.Error("the key does not rotate")
+		}
+		time.Sleep(45 * time.Hour)
+		_, _ = f.claimsOf(text)
+		f.wantActive(true, text)
+		time.Sleep(time.Hour)
+		f.wantActive(false, text)
+	})
+	t.Run("a token ends before its key does", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app := f.app(signed)
+		wantError(t, f.RotateKey(t.Context(), "RSA", time.Hour), "no error")
+		wantError(t, f.change(app, signed, func(r *Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
+		answer := f.must(f.token(app, "grant_type", GrantClient))
+		claims, header := f.claimsOf(answer.AccessToken)
+		key, err := f.keyByID(t.Context(), header["kid"].(string))
+		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
+			t.Error(claims["exp"], key.ExpiresAt, answer.ExpiresIn, err)
+		}
+	})
+	t.Run("a key that is taken away takes its tokens with it", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app := f.app(signed)
+		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		_, header := f.claimsOf(text)
+		f.wantActive(true, text)
+		wantError(t, f.RetireKey(t.Context(), header["kid"].(string)), "no error")
+		f.wantActive(false, text)
+		f.wantActive(true, f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+	})
+}
+
+// What it costs to give a signed access token, and to say what one is: at first,
+// and again within the life of a copy.
+func BenchmarkSignedAccessToken(b *testing.B) {
+	f := begin(b, shortJWT, withOpenID)
+	caller := f.app(introspects)
+	for _, format := range []string{"opaque", "RS256", "ES256"} {
+		app := f.app(func(r *Registration) {
+			if format != "opaque" {
+				r.AccessTokenFormat, r.Algorithm = FormatJWT, format
+			}
+		})
+		answer := f.must(f.token(app, "grant_type", GrantClient))
+		b.Run(format+"/issue", func(b *testing.B) {
+			for b.Loop() {
+				f.must(f.token(app, "grant_type", GrantClient))
+			}
+		})
+		b.Run(format+"/find", func(b *testing.B) {
+			for b.Loop() {
+				_, err := f.findToken(b.Context(), answer.AccessToken)
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(format+"/introspect", func(b *testing.B) {
+			for b.Loop() {
+				found, _, err := f.Introspect(b.Context(), by(caller, "token", answer.AccessToken), "")
+				if err != nil || !found.Active {
+					b.Fatal(found, err)
+				}
+			}
+		})
+	}
+}
