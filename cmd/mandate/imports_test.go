@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"storage/postgrestest": {"database/sql", "github.com/lib/pq"},
 	"provider":             {"mandate/storage", fositeModule, "github.com/go-jose/go-jose", "github.com/golang-jwt/jwt/v5"},
 	"handlers":             {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
-	"handlers/resource":    {standardOnly},
+	"handlers/resource":    {"github.com/golang-jwt/jwt/v5", standardOnly},
 	"templates":            {standardOnly},
 	"conformance":          {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
 	"conformance/mandate":  {},

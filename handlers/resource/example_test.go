@@ -67,6 +67,29 @@ func Example() {
 	// 403 {"detail":"You do not have permission to perform this action."}
 }
 
+// A service that checks signed access tokens by itself asks nobody about them. It
+// says whose they must be, and for whom; the keys it fetches when the first comes.
+func ExampleSigned() {
+	signed, err := resource.NewSigned(resource.SignedConfig{
+		KeysURL:  "https://auth.example.com/o/.well-known/jwks.json",
+		Issuer:   "https://auth.example.com/o",
+		Audience: "https://auth.example.com",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: signed})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/photos", nil)
+	r.Header.Set("Authorization", "Bearer not-a-signed-token")
+	w := httptest.NewRecorder()
+	guard.Require(http.NotFoundHandler(), "read").ServeHTTP(w, r)
+	fmt.Println(w.Code, w.Header().Get("WWW-Authenticate"))
+	// Output: 401 Bearer realm="api", error="invalid_token", error_description="The access token is invalid, expired or revoked"
+}
+
 // A proxy protects an API that knows nothing of tokens.
 func ExampleProxy() {
 	as := authorizationServer()

@@ -3,11 +3,12 @@
 // a [Verifier] about the bearer token of each request (RFC 6750), and lets the
 // request through with the facts of the token in its context, or refuses it
 // with a challenge. [Introspection] is a Verifier that asks the authorization
-// server (RFC 7662); [Cache] is one that remembers another's verdicts; [Proxy]
-// protects an API that cannot be changed.
+// server (RFC 7662); [Signed] is one that checks signed tokens by itself (RFC 9068);
+// [Cache] is one that remembers another's verdicts; [Proxy] protects an API that
+// cannot be changed.
 //
-// The package knows the authorization server by URL only and imports nothing
-// but the standard library.
+// The package knows the authorization server by URL only and imports, beside the
+// standard library, nothing but golang-jwt, for its signatures.
 package resource
 
 import (

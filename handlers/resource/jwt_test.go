@@ -1,0 +1,402 @@
+package resource
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	issuer   = "https://auth.example/o"
+	audience = "https://api.example"
+	keysURL  = "https://auth.example/o/.well-known/jwks.json"
+)
+
+// publisher is the authorization server's set of keys, as a transport.
+type publisher struct {
+	mu     sync.Mutex
+	body   string
+	status int
+	err    error
+	asked  int
+}
+
+func (p *publisher) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	if r.URL.String() != keysURL || r.Method != http.MethodGet {
+		return nil, errors.New("asked for " + r.URL.String())
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	header := http.Header{}
+	if p.status == http.StatusFound {
+		header.Set("Location", "https://elsewhere.example/keys")
+	}
+	return &http.Response{StatusCode: max(p.status, 200), Header: header, Body: io.NopCloser(strings.NewReader(p.body)), Request: r}, nil
+}
+
+func (p *publisher) set(change func(*publisher)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+func b64(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
+
+// published writes a key as a server does.
+func published(id string, public crypto.PublicKey) map[string]any {
+	k := map[string]any{"kid": id, "use": "sig"}
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		maps.Copy(k, map[string]any{"kty": "RSA", "n": b64(key.N.Bytes()), "e": b64(big.NewInt(int64(key.E)).Bytes())})
+	case *ecdsa.PublicKey:
+		point, _ := key.Bytes() // it is on the curve
+		maps.Copy(k, map[string]any{"kty": "EC", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])})
+	case ed25519.PublicKey:
+		maps.Copy(k, map[string]any{"kty": "OKP", "crv": "Ed25519", "x": b64(key)})
+	}
+	return k
+}
+
+func setOf(keys ...map[string]any) string {
+	raw, _ := json.Marshal(map[string]any{"keys": keys}) // it cannot fail
+	return string(raw)
+}
+
+var testKeys = sync.OnceValue(func() map[string]crypto.Signer {
+	rsaKey, _ := rsa.GenerateKey(rand.Reader, 2048)
+	ecKey, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, edKey, _ := ed25519.GenerateKey(rand.Reader)
+	return map[string]crypto.Signer{"RS256": rsaKey, "PS256": rsaKey, "ES256": ecKey, "EdDSA": edKey}
+})
+
+// issue makes an access token; changes are of its claims, a nil one is left out.
+func issue(t testing.TB, algorithm, kid, kind string, changes jwt.MapClaims) string {
+	t.Helper()
+	at := time.Now().Unix()
+	claims := jwt.MapClaims{"iss": issuer, "aud": audience, "sub": "u-1", "client_id": "c-1", "scope": "read write", "iat": at, "exp": at + 600, "jti": "j-1"}
+	maps.Copy(claims, changes)
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
+	token.Header["typ"], token.Header["kid"] = kind, kid
+	text, err := token.SignedString(testKeys()[algorithm])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func allKeys() string {
+	keys := testKeys()
+	return setOf(published("rsa", keys["RS256"].Public()), published("ec", keys["ES256"].Public()), published("ed", keys["EdDSA"].Public()))
+}
+
+func newSigned(t testing.TB, p *publisher, changes ...func(*SignedConfig)) *Signed {
+	t.Helper()
+	c := SignedConfig{KeysURL: keysURL, Issuer: issuer, Audience: audience, Transport: p}
+	for _, change := range changes {
+		change(&c)
+	}
+	s, err := NewSigned(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// RFC 9068 §4: what is good, and what its facts are.
+func TestSignedTakes(t *testing.T) {
+	s := newSigned(t, &publisher{body: allKeys()})
+	for algorithm, kid := range map[string]string{"RS256": "rsa", "PS256": "rsa", "ES256": "ec", "EdDSA": "ed"} {
+		for _, kind := range []string{"at+jwt", "application/at+jwt", "at+JWT"} {
+			token, err := s.Verify(t.Context(), issue(t, algorithm, kid, kind, jwt.MapClaims{"aud": []string{"https://other.example", audience}}))
+			if err != nil {
+				t.Errorf("%s %s: %v", algorithm, kind, err)
+				continue
+			}
+			if token.Subject != "u-1" || token.ClientID != "c-1" || !token.HasScope("read", "write") || token.HasScope("groups") || token.ID != "j-1" || token.ExpiresAt.IsZero() || len(token.Audience) != 2 {
+				t.Errorf("%+v", token)
+			}
+		}
+	}
+}
+
+// RFC 9068 §4: what is not good.
+func TestSignedRefuses(t *testing.T) {
+	s := newSigned(t, &publisher{body: allKeys()})
+	good := issue(t, "RS256", "rsa", "at+jwt", nil)
+	parts := strings.Split(good, ".")
+	is := func(what, token string, want error) {
+		t.Helper()
+		_, err := s.Verify(t.Context(), token)
+		if !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	is("a good one", good, nil)
+	at := time.Now().Unix()
+	for what, changes := range map[string]jwt.MapClaims{
+		"of another issuer":       {"iss": "https://auth.example/o/"},
+		"of no issuer":            {"iss": nil},
+		"for somebody else":       {"aud": "https://api.example/"},
+		"for nobody":              {"aud": nil},
+		"for many others":         {"aud": []string{"a", "b"}},
+		"expired":                 {"exp": at},
+		"without an end":          {"exp": nil},
+		"with an end that is not": {"exp": "tomorrow"},
+		"not yet good":            {"nbf": at + 60},
+		"with a broken scope":     {"scope": 7},
+	} {
+		is(what, issue(t, "RS256", "rsa", "at+jwt", changes), ErrInactive)
+	}
+	for _, kind := range []string{"", "JWT", "logout+jwt", "at+jwt2", "application/jwt"} {
+		is("of the type "+kind, issue(t, "RS256", "rsa", kind, nil), ErrInactive)
+	}
+	is("of a key of another kind", issue(t, "RS256", "ec", "at+jwt", nil), ErrInactive)
+	is("of a key that is not there", issue(t, "RS256", "none", "at+jwt", nil), ErrInactive)
+	is("altered", parts[0]+"."+b64([]byte(`{"iss":"`+issuer+`","aud":"`+audience+`","exp":4102444800,"scope":"admin"}`))+"."+parts[2], ErrInactive)
+	is("with another signature", parts[0]+"."+parts[1]+"."+strings.Split(issue(t, "RS256", "rsa", "at+jwt", jwt.MapClaims{"jti": "x"}), ".")[2], ErrInactive)
+	is("without a signature", parts[0]+"."+parts[1]+".", ErrInactive)
+	is("of no algorithm", b64([]byte(`{"alg":"none","typ":"at+jwt","kid":"rsa"}`))+"."+parts[1]+".", ErrInactive)
+	is("that wants something understood", header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}), ErrInactive)
+	// RFC 8725 §2.1: the public key as the secret of an HMAC, in each form in which it is known.
+	der, _ := x509.MarshalPKIXPublicKey(testKeys()["RS256"].Public())
+	for _, secret := range [][]byte{der, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), {}} {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": issuer, "aud": audience, "exp": at + 600})
+		token.Header["typ"], token.Header["kid"] = "at+jwt", "rsa"
+		text, _ := token.SignedString(secret)
+		is("signed with the public key", text, ErrInactive)
+	}
+	for _, text := range []string{"mat_opaque", "a.b", "a.b.c", "..", "a.b.c.d", "", good + "\n", strings.ToUpper(good)} {
+		is(text, text, ErrInactive)
+	}
+	narrow := newSigned(t, &publisher{body: allKeys()}, func(c *SignedConfig) { c.Algorithms = []string{"ES256"} })
+	_, err := narrow.Verify(t.Context(), good)
+	if !errors.Is(err, ErrInactive) {
+		t.Error("an algorithm that is not allowed:", err)
+	}
+}
+
+// header signs a token with any header.
+func header(t testing.TB, h map[string]any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{"iss": issuer, "aud": audience, "exp": time.Now().Unix() + 600})
+	maps.Copy(token.Header, h)
+	text, err := token.SignedString(testKeys()["RS256"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What is no JWT is somebody else's to judge, if there is anybody.
+func TestSignedOpaque(t *testing.T) {
+	s := newSigned(t, &publisher{body: allKeys()}, func(c *SignedConfig) {
+		c.Opaque = verifierFunc(func(_ context.Context, token string) (*Token, error) { return &Token{ID: token}, nil })
+	})
+	token, err := s.Verify(t.Context(), "mat_opaque")
+	if err != nil || token.ID != "mat_opaque" {
+		t.Error(token, err)
+	}
+	token, err = s.Verify(t.Context(), issue(t, "RS256", "rsa", "JWT", nil))
+	if !errors.Is(err, ErrInactive) {
+		t.Error("a JWT is asked about elsewhere:", token, err)
+	}
+}
+
+// The keys are fetched when they are needed, kept, and fetched again: not without bound.
+func TestSignedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &publisher{err: &net.DNSError{Err: "no such host", Name: "auth.example"}}
+		s := newSigned(t, p)
+		verify := func(kid string) error {
+			_, err := s.Verify(t.Context(), issue(t, "ES256", kid, "at+jwt", nil))
+			synctest.Wait()
+			return err
+		}
+		asked := func(want int, what string) {
+			t.Helper()
+			if p.asked != want {
+				t.Errorf("%s: fetched %d times, want %d", what, p.asked, want)
+			}
+		}
+		for range 3 {
+			if err := verify("ec"); err == nil || errors.Is(err, ErrInactive) {
+				t.Error("without keys there is a verdict:", err)
+			}
+		}
+		asked(1, "they cannot be had")
+		p.set(func(p *publisher) { p.err, p.body = nil, allKeys() })
+		time.Sleep(keysPause)
+		for range 3 {
+			if err := verify("ec"); err != nil {
+				t.Error(err)
+			}
+		}
+		asked(2, "they can be had")
+		time.Sleep(keysPause)
+		for n := range 100 {
+			if err := verify("made up " + string(rune('a'+n%26))); !errors.Is(err, ErrInactive) {
+				t.Error(err)
+			}
+		}
+		asked(3, "somebody makes up key ids")
+		// The server rotates: its new key is found as soon as somebody comes with it.
+		p.set(func(p *publisher) { p.body = setOf(published("new", testKeys()["ES256"].Public())) })
+		time.Sleep(keysPause)
+		if err := verify("new"); err != nil {
+			t.Error(err)
+		}
+		asked(4, "a new key")
+		if err := verify("ec"); !errors.Is(err, ErrInactive) {
+			t.Error("a key that has gone is believed:", err)
+		}
+		// It is down: the keys are believed for a day, and then nobody is.
+		p.set(func(p *publisher) { p.status, p.body = 503, "" })
+		time.Sleep(keysFresh)
+		if err := verify("new"); err != nil {
+			t.Error("the server is down:", err)
+		}
+		asked(5, "somebody looks whether the key is still there")
+		time.Sleep(keysKept - keysFresh)
+		if err := verify("new"); err == nil || errors.Is(err, ErrInactive) {
+			t.Error("after a day:", err)
+		}
+		p.set(func(p *publisher) { p.status, p.body = 0, setOf(published("new", testKeys()["ES256"].Public())) })
+		time.Sleep(keysPause)
+		if err := verify("new"); err != nil {
+			t.Error("it is there again:", err)
+		}
+	})
+	for what, change := range map[string]func(*publisher){
+		"no JSON":      func(p *publisher) { p.body = "<html>" },
+		"an error":     func(p *publisher) { p.status = 500 },
+		"elsewhere":    func(p *publisher) { p.status = http.StatusFound },
+		"endless":      func(p *publisher) { p.body = strings.Repeat(" ", maxKeys) + allKeys() },
+		"an empty set": func(p *publisher) { p.body = setOf() },
+		"other uses":   func(p *publisher) { p.body = setOf(with(published("ec", testKeys()["ES256"].Public()), "use", "enc")) },
+		"other actions": func(p *publisher) {
+			p.body = setOf(with(published("ec", testKeys()["ES256"].Public()), "key_ops", []string{"sign"}))
+		},
+	} {
+		p := &publisher{body: allKeys()}
+		change(p)
+		_, err := newSigned(t, p).Verify(t.Context(), issue(t, "ES256", "ec", "at+jwt", nil))
+		if err == nil || errors.Is(err, ErrInactive) {
+			t.Errorf("the set is %s: %v", what, err)
+		}
+	}
+	small, _ := rsa.GenerateKey(rand.Reader, 1024)
+	if small != nil {
+		_, err := readKeys([]byte(setOf(published("small", small.Public()))))
+		if err == nil {
+			t.Error("RFC7518/3.3 a key of 1024 bits is taken")
+		}
+	}
+	p := &publisher{body: setOf(with(published("rsa", testKeys()["RS256"].Public()), "alg", "PS256"))}
+	s := newSigned(t, p)
+	for algorithm, want := range map[string]error{"RS256": ErrInactive, "PS256": nil} {
+		_, err := s.Verify(t.Context(), issue(t, algorithm, "rsa", "at+jwt", nil))
+		if !errors.Is(err, want) {
+			t.Errorf("RFC7517/4.4 %s by a key for PS256: %v", algorithm, err)
+		}
+	}
+}
+
+func with(k map[string]any, name string, value any) map[string]any {
+	k[name] = value
+	return k
+}
+
+// Many who come at once share a fetch, and who leaves takes nobody with them.
+func TestSignedKeysTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &publisher{body: allKeys()}
+		s := newSigned(t, p, func(c *SignedConfig) { c.Transport = slow{p} })
+		text := issue(t, "RS256", "rsa", "at+jwt", nil)
+		gone, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, err := s.Verify(gone, text)
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		for range 10 {
+			all.Go(func() {
+				_, err := s.Verify(t.Context(), text)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		all.Wait()
+		if p.asked != 1 {
+			t.Errorf("fetched %d times", p.asked)
+		}
+	})
+}
+
+type slow struct{ of http.RoundTripper }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	return s.of.RoundTrip(r)
+}
+
+func TestSignedConfig(t *testing.T) {
+	for what, change := range map[string]func(*SignedConfig){
+		"no issuer":          func(c *SignedConfig) { c.Issuer = "" },
+		"no audience":        func(c *SignedConfig) { c.Audience = "" },
+		"no keys":            func(c *SignedConfig) { c.KeysURL = "" },
+		"a file":             func(c *SignedConfig) { c.KeysURL = "file:///etc/keys" },
+		"credentials":        func(c *SignedConfig) { c.KeysURL = "https://u:p@auth.example/keys" },
+		"plain http":         func(c *SignedConfig) { c.KeysURL = "http://auth.example/keys" },
+		"a shared secret":    func(c *SignedConfig) { c.Algorithms = []string{"HS256"} },
+		"no algorithm":       func(c *SignedConfig) { c.Algorithms = []string{"none"} },
+		"a negative timeout": func(c *SignedConfig) { c.Timeout = -1 },
+	} {
+		c := SignedConfig{KeysURL: keysURL, Issuer: issuer, Audience: audience}
+		change(&c)
+		_, err := NewSigned(c)
+		if err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	for _, address := range []string{"http://127.0.0.1:8000/keys", "http://localhost/keys", "http://[::1]/keys", keysURL} {
+		_, err := NewSigned(SignedConfig{KeysURL: address, Issuer: issuer, Audience: audience})
+		if err != nil {
+			t.Error(address, err)
+		}
+	}
+	_, err := NewSigned(SignedConfig{KeysURL: "http://auth.example/keys", Issuer: issuer, Audience: audience, AllowHTTP: true})
+	if err != nil {
+		t.Error(err)
+	}
+}
