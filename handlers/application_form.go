@@ -18,7 +18,7 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
+	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
 	for _, scope := range s.provider.Scopes() {
 		form.Add("scope", scope.Name)
 	}
@@ -136,7 +136,7 @@ func (s *server) registration(form url.Values) provider.Registration {
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessTokenLifetime: seconds(form.Get("access_token_lifetime")), RefreshTokenLifetime: seconds(form.Get("refresh_token_lifetime")),
-		Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
+		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
 	all := s.provider.Scopes()
@@ -179,7 +179,7 @@ func unique(names []string) []string {
 // stored is an application as its form would have sent it.
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
-		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a),
+		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a), "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
 	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
@@ -197,7 +197,7 @@ func (s *server) stored(a provider.Application) url.Values {
 
 // applicationForm shows the form with what was typed and what is wrong with it.
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
-	access, refresh := s.provider.Lifetimes()
+	own := s.provider.Lifetimes()
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
@@ -207,10 +207,14 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),
 		MayIntrospect: form.Has("may_introspect"), SkipConsent: form.Has("skip_consent"), PKCEExempt: form.Has("pkce_exempt"),
 		AccessLifetime: field("access_token_lifetime"), RefreshLifetime: field("refresh_token_lifetime"),
-		DefaultAccess: span(access), DefaultRefresh: span(refresh), Errors: fieldErrors(invalid),
+		DefaultAccess: span(own.Access), DefaultJWT: span(own.JWT), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
 		ClientType: checked(form["client_type"],
 			templates.Option{Value: provider.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
 			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desk, where nothing stays secret."}),
+		FormatError: invalid.At("access_token_format"),
+		Formats: checked(form["access_token_format"],
+			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random text. An API asks this server about it, and a token that was revoked is refused at once."},
+			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can check it by itself with the server’s public keys (RFC 9068). Such an API takes a token that was revoked until it ends, and whoever holds one can read it."}),
 		Grants: checked(form["grant_type"],
 			templates.Option{Value: provider.GrantCode, Label: grantName(provider.GrantCode), Help: "A person signs in here and allows the application to act for them."},
 			templates.Option{Value: provider.GrantClient, Label: grantName(provider.GrantClient), Help: "The application acts for itself. Confidential applications only."},

@@ -61,21 +61,24 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	access, refresh := s.provider.Lifetimes()
+	own := s.provider.Lifetimes()
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a),
 		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
-		AccessLifetime: lifetime(a.AccessTokenLifetime, access), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
+		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
+	if a.AccessTokenFormat == provider.FormatJWT {
+		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT)
+	}
 	if slices.Contains(grants, provider.GrantCode) {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
 	}
 	if slices.ContainsFunc(grants, func(g string) bool { return g != provider.GrantClient }) {
 		// Refresh tokens come with every grant that has a person.
 		grants = append(grants, provider.GrantRefresh)
-		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, refresh)
+		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh)
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {

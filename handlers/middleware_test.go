@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mandate/handlers/resource"
 	"mandate/provider"
@@ -196,6 +197,10 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	v.get(t, "/no/pathsecret")
 	v.post(t, "/o/token/", "grant_type", "authorization_code", "code", "codesecret", "client_id", "x", "client_secret", "clientsecret")
 	v.post(t, "/o/applications/register/", "redirect_uris", "http://urisecret.example.com", "name", "n", "scope", "read")
+	// A line is written after the answer.
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 7 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	text := s.log.String()
 	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "urisecret", goodPassword} {
 		if strings.Contains(text, secret) {

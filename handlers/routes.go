@@ -41,13 +41,14 @@ func (s *server) routes() http.Handler {
 	at("/o"+metadata, shared, on{get: s.metadata})
 	s.atRoot(r)(metadata+s.base+"/o", shared, on{get: s.metadata})
 
+	// With OpenID Connect, or where an application's access tokens are signed.
+	at("/o/.well-known/jwks.json", shared, on{get: s.jwks})
 	if s.config.OpenID {
 		const discovery = "/.well-known/openid-configuration"
 		at(discovery, shared, on{get: s.metadata})
 		at(discovery+"/o", shared, on{get: s.metadata})
 		at("/o"+discovery, shared, on{get: s.metadata})
 		s.atRoot(r)(discovery+s.base+"/o", shared, on{get: s.metadata})
-		at("/o/.well-known/jwks.json", shared, on{get: s.jwks})
 		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
 	}
 

@@ -138,6 +138,9 @@ type ApplicationForm struct {
 	AccessLifetime                Field // seconds; empty means the server's
 	RefreshLifetime               Field
 	DefaultAccess, DefaultRefresh string // the server's own, as "36000 seconds (10 hours)"
+	DefaultJWT                    string // of an access token that is a JWT
+	Formats                       []Option
+	FormatError                   string
 
 	OpenID                 bool // the rest is of OpenID Connect
 	Algorithms             []Option
@@ -161,6 +164,7 @@ type Application struct {
 	HashSecret                                 bool
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
+	SignedWith                                 string // the algorithm of access tokens that are JWTs
 	NewSecret                                  string // after registration or rotation, this once
 	OldSecretUntil                             string // until when a rotated secret still works
 	AuthorizeURL, TokenURL                     string

@@ -120,7 +120,10 @@ func developerSamples() []sample {
 			{"password", "Resource owner password", "It takes people’s passwords itself. RFC 9700 advises against it.", false}},
 		HashSecret:    true,
 		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
-		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
+		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)", DefaultJWT: "600 seconds (10 minutes)",
+		Formats: []Option{
+			{"opaque", "Opaque", "A random text that an API asks about.", true},
+			{"jwt", "JWT", "Signed, so that an API can check it by itself.", false}},
 		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "What everybody knows.", true}, {"HS256", "", "Signed with the secret.", false}},
 		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
 	}
@@ -129,6 +132,7 @@ func developerSamples() []sample {
 	wrong.Name = Field{"", "Give it a name."}
 	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
 	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
+	wrong.FormatError = "There is no format “paper”."
 	wrong.HashSecretError = "This server has no key to encrypt secrets with."
 	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
 	wrong.Scopes = nil
@@ -136,9 +140,9 @@ func developerSamples() []sample {
 		wrong.Scopes = append(wrong.Scopes, Option{fmt.Sprintf("ledger:%d:write", i), fmt.Sprintf("ledger:%d:write", i), "", i%3 == 0})
 	}
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
-		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -147,6 +151,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
+	detail.SignedWith = "ES256"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	fresh := detail
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
@@ -156,7 +161,7 @@ func developerSamples() []sample {
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{

@@ -32,6 +32,7 @@ type applicationView struct {
 	PKCEExempt           bool     `json:"pkce_exempt"`
 	AccessTokenLifetime  int64    `json:"access_token_lifetime"`
 	RefreshTokenLifetime int64    `json:"refresh_token_lifetime"`
+	AccessTokenFormat    string   `json:"access_token_format"`
 	Algorithm            string   `json:"algorithm"`
 	UserInfoAlgorithm    string   `json:"userinfo_algorithm"`
 	Sector               string   `json:"sector"`
@@ -46,7 +47,7 @@ func viewApplication(a provider.Application, secret string) applicationView {
 		GrantTypes: split(a.GrantTypes), RedirectURIs: split(a.RedirectURIs), Scopes: split(a.Scopes),
 		MayIntrospect: a.MayIntrospect, HashClientSecret: a.HashClientSecret, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
 		AccessTokenLifetime: a.AccessTokenLifetime, RefreshTokenLifetime: a.RefreshTokenLifetime,
-		Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
+		AccessTokenFormat: a.AccessTokenFormat, Algorithm: a.Algorithm, UserInfoAlgorithm: a.UserInfoAlgorithm, Sector: a.Sector,
 		PostLogoutURIs: split(a.PostLogoutURIs), BackchannelURI: a.BackchannelURI,
 		CreatedAt: timestamp(a.CreatedAt), UpdatedAt: timestamp(a.UpdatedAt)}
 	if a.Owner != nil {
@@ -85,6 +86,7 @@ func (v applicationView) write(p *program) error {
 		{"may introspect", yes(v.MayIntrospect)},
 		{"secret is hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
+		{"access tokens", v.AccessTokenFormat},
 	}...)
 	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
 		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"told of logout at", v.BackchannelURI}} {
@@ -138,7 +140,8 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it ask about the tokens of others")
 	f.BoolVar(&noHash, "no-hash-client-secret", false, "keep the secret readable for the server, encrypted under its key")
 	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not ask people for their approval")
-	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens: ES256, EdDSA, RS256, PS256 or HS256 (default: RS256)")
+	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that check them by themselves (RFC 9068)")
+	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens, and access tokens that are JWTs: ES256, EdDSA, RS256, PS256 or HS256, which is for ID tokens alone (default: RS256)")
 	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo answers (default: none does)")
 	f.BoolVar(&r.Pairwise, "pairwise", false, "give it subjects that applications of other hosts cannot compare")
 	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "`URI` to which browsers may go when a person has logged out; may be repeated")

@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// BaseURL is where browsers and clients reach the server: scheme, host and an optional path. The issuer is this and `/o` (RFC 8414 §2). Plain http is for loopback hosts only, see `ALLOW_INSECURE_HTTP`.
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
-	// AllowInsecureHTTP lets `BASE_URL`, `LOGIN_URL`, the introspection URL and a forwarded token use plain http beyond this machine, where anybody on the way reads it (against RFC 6749 §3.1 and §3.2). For a laboratory network without certificates.
+	// AllowInsecureHTTP lets `BASE_URL`, `LOGIN_URL`, the introspection URL, the key set and a forwarded token use plain http beyond this machine, where anybody on the way reads it (against RFC 6749 §3.1 and §3.2). For a laboratory network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
 	// Listen is the address and port that the server binds; an empty host (`:8000`) binds every address.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`
@@ -83,6 +83,8 @@ type ProviderConfig struct {
 	WriteScope string `key:"WRITE_SCOPE" default:"write"`
 	// AccessTokenExpire is the life of an access token in seconds.
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"36000" min:"1" max:"31536000"`
+	// JWTAccessTokenExpire is the life in seconds of an access token that is a JWT (RFC 9068), where the application has no lifetime of its own. An API that checks it by itself takes it to its end, also when it was revoked: hence short. Left out, it is never more than `ACCESS_TOKEN_EXPIRE_SECONDS`.
+	JWTAccessTokenExpire time.Duration `key:"JWT_ACCESS_TOKEN_EXPIRE_SECONDS" default:"600" min:"1" max:"31536000"`
 	// AuthorizationCodeExpire is the life of an authorization code in seconds; RFC 6749 §4.1.2 allows ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
 	// RefreshTokenExpire is how many seconds a refresh token may lie unused (RFC 9700 §4.14.2); left out, it is never more than `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
@@ -137,6 +139,12 @@ type ProviderConfig struct {
 	ResourceServerTokenCaching time.Duration `key:"RESOURCE_SERVER_TOKEN_CACHING_SECONDS" default:"10" min:"0" max:"3600"`
 	// ResourceServerIntrospectionTimeout is how many seconds the resource server waits for an answer.
 	ResourceServerIntrospectionTimeout time.Duration `key:"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS" default:"5" min:"1" max:"60"`
+	// ResourceServerJWKSURL is where the resource server finds the keys to check signed access tokens with, by itself (RFC 9068 §4), such as `https://auth.example.com/o/.well-known/jwks.json`. It wants an issuer and an audience beside it. With an introspection endpoint too, that is asked about all other tokens; without one, those are refused.
+	ResourceServerJWKSURL string `key:"RESOURCE_SERVER_JWKS_URL" default:""`
+	// ResourceServerIssuer is what `iss` of a signed access token must be, letter by letter: the authorization server, such as `https://auth.example.com/o`.
+	ResourceServerIssuer string `key:"RESOURCE_SERVER_ISSUER" default:""`
+	// ResourceServerAudience is the name of the resource server that `aud` of an access token must hold: of Mandate its `BASE_URL`. Where tokens are introspected it may be left out, and `aud` is not looked at then.
+	ResourceServerAudience string `key:"RESOURCE_SERVER_AUDIENCE" default:""`
 	// ErrorResponseWithScopes names the scopes needed in the body of a 403 of the sample API.
 	ErrorResponseWithScopes bool `key:"ERROR_RESPONSE_WITH_SCOPES" default:"false"`
 }

@@ -31,6 +31,7 @@ func (l *loader) check() {
 	l.checkRedirectSchemes()
 	l.checkOpenID()
 	l.checkIntrospection()
+	l.checkSigned()
 }
 
 // ok tells whether settings have had no problem so far: one mistake is told once.
@@ -226,6 +227,8 @@ func (l *loader) checkPasswordHash() {
 func (l *loader) checkLifetimes() {
 	const idle, age = "SESSION_IDLE_SECONDS", "SESSION_COOKIE_AGE"
 	l.within(idle, age, &l.c.SessionIdle, l.c.SessionCookieAge)
+	const signed, access = providerBlock + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS", providerBlock + "ACCESS_TOKEN_EXPIRE_SECONDS"
+	l.within(signed, access, &l.c.Provider.JWTAccessTokenExpire, l.c.Provider.AccessTokenExpire)
 	const refresh, absolute = providerBlock + "REFRESH_TOKEN_EXPIRE_SECONDS", providerBlock + "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS"
 	l.within(refresh, absolute, &l.c.Provider.RefreshTokenExpire, l.c.Provider.RefreshTokenAbsoluteExpire)
 }

@@ -50,6 +50,31 @@ func (l *loader) checkIntrospection() {
 	}
 }
 
+// checkSigned: a token that is checked here is held to who made it and whom it is
+// for, or any token of anybody's would do (RFC 9068 §4).
+func (l *loader) checkSigned() {
+	const keys, issuer, audience = providerBlock + "RESOURCE_SERVER_JWKS_URL", providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE"
+	p := l.c.Provider
+	if !l.ok(keys, issuer, audience) {
+		return
+	}
+	if p.ResourceServerJWKSURL == "" {
+		if p.ResourceServerIssuer != "" {
+			l.wrong("has no effect without RESOURCE_SERVER_JWKS_URL; set it too or leave this out", issuer)
+		}
+		return
+	}
+	u, wrong := webURL(p.ResourceServerJWKSURL)
+	switch {
+	case wrong != "":
+		l.wrong(wrong, keys)
+	case p.ResourceServerIssuer == "" || p.ResourceServerAudience == "":
+		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE to hold tokens against (RFC 9068 §4); set both", keys)
+	default:
+		l.checkTransport(u, keys)
+	}
+}
+
 // checkUpstream: a guard without rules, or rules without something to guard, is a mistake
 // that would otherwise show as an open or a dead API.
 func (l *loader) checkUpstream() {
@@ -80,8 +105,8 @@ func (l *loader) checkUpstream() {
 	if l.ok(rules) && len(l.c.Rules) == 0 {
 		l.wrong("needs RULES, which say who may call what; set them", upstream)
 	}
-	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" {
-		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens; set it", upstream)
+	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" && l.c.Provider.ResourceServerJWKSURL == "" {
+		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one", upstream)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestConfigDefaults(t *testing.T) {
 		Provider: ProviderConfig{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
 			DefaultScopes: []string{"read", "write"}, ReadScope: "read", WriteScope: "write",
-			AccessTokenExpire: 36000 * time.Second, AuthorizationCodeExpire: time.Minute,
+			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute,
 			RefreshTokenExpire: 30 * 24 * time.Hour, RefreshTokenAbsoluteExpire: 365 * 24 * time.Hour,
 			RefreshTokenReuseProtection: true, RotateRefreshToken: true, PKCERequired: true,
 			RequestApprovalPrompt: "auto", AllowedRedirectURISchemes: []string{}, ClearExpiredTokensBatchSize: 1000,
@@ -268,10 +268,12 @@ func TestConfigEachKey(t *testing.T) {
 		"BASE_URL": "https://a.example", "LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
+		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example",
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
-	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS", "OIDC_ENABLED"}
+	together := []string{"UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
+		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "OIDC_ENABLED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
 			continue // tested with what they need

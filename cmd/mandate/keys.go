@@ -21,15 +21,19 @@ type keyView struct {
 	ExpiresAt string `json:"expires_at,omitempty"`
 }
 
-// withKeys opens the database of a server that has signing keys.
+// withKeys opens the database of a server that signs something.
 func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	o, err := p.open(ctx, toUse)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	if !o.config.Provider.OpenID {
-		return errors.New("OpenID Connect is switched off, so there are no signing keys: OIDC_ENABLED turns it on")
+	_, err = o.provider.JWKSet(ctx)
+	if errors.Is(err, provider.ErrNotFound) {
+		return errors.New("nothing is signed here, so there are no signing keys: OIDC_ENABLED turns OpenID Connect on, and application add --access-token-format jwt makes an application with signed access tokens")
+	}
+	if err != nil {
+		return err
 	}
 	return use(o)
 }

@@ -161,6 +161,7 @@ func providerConfig(c *Config, key []byte) provider.Config {
 		DefaultScopes:           p.DefaultScopes,
 		CodeLifetime:            p.AuthorizationCodeExpire,
 		AccessTokenLifetime:     p.AccessTokenExpire,
+		JWTAccessTokenLifetime:  p.JWTAccessTokenExpire,
 		RefreshTokenLifetime:    p.RefreshTokenExpire,
 		RefreshTokenMaxLifetime: p.RefreshTokenAbsoluteExpire,
 		RefreshGrace:            p.RefreshTokenGracePeriod,

@@ -21,7 +21,8 @@ func (p *program) resourceServerCommand() *cobra.Command {
 		Long: `Guard an API that knows nothing of OAuth. Requests whose access token allows
 them are forwarded to UPSTREAM, the others are refused. Which scopes a path and
 method need is in RULES. Tokens are checked at RESOURCE_SERVER_INTROSPECTION_URL,
-with RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS.
+with RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS;
+signed ones here, with the keys at RESOURCE_SERVER_JWKS_URL if that is set.
 This process opens no database.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return stopped(c.Context(), p.resourceServer(c.Context()))
@@ -58,7 +59,7 @@ func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("UPSTREAM: %w", err)
 	}
-	guard, err := newGuard(config.Provider, nil, log)
+	guard, err := newGuard(config, config.Provider, nil, log)
 	if err != nil {
 		return nil, err
 	}

@@ -116,20 +116,41 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 // its own.
 func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
 	p := o.config.Provider
-	if p.ResourceServerIntrospectionURL == "" {
+	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
 		id, secret, err := o.provider.SampleAPIClient(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
 		// This process asks itself: no proxy of the environment stands between.
-		return newGuard(p, &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}, log)
+		return newGuard(o.config, p, &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}, log)
 	}
-	return newGuard(p, nil, log)
+	return newGuard(o.config, p, nil, log)
 }
 
 // newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
-func newGuard(p ProviderConfig, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
+func newGuard(c *Config, p ProviderConfig, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
+	var verifier resource.Verifier
+	if p.ResourceServerIntrospectionURL != "" {
+		asking, err := newAsking(p, transport)
+		if err != nil {
+			return nil, err
+		}
+		verifier = asking
+	}
+	if p.ResourceServerJWKSURL != "" {
+		signed, err := resource.NewSigned(resource.SignedConfig{KeysURL: p.ResourceServerJWKSURL, Issuer: p.ResourceServerIssuer, Audience: p.ResourceServerAudience,
+			Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
+		if err != nil {
+			return nil, err
+		}
+		verifier = signed
+	}
+	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
+}
+
+// newAsking asks an introspection endpoint, and remembers what it said.
+func newAsking(p ProviderConfig, transport http.RoundTripper) (resource.Verifier, error) {
 	asks := resource.IntrospectionConfig{
 		URL:       p.ResourceServerIntrospectionURL,
 		AuthToken: p.ResourceServerAuthToken,
@@ -143,11 +164,7 @@ func newGuard(p ProviderConfig, transport http.RoundTripper, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	cache, err := resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: p.ResourceServerTokenCaching})
-	if err != nil {
-		return nil, err
-	}
-	return resource.NewGuard(resource.GuardConfig{Verifier: cache, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
+	return resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: p.ResourceServerTokenCaching})
 }
 
 // sayFirstSteps prints the link that makes the first administrator, where
