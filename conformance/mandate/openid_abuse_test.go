@@ -86,7 +86,7 @@ func signHS256(t testing.TB, like string, secret []byte, changes jwt.MapClaims) 
 	return text
 }
 
-// falselySigned are ID tokens with the right claims whose header leads to another key than the one that signed.
+// falselySigned are tokens with the right type and claims whose header leads to another key than the one that signed.
 func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string]string {
 	t.Helper()
 	attacker, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -102,7 +102,7 @@ func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string
 		t.Fatal(err)
 	}
 	claims := jwt.MapClaims{}
-	_, _, err = jwt.NewParser().ParseUnverified(like, claims)
+	parsed, _, err := jwt.NewParser().ParseUnverified(like, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +150,7 @@ func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string
 		"an attacker's key of an unknown kid": {jwt.SigningMethodRS256, attacker, map[string]any{"kid": "attacker"}},
 	} {
 		token := jwt.NewWithClaims(test.method, claims)
+		token.Header["typ"] = parsed.Header["typ"]
 		maps.Copy(token.Header, test.header)
 		hints[what], err = token.SignedString(test.key)
 		if err != nil {

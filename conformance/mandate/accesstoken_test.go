@@ -1,0 +1,400 @@
+package mandate
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/golang-jwt/jwt/v5"
+	_ "modernc.org/sqlite" // registers "sqlite"
+)
+
+// Access tokens that are JWTs (RFC 9068).
+
+// signedServer is openidServer with an application whose access tokens are signed, one that may introspect, and a person.
+func signedServer(t testing.TB, db database, more ...string) (s *server, app, api application, alice person) {
+	t.Helper()
+	s = openidServer(t, db, more...)
+	return s, s.signer(t), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect"), s.somebody(t, "alice")
+}
+
+// signer registers an application whose access tokens are signed.
+func (s *server) signer(t testing.TB, args ...string) application {
+	t.Helper()
+	return s.relyingParty(t, append([]string{"--grant", "client_credentials", "--access-token-format", "jwt"}, args...)...)
+}
+
+// machine is a token of the application for itself.
+func (s *server) machine(t testing.TB, app application) tokens {
+	t.Helper()
+	return s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read"))
+}
+
+// locally checks an access token as an API does that asks nobody: go-oidc, with the published keys. It says of the type
+// itself, which go-oidc does not look at.
+func (s *server) locally(t testing.TB, text string) (map[string]any, error) {
+	t.Helper()
+	var header struct{ Typ string }
+	err := json.Unmarshal(b64(strings.Split(text, ".")[0]), &header)
+	if err != nil || header.Typ != "at+jwt" {
+		return nil, fmt.Errorf("typ is %q: %v", header.Typ, err)
+	}
+	metadata := s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t)
+	address, _ := metadata["jwks_uri"].(string)
+	algorithms := []string{oidc.RS256, oidc.ES256, oidc.PS256, oidc.EdDSA}
+	verifier := oidc.NewVerifier(s.Issuer, oidc.NewRemoteKeySet(t.Context(), address), &oidc.Config{ClientID: s.BaseURL, SupportedSigningAlgs: algorithms})
+	token, err := verifier.Verify(t.Context(), text)
+	if err != nil {
+		return nil, err
+	}
+	claims := map[string]any{}
+	return claims, token.Claims(&claims)
+}
+
+// RFC 9068 §2, §4: each application has the format that was chosen for it, and what is signed can be checked by anybody.
+func TestRFC9068Formats(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s, app, api, alice := signedServer(t, db)
+		opaque := s.relyingParty(t, "--grant", "client_credentials")
+		if got := s.machine(t, opaque); !strings.HasPrefix(got.AccessToken, "mat_") || got.ExpiresIn != 36000 {
+			t.Errorf("%.4s for %d s, want an opaque token", got.AccessToken, got.ExpiresIn)
+		}
+		for algorithm, a := range map[string]application{"RS256": app, "ES256": s.signer(t, "--algorithm", "ES256"), "PS256": s.signer(t, "--algorithm", "PS256"),
+			"EdDSA": s.signer(t, "--algorithm", "EdDSA")} {
+			got := s.machine(t, a)
+			claims, err := s.locally(t, got.AccessToken)
+			if err != nil {
+				t.Errorf("%s: %v", algorithm, err)
+				continue
+			}
+			if claims["sub"] != a.ClientID || claims["client_id"] != a.ClientID || claims["scope"] != "read" || claims["aud"] != s.BaseURL || got.ExpiresIn != 600 || claims["auth_time"] != nil {
+				t.Errorf("%s: %v, for %d s", algorithm, claims, got.ExpiresIn)
+			}
+			found := s.introspect(t, api.auth(), got.AccessToken)
+			for _, name := range []string{"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"} {
+				checkEqual(t, name, found[name], claims[name])
+			}
+			if found["active"] != true || found["token_type"] != "Bearer" {
+				t.Error(found)
+			}
+		}
+		if n := tokensIn(t, db); n != 1 {
+			t.Errorf("%d tokens are stored, want the opaque one", n)
+		}
+		person := s.browser(t).signsIn(t, app, alice, "scope", "openid read")
+		claims, err := s.locally(t, person.AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signedIn := s.verified(t, app, "RS256", person.IDToken)
+		if claims["sub"] != signedIn["sub"] || claims["acr"] != signedIn["acr"] || claims["name"] != nil || claims["username"] != nil {
+			t.Errorf("%v, want the sub, acr and auth_time of %v, and no more", claims, signedIn)
+		}
+		checkEqual(t, "auth_time", int64(claims["auth_time"].(float64)), number(t, signedIn, "auth_time"))
+		checkEqual(t, "username", s.introspect(t, api.auth(), person.AccessToken)["username"], any("alice"))
+		checkEqual(t, "UserInfo", s.userInfo(t, person.AccessToken)["sub"], claims["sub"])
+		if a := s.get(t, "/resource", bearer(person.AccessToken)); a.Status != http.StatusOK {
+			t.Errorf("the sample API answers %d", a.Status)
+		}
+		next := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", person.RefreshToken))
+		again, err := s.locally(t, next.AccessToken)
+		if err != nil || again["jti"] == claims["jti"] || again["auth_time"] != claims["auth_time"] || again["sub"] != claims["sub"] {
+			t.Errorf("refreshed: %v, %v", again, err)
+		}
+		if !s.active(t, api.auth(), person.AccessToken) {
+			t.Error("the one before a refresh ends with it")
+		}
+		// A bearer of the scope introspection is a caller in either format.
+		asks := s.signer(t, "--may-introspect")
+		caller := s.mustToken(t, asks.auth(), params("grant_type", "client_credentials", "scope", "introspection"))
+		if !s.active(t, bearer(caller.AccessToken), next.AccessToken) {
+			t.Error("a signed token with the scope introspection cannot ask")
+		}
+		if a := s.post(t, "/o/introspect/", bearer(next.AccessToken), params("token", next.AccessToken)); a.Status != http.StatusForbidden {
+			t.Errorf("one without it gets %d", a.Status)
+		}
+	})
+}
+
+// tokensIn counts the tokens that a database holds.
+func tokensIn(t testing.TB, db database) int {
+	t.Helper()
+	driver, address := "postgres", db.url
+	if db.name == "sqlite" {
+		driver, address = "sqlite", "file:"+strings.TrimPrefix(db.url, "sqlite:///")+"?_pragma=busy_timeout(10000)"
+	}
+	pool, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	var n int
+	err = pool.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tokens").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// RFC 9068 §4: what is no access token of this server, although it looks like one.
+func TestRFC9068Forged(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		own := newOwnKey(t)
+		s, app, api, alice := signedServer(t, db, "OIDC_RSA_PRIVATE_KEY_FILE: "+quote(own.file))
+		person := s.browser(t).signsIn(t, app, alice, "scope", "openid read")
+		good := person.AccessToken
+		claims := jwt.MapClaims{}
+		_, _, err := jwt.NewParser().ParseUnverified(good, claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := s.falselySigned(t, own, good)
+		sign := func(key any, method jwt.SigningMethod, header map[string]any, changes jwt.MapClaims) string {
+			altered := maps.Clone(claims)
+			maps.Copy(altered, changes)
+			token := jwt.NewWithClaims(method, altered)
+			token.Header["typ"], token.Header["kid"] = "at+jwt", own.kid
+			maps.Copy(token.Header, header)
+			text, err := token.SignedString(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.secret(text)
+		}
+		rs := jwt.SigningMethodRS256
+		if !s.active(t, api.auth(), sign(own.PrivateKey, rs, nil, nil)) {
+			t.Fatal("what the tests sign as the server does is not good, so that the rest says nothing")
+		}
+		der, _ := x509.MarshalPKIXPublicKey(&own.PublicKey) // it is a key
+		foreign, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Unix()
+		parts := strings.Split(good, ".")
+		maps.Copy(forged, map[string]string{
+			"an ID token":                   person.IDToken,
+			"typ JWT":                       sign(own.PrivateKey, rs, map[string]any{"typ": "JWT"}, nil),
+			"typ logout+jwt":                sign(own.PrivateKey, rs, map[string]any{"typ": "logout+jwt"}, nil),
+			"no typ":                        sign(own.PrivateKey, rs, map[string]any{"typ": nil}, nil),
+			"expired":                       sign(own.PrivateKey, rs, nil, jwt.MapClaims{"exp": at - 1}),
+			"another issuer":                sign(own.PrivateKey, rs, nil, jwt.MapClaims{"iss": "https://other.example"}),
+			"another audience":              sign(own.PrivateKey, rs, nil, jwt.MapClaims{"aud": app.ClientID}),
+			"a jti that nothing is behind":  sign(own.PrivateKey, rs, nil, jwt.MapClaims{"jti": "guessed"}),
+			"a foreign key":                 sign(foreign, rs, nil, nil),
+			"a foreign key of no name":      sign(foreign, rs, map[string]any{"kid": "foreign"}, nil),
+			"HS256 with the public key":     sign(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), jwt.SigningMethodHS256, nil, nil),
+			"HS256 with the client secret":  sign([]byte(app.ClientSecret), jwt.SigningMethodHS256, nil, nil),
+			"alg none":                      sign(jwt.UnsafeAllowNoneSignatureType, jwt.SigningMethodNone, nil, nil),
+			"altered":                       parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(b64(parts[1])), `"scope":"openid read"`, `"scope":"openid write"`, 1))) + "." + parts[2],
+			"the signature cut off":         parts[0] + "." + parts[1] + ".",
+			"the signature of another one":  parts[0] + "." + parts[1] + "." + strings.Split(person.IDToken, ".")[2],
+			"nothing but dots":              "..",
+			"a refresh token between two":   person.RefreshToken + "." + person.RefreshToken + "." + person.RefreshToken,
+			"an opaque token of nobody":     "mat_guessed",
+			"a token with a part too many":  good + ".x",
+			"a token with another in front": parts[0] + "." + good,
+		})
+		if strings.Contains(forged["altered"], parts[1]) {
+			t.Fatal("the altered token is not altered")
+		}
+		for what, text := range forged {
+			s.secret(text)
+			if found := s.introspect(t, api.auth(), text); len(found) != 1 || found["active"] != false {
+				t.Errorf("introspection of %s: %v", what, found)
+			}
+			if a := s.get(t, "/o/userinfo/", bearer(text)); a.Status != http.StatusUnauthorized || a.JSON(t)["error"] != "invalid_token" {
+				t.Errorf("UserInfo by %s: %d %s", what, a.Status, a.Body)
+			}
+			if a := s.get(t, "/resource", bearer(text)); a.Status != http.StatusUnauthorized && a.Status != http.StatusBadRequest {
+				t.Errorf("the sample API by %s: %d", what, a.Status)
+			}
+			if a := s.post(t, "/o/introspect/", bearer(text), params("token", good)); a.Status != http.StatusUnauthorized {
+				t.Errorf("a caller with %s: %d", what, a.Status)
+			}
+			// Nobody ends a thing by a token that is none.
+			s.revoke(t, app.auth(), text)
+		}
+		if !s.active(t, api.auth(), good) {
+			t.Error("the true token has ended")
+		}
+		// And an access token is nothing else.
+		b := s.signIn(t, alice, "/account/")
+		b.asks(t, app, "prompt", "none", "id_token_hint", good)
+		b.sentBack(t, "an access token as a hint", "invalid_request")
+		if got, _ := s.token(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", good)); got.Error != "invalid_grant" {
+			t.Errorf("an access token as a refresh token: %q", got.Error)
+		}
+	})
+}
+
+// What ends a token reaches a signed one wherever this server is asked, and not who checks it alone: until its end.
+func TestRFC9068Ended(t *testing.T) {
+	for what, end := range map[string]func(t *testing.T, s *server, app application, b *browser, got tokens){
+		"it is revoked": func(t *testing.T, s *server, app application, _ *browser, got tokens) {
+			s.revoke(t, app.auth(), got.AccessToken)
+		},
+		"its family is": func(t *testing.T, s *server, app application, _ *browser, got tokens) {
+			s.revoke(t, app.auth(), got.RefreshToken)
+		},
+		"a refresh is reused": func(t *testing.T, s *server, app application, _ *browser, got tokens) {
+			s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
+			s.token(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
+		},
+		"the person is deactivated": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {
+			s.mustCLI(t, "", "user", "disable", "alice")
+		},
+		"the session ends": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {
+			s.mustCLI(t, "", "user", "logout", "alice")
+		},
+		"the application goes": func(t *testing.T, s *server, app application, _ *browser, _ tokens) {
+			s.mustCLI(t, "", "application", "delete", app.ClientID)
+		},
+		"an operator revokes it": func(t *testing.T, s *server, _ application, _ *browser, got tokens) {
+			s.mustCLI(t, got.AccessToken, "token", "revoke")
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			forEachDatabase(t, func(t *testing.T, db database) {
+				s, app, api, alice := signedServer(t, db)
+				b := s.browser(t)
+				got := b.signsIn(t, app, alice)
+				bystander := s.machine(t, s.signer(t))
+				if !s.active(t, api.auth(), got.AccessToken) {
+					t.Fatal("it is not good at first")
+				}
+				s.userInfo(t, got.AccessToken)
+				end(t, s, app, b, got)
+				waitFor(t, "the token is inactive", func() bool { return !s.active(t, api.auth(), got.AccessToken) })
+				if a := s.get(t, "/o/userinfo/", bearer(got.AccessToken)); a.Status != http.StatusUnauthorized {
+					t.Errorf("UserInfo answers %d", a.Status)
+				}
+				_, err := s.locally(t, got.AccessToken)
+				if err != nil {
+					t.Errorf("who checks it alone: %v", err)
+				}
+				if !s.active(t, api.auth(), bystander.AccessToken) {
+					t.Error("another application's token has ended too")
+				}
+			})
+		})
+	}
+}
+
+// RFC 7009 §2: of a token without a row it is kept that it is no longer good, and until its end.
+func TestRFC9068RevokedForItself(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s, _, api, _ := signedServer(t, db, "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 3")
+		app, second := s.signer(t), s.signer(t)
+		got, other := s.machine(t, app), s.machine(t, app)
+		if a := s.post(t, "/o/revoke_token/", second.auth(), params("token", got.AccessToken)); a.Status != http.StatusBadRequest {
+			t.Errorf("another client's revocation is answered with %d", a.Status)
+		}
+		s.revoke(t, app.auth(), got.AccessToken)
+		s.revoke(t, app.auth(), got.AccessToken)
+		// Not one that expired meanwhile.
+		if a, b := s.active(t, api.auth(), got.AccessToken), s.active(t, api.auth(), other.AccessToken); a || !b {
+			t.Errorf("revoked %t, the other %t", a, b)
+		}
+		waitFor(t, "the other has ended by its age", func() bool { return !s.active(t, api.auth(), other.AccessToken) })
+		waitFor(t, "nothing is kept of the revoked one", func() bool { return tokensIn(t, db) == 0 })
+		_, err := s.locally(t, got.AccessToken)
+		var expired *oidc.TokenExpiredError
+		if !errors.As(err, &expired) {
+			t.Error("it is not over:", err)
+		}
+	})
+}
+
+// RFC 9068 §4: the keys are there without OpenID Connect too, as soon as something is to be signed, and what one of
+// them signed can be checked after another has taken its place.
+func TestRFC9068Keys(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		s := startServer(t, options{database: db})
+		metadata := func() map[string]any { return s.get(t, "/.well-known/oauth-authorization-server/o", nobody).JSON(t) }
+		if metadata()["jwks_uri"] != nil {
+			t.Error("jwks_uri is there before there are keys")
+		}
+		robot := func(args ...string) application {
+			return s.application(t, append([]string{"--name", "robot", "--grant", "client_credentials", "--access-token-format", "jwt"}, args...)...)
+		}
+		app, api := robot("--algorithm", "ES256"), s.application(t, "--name", "api", "--grant", "client_credentials", "--may-introspect")
+		old := s.machine(t, app)
+		if _, err := s.locally(t, old.AccessToken); err != nil {
+			t.Fatal(err)
+		}
+		for name := range metadata() {
+			if strings.Contains(name, "userinfo") || strings.Contains(name, "id_token") {
+				t.Errorf("the metadata has %s", name)
+			}
+		}
+		before := keyID(t, old.AccessToken)
+		s.mustCLI(t, "", "keys", "rotate", "--kind", "EC", "--now")
+		var fresh tokens
+		waitFor(t, "the new key signs", func() bool {
+			fresh = s.machine(t, app)
+			return keyID(t, fresh.AccessToken) != before
+		})
+		for _, text := range []string{old.AccessToken, fresh.AccessToken} {
+			if _, err := s.locally(t, text); err != nil || !s.active(t, api.auth(), text) {
+				t.Errorf("after the rotation: %v", err)
+			}
+		}
+		r := run(t, s.dir, nil, "", "--config", s.config, "keys", "retire", "--", before)
+		if r.code != 0 {
+			t.Fatal(r.stderr)
+		}
+		waitFor(t, "what a key signed that was taken away is no longer good", func() bool { return !s.active(t, api.auth(), old.AccessToken) })
+		if !s.active(t, api.auth(), fresh.AccessToken) {
+			t.Error("the other key's token has ended")
+		}
+		// An application of its own lifetime.
+		a := s.cli(t, "", "application", "show", app.ClientID)
+		if !strings.Contains(a.stdout, "access tokens") || !strings.Contains(a.stdout, "jwt") {
+			t.Errorf("the command shows\n%s", a.stdout)
+		}
+	})
+}
+
+// A resource server that checks by itself takes what is signed, asks about the rest, and needs nobody for the former.
+func TestRFC9068Guard(t *testing.T) {
+	s, app, api, alice := signedServer(t, newSQLite(t))
+	opaque := s.relyingParty(t)
+	upstream, _ := upstream(t)
+	alone := []string{"RESOURCE_SERVER_JWKS_URL: " + quote(s.URL+"/o/.well-known/jwks.json"), "RESOURCE_SERVER_ISSUER: " + quote(s.Issuer), "RESOURCE_SERVER_AUDIENCE: " + quote(s.BaseURL)}
+	asking := []string{"RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/"), fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(api.ClientID), quote(api.ClientSecret))}
+	rules := []string{"{PATH: /orders, SCOPES: [read]}", "{PATH: /admin, SCOPES: [write]}"}
+	local, both := s.guard(t, upstream.URL, rules, alone...), s.guard(t, upstream.URL, rules, append(alone, asking...)...)
+	other := s.guard(t, upstream.URL, rules, alone[0], alone[1], "RESOURCE_SERVER_AUDIENCE: https://other.example")
+	signed, plain := s.browser(t).signsIn(t, app, alice, "scope", "openid read"), s.browser(t).signsIn(t, opaque, alice, "scope", "openid read")
+	is := func(what string, g *server, path, token string, want int) {
+		t.Helper()
+		if a := g.get(t, path, bearer(token)); a.Status != want {
+			t.Errorf("%s: %d, want %d: %s", what, a.Status, want, a.Body)
+		}
+	}
+	is("signed", local, "/orders", signed.AccessToken, 200)
+	is("signed, another scope", local, "/admin", signed.AccessToken, 403)
+	is("opaque, nobody to ask", local, "/orders", plain.AccessToken, 401)
+	is("opaque, somebody to ask", both, "/orders", plain.AccessToken, 200)
+	is("signed, with both", both, "/orders", signed.AccessToken, 200)
+	is("an ID token", local, "/orders", signed.IDToken, 401)
+	is("for another service", other, "/orders", signed.AccessToken, 401)
+	s.revoke(t, app.auth(), signed.AccessToken)
+	is("revoked, and nobody is asked", local, "/orders", signed.AccessToken, 200)
+	s.stop(t)
+	is("the authorization server is down", local, "/orders", signed.AccessToken, 200)
+	is("opaque, and nobody answers", both, "/orders", plain.AccessToken+"x", 503)
+}
