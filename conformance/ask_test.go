@@ -34,7 +34,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	if !target.Register || target.InitialAccessToken != "initial" || target.Scope != "read" || target.User != (User{"alice", "open sesame"}) || len(target.Clients) != 0 {
 		t.Errorf("%+v", target)
 	}
-	r.want(t, 0, "one of 2 more clients: introspection, password.")
+	r.want(t, 0, "one of 3 more clients: introspection, jwt, password.")
 	path := targetFile(t, target)
 	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
 	server.empty(t, 5)
@@ -59,7 +59,7 @@ func TestAskForClients(t *testing.T) {
 	// Every further role is asked for, with what it takes.
 	rest := append(beginning, "yes",
 		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
-		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
+		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
 	target, r = asked(t, rest...)
 	r.want(t, 0, "2 are needed", `"here" is not host:port`)

@@ -98,6 +98,7 @@ func Documents() []Document {
 		{"OIDCCore", "OIDC Core", "OpenID Connect Core 1.0", oidcCore()},
 		{"RFC8414", "RFC 8414", "Authorization Server Metadata", rfc8414()},
 		{"RFC8707", "RFC 8707", "Resource Indicators", rfc8707()},
+		{"RFC9068", "RFC 9068", "JWT Profile for Access Tokens", rfc9068()},
 		{"RFC9207", "RFC 9207", "Authorization Server Issuer Identification", rfc9207()},
 		{"OIDCDiscovery", "OIDC Discovery", "OpenID Connect Discovery 1.0", oidcDiscovery()},
 		{"OIDCRegistration", "OIDC Registration", "OpenID Connect Dynamic Client Registration 1.0", oidcRegistration()},
@@ -200,6 +201,7 @@ const (
 	NeedPairwise   Need = "pairwise"
 	NeedLogout     Need = "logout"
 	NeedSigned     Need = "signed"
+	NeedJWT        Need = "jwt"
 	NeedElsewhere  Need = "elsewhere"
 
 	NeedBackchannel Need = "backchannel"

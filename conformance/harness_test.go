@@ -131,6 +131,10 @@ func flags(r Role, backchannel string) []string {
 	if r.Backchannel {
 		add("--backchannel-logout-uri", "http://"+backchannel+"/told")
 	}
+	if r.SignedAccess {
+		add("--grant", grantMachine)
+		add("--access-token-format", "jwt")
+	}
 	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects, "--pairwise": r.Pairwise,
 		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256"} {
 		if on {

@@ -20,6 +20,9 @@ type Role struct {
 
 	Introspects, Pairwise, Backchannel  bool
 	IDTokenAlgorithm, UserInfoAlgorithm string
+
+	// Its access tokens are JWTs, and it gets some for itself too.
+	SignedAccess bool
 }
 
 // Grants that a role can be registered for.
@@ -50,6 +53,7 @@ func Roles() []Role {
 		{Name: NeedBackchannel, Is: "a client that is told of logouts, at the address that the target has as backchannel", Grant: grantCode, RedirectURIs: at("backchannel"), Backchannel: true},
 		{Name: NeedHS256, Is: "a client whose ID tokens are signed with HS256", Grant: grantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
 		{Name: NeedSigned, Is: "a client whose UserInfo is signed", Grant: grantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
+		{Name: NeedJWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: grantCode, RedirectURIs: at("jwt"), SignedAccess: true},
 		{Name: NeedPairwise, Is: "a client with pairwise subjects", Grant: grantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
 		{Name: NeedElsewhere, Is: "another one with pairwise subjects, at another host", Grant: grantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: NeedPassword, Is: "a confidential client of the password grant", Grant: grantPassword},
@@ -100,12 +104,17 @@ func (r Role) Look() string {
 	if r.UserInfoAlgorithm != "" {
 		parts = append(parts, "userinfo_signed_response_alg "+r.UserInfoAlgorithm)
 	}
+	if r.SignedAccess {
+		parts = append(parts, "grant client_credentials too", "access tokens that are JWTs (RFC 9068)")
+	}
 	return strings.Join(parts, "; ")
 }
 
 // registrable: whether a client may ask about the tokens of others, no server lets it say of itself, and the
-// password grant is only there for clients that somebody has chosen.
-func (r Role) registrable() bool { return !r.Introspects && r.Grant != grantPassword }
+// password grant is only there for clients that somebody has chosen. Of the form of access tokens RFC 7591 has no word.
+func (r Role) registrable() bool {
+	return !r.Introspects && r.Grant != grantPassword && !r.SignedAccess
+}
 
 // metadata is what is sent to have the role registered (RFC 7591 §2).
 func (r Role) metadata(secretMethod, backchannel string) map[string]any {

@@ -24,6 +24,9 @@ func (o *opened) writeTarget(ctx context.Context, cast *demoCast, dir string) er
 		r := provider.Registration{Name: "conformance " + string(role.Name), GrantTypes: []string{role.Grant},
 			RedirectURIs: role.RedirectURIs, PostLogoutURIs: role.AfterLogout, MayIntrospect: role.Introspects, Pairwise: role.Pairwise,
 			Algorithm: role.IDTokenAlgorithm, UserInfoAlgorithm: role.UserInfoAlgorithm}
+		if role.SignedAccess {
+			r.GrantTypes, r.AccessTokenFormat = append(r.GrantTypes, provider.GrantClient), provider.FormatJWT
+		}
 		if role.Public {
 			r.ClientType = provider.Public
 		}
