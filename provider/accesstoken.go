@@ -53,7 +53,8 @@ func (p *Provider) signAccess(ctx context.Context, a Application, f family, scop
 	if err != nil {
 		return accessToken{}, err
 	}
-	// It ends before nobody can check it any more.
+	// It ends before nobody can check it any more. (One that was given before its
+	// application's lifetime was shortened may find its key gone: then that ends it.)
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}

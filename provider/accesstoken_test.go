@@ -201,7 +201,9 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, other := f.app(signed), f.app()
 		first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+		time.Sleep(time.Second) // later than all changes before
 		f.wantActive(true, first.AccessToken, second.AccessToken)
+		time.Sleep(time.Second)
 		_, err := f.Revoke(t.Context(), by(other, "token", first.AccessToken), "")
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(true, first.AccessToken)
@@ -359,6 +361,19 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
 			t.Error(claims["exp"], key.ExpiresAt, answer.ExpiresIn, err)
 		}
+	})
+	t.Run("a token ends with its key, where its lifetime was shortened meanwhile", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, shortJWT)
+			app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
+			text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+			wantError(t, f.change(app, signed), "no error")
+			wantError(t, f.RotateKey(t.Context(), "RSA", 0), "no error")
+			time.Sleep(time.Hour)
+			f.wantActive(true, text)
+			time.Sleep(10 * time.Minute)
+			f.wantActive(false, text)
+		})
 	})
 	t.Run("a key that is taken away takes its tokens with it", func(t *testing.T) {
 		f := begin(t, shortJWT)

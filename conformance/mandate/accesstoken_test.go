@@ -299,6 +299,9 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 		s, _, api, _ := signedServer(t, db, "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 3")
 		app, second := s.signer(t), s.signer(t)
 		got, other := s.machine(t, app), s.machine(t, app)
+		if !s.active(t, api.auth(), got.AccessToken) {
+			t.Error("it is not good at first")
+		}
 		if a := s.post(t, "/o/revoke_token/", second.auth(), params("token", got.AccessToken)); a.Status != http.StatusBadRequest {
 			t.Errorf("another client's revocation is answered with %d", a.Status)
 		}
