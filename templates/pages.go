@@ -137,9 +137,8 @@ type ApplicationForm struct {
 	PKCEExempt                    bool
 	AccessLifetime                Field // seconds; empty means the server's
 	RefreshLifetime               Field
-	DefaultAccess, DefaultRefresh string // the server's own, as "36000 seconds (10 hours)"
-	DefaultJWT                    string // of an access token that is a JWT
-	Formats                       []Option
+	DefaultAccess, DefaultRefresh string   // the server's own, as "36000 seconds (10 hours)"
+	Formats                       []Option // of access tokens
 	FormatError                   string
 
 	OpenID                 bool // the rest is of OpenID Connect
