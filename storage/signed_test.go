@@ -1,0 +1,85 @@
+package storage
+
+import (
+	"slices"
+	"testing"
+)
+
+// Of a signed access token no row is stored: a family then has its refresh token's alone, and is spent as any.
+func TestSignedTokensHaveNoRow(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a := w.person(t, "alice"), w.application(t, "App")
+		g := newGrant(alice.ID, a.ID)
+		w.addGrant(t, g)
+		first, next := newPair(g.ID)[1:], newPair(g.ID)[1:]
+		must(t, w.RedeemCode(t.Context(), g.ID, at, later, first))
+		is(t, "RedeemCode again", w.RedeemCode(t.Context(), g.ID, at, later, newPair(g.ID)[1:]), ErrSpent)
+		onlyTheseTokens(t, w.Store, first[0].Digest)
+		must(t, w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+1, later+50, later+60))
+		kept, err := w.TokenByDigest(t.Context(), first[0].Digest)
+		must(t, err)
+		if kept.ExpiresAt != later+50 || kept.UsedAt != nil {
+			t.Errorf("kept: %+v", kept.Token)
+		}
+		must(t, w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, next))
+		is(t, "RotateRefresh again", w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, newPair(g.ID)[1:]), ErrSpent)
+		is(t, "KeepRefresh of a spent one", w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+2, later, later), ErrSpent)
+		both := []string{first[0].Digest, next[0].Digest}
+		slices.Sort(both)
+		onlyTheseTokens(t, w.Store, both...)
+	})
+}
+
+// What stands behind a signed token is there, or there is no token.
+func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, a, f := w.scene(t, "alice")
+		found, err := w.TokenOfGrant(t.Context(), f.ID)
+		must(t, err)
+		if found.ClientID != a.ClientID || *found.UserID != alice.ID || *found.GrantID != f.ID || *found.Username != "alice" {
+			t.Errorf("%+v", found)
+		}
+		own, err := w.TokenOfApplication(t.Context(), a.ID, "jti")
+		must(t, err)
+		if own.Application != a.ID || own.ClientID != a.ClientID || own.UserID != nil || own.GrantID != nil {
+			t.Errorf("%+v", own)
+		}
+		revoked := Token{Digest: "jti", ApplicationID: &a.ID, ExpiresAt: later}
+		for range 2 {
+			must(t, w.RevokeSigned(t.Context(), revoked, at))
+		}
+		is(t, "a revoked one", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), ErrNotFound)
+		is(t, "another one", second(w.TokenOfApplication(t.Context(), a.ID, "other")), nil)
+		_, err = w.Sweep(t.Context(), later, 10)
+		must(t, err)
+		is(t, "after its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), nil)
+		must(t, w.RevokeGrant(t.Context(), f.ID))
+		is(t, "without its family", second(w.TokenOfGrant(t.Context(), f.ID)), ErrNotFound)
+		other := w.family(t, alice.ID, a.ID)
+		_, err = w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`)
+		must(t, err)
+		is(t, "of a person who is not active", second(w.TokenOfGrant(t.Context(), other.ID)), ErrNotFound)
+		must(t, w.DeleteApplication(t.Context(), a.ID))
+		is(t, "of an application that is gone", second(w.TokenOfApplication(t.Context(), a.ID, "other")), ErrNotFound)
+	})
+}
+
+// The longest lifetime decides how long a key is published.
+func TestLongestSigned(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		for _, step := range []struct {
+			format         string
+			lifetime, want int64
+		}{{"opaque", 900, -1}, {"jwt", 0, 0}, {"jwt", 300, 300}, {"jwt", 60, 300}} {
+			a := w.application(t, "App")
+			was := a
+			a.AccessTokenFormat, a.AccessTokenLifetime = step.format, step.lifetime
+			must(t, w.UpdateApplication(t.Context(), a, was))
+			longest, err := w.LongestSigned(t.Context())
+			must(t, err)
+			if longest != step.want {
+				t.Errorf("after %s, %d: %d, want %d", step.format, step.lifetime, longest, step.want)
+			}
+		}
+	})
+}
