@@ -22,6 +22,12 @@ const (
 // (RFC 9068 §2.1, §5).
 const signedType = "at+jwt"
 
+func checkFormat(found *Invalid, format string) {
+	if format != "" && format != FormatOpaque && format != FormatJWT {
+		found.add("access_token_format", "There is no format %q: use opaque or jwt.", Clip(format, 40))
+	}
+}
+
 // accessToken is made but not yet stored. A signed one is never: rows is empty.
 type accessToken struct {
 	text string

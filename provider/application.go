@@ -196,9 +196,7 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
 		}
 	}
-	if r.AccessTokenFormat != "" && r.AccessTokenFormat != FormatOpaque && r.AccessTokenFormat != FormatJWT {
-		found.add("access_token_format", "There is no format %q: use opaque or jwt.", Clip(r.AccessTokenFormat, 40))
-	}
+	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 365*24*time.Hour)
 	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3650*24*time.Hour)

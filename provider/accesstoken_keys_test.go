@@ -1,0 +1,129 @@
+package provider
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// RFC 9068 §4: the keys are there where something is signed, and as long as what
+// they signed lives.
+func TestSignedAccessTokenKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, shortJWT, func(c *Config) { c.KeyLifetime = 24 * time.Hour })
+		published := func(p *Provider) bool {
+			t.Helper()
+			m, err := p.Metadata(t.Context())
+			_, missing := p.JWKSet(t.Context())
+			if err != nil || missing != nil && !errors.Is(missing, ErrNotFound) || (missing == nil) != (m.JWKSURI != "") {
+				t.Fatal(err, missing, m.JWKSURI)
+			}
+			return missing == nil
+		}
+		node, err := New(t.Context(), f.config, f.store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.app()
+		if published(f.Provider) || published(node) {
+			t.Error("there are keys, and nothing to sign")
+		}
+		// A lifetime of its own, much longer than a key signs.
+		app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
+		other := &fixture{node, t, f.file, nil}
+		text := other.must(other.token(app, "grant_type", GrantClient)).AccessToken
+		if !published(f.Provider) || !published(node) {
+			t.Error("there are no keys")
+		}
+		time.Sleep(24 * time.Hour)
+		err = f.rotateKeys(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		_, before := f.claimsOf(text)
+		_, after := f.claimsOf(f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+		if before["kid"] == after["kid"] {
+			t.Error("the key does not rotate")
+		}
+		time.Sleep(45 * time.Hour)
+		_, _ = f.claimsOf(text)
+		f.wantActive(true, text)
+		time.Sleep(time.Hour)
+		f.wantActive(false, text)
+	})
+	t.Run("a token ends before its key does", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app := f.app(signed)
+		wantError(t, f.RotateKey(t.Context(), "RSA", time.Hour), "no error")
+		wantError(t, f.change(app, signed, func(r *Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
+		answer := f.must(f.token(app, "grant_type", GrantClient))
+		claims, header := f.claimsOf(answer.AccessToken)
+		key, err := f.keyByID(t.Context(), header["kid"].(string))
+		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
+			t.Error(claims["exp"], key.ExpiresAt, answer.ExpiresIn, err)
+		}
+	})
+	t.Run("a token ends with its key, where its lifetime was shortened meanwhile", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, shortJWT)
+			app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
+			text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+			wantError(t, f.change(app, signed), "no error")
+			wantError(t, f.RotateKey(t.Context(), "RSA", 0), "no error")
+			time.Sleep(time.Hour)
+			f.wantActive(true, text)
+			time.Sleep(10 * time.Minute)
+			f.wantActive(false, text)
+		})
+	})
+	t.Run("a key that is taken away takes its tokens with it", func(t *testing.T) {
+		f := begin(t, shortJWT)
+		app := f.app(signed)
+		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		_, header := f.claimsOf(text)
+		f.wantActive(true, text)
+		wantError(t, f.RetireKey(t.Context(), header["kid"].(string)), "no error")
+		f.wantActive(false, text)
+		f.wantActive(true, f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+	})
+}
+
+// What it costs to give a signed access token, and to say what one is: at first,
+// and again within the life of a copy.
+func BenchmarkSignedAccessToken(b *testing.B) {
+	f := begin(b, shortJWT, withOpenID)
+	caller := f.app(introspects)
+	for _, format := range []string{"opaque", "RS256", "ES256"} {
+		app := f.app(func(r *Registration) {
+			if format != "opaque" {
+				r.AccessTokenFormat, r.Algorithm = FormatJWT, format
+			}
+		})
+		answer := f.must(f.token(app, "grant_type", GrantClient))
+		b.Run(format+"/issue", func(b *testing.B) {
+			for b.Loop() {
+				f.must(f.token(app, "grant_type", GrantClient))
+			}
+		})
+		b.Run(format+"/find", func(b *testing.B) {
+			for b.Loop() {
+				_, err := f.findToken(b.Context(), answer.AccessToken)
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(format+"/introspect", func(b *testing.B) {
+			for b.Loop() {
+				found, _, err := f.Introspect(b.Context(), by(caller, "token", answer.AccessToken), "")
+				if err != nil || !found.Active {
+					b.Fatal(found, err)
+				}
+			}
+		})
+	}
+}
