@@ -82,9 +82,9 @@ func TestCopyOfANodeThatHearsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(2 * time.Second)
 		s.wants(t, "1", 1)
-		time.Sleep(2*time.Second - 1)
+		time.Sleep(2*time.Second - time.Nanosecond)
 		s.wants(t, "1", 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.wants(t, "1", 1)
 		if s.changes.hears() {
 			t.Error("it hears")
