@@ -61,6 +61,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"Keys":              func(ctx context.Context) error { return drop(s.Keys(ctx, at)) },
 		"Migrate":           func(ctx context.Context) error { return drop(s.Migrate(ctx)) },
 		"Pending":           func(ctx context.Context) error { return drop(s.Pending(ctx)) },
+		"Oldest":            func(ctx context.Context) error { return drop(s.Oldest(ctx)) },
 		"Ping":              s.Ping,
 		"RedeemCode":        func(ctx context.Context) error { return s.RedeemCode(ctx, "x", at, at, pair) },
 		"Rehash":            func(ctx context.Context) error { return s.Rehash(ctx, "x", "x", "y") },
@@ -96,7 +97,7 @@ func TestListOfCallsNamesEveryMethod(t *testing.T) {
 	methods := reflect.TypeOf(s)
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
-		if known[name] == nil && !slices.Contains([]string{"Close", "Embedded", "Listen", "OnChange"}, name) {
+		if known[name] == nil && !slices.Contains([]string{"Close", "Embedded", "Listen", "OnChange", "Stats", "Trace"}, name) {
 			t.Errorf("calls lacks %s", name)
 		}
 	}

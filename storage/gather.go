@@ -17,6 +17,7 @@ type gather[T any] struct {
 	size  func(waiting int) int
 	lanes int // batches under way at once
 	most  int // that wait; the memory is bounded by this
+	tally tally
 
 	mu      sync.Mutex
 	waiting []*gathered[T]
@@ -37,6 +38,7 @@ func (g *gather[T]) do(ctx context.Context, item T) error {
 	g.mu.Lock()
 	if len(g.waiting) >= g.most {
 		g.mu.Unlock()
+		g.tally.full.Add(1)
 		return ErrBusy
 	}
 	g.waiting = append(g.waiting, one)
@@ -81,6 +83,7 @@ func (g *gather[T]) work() {
 		for i, one := range batch {
 			items[i] = one.item
 		}
+		g.tally.batch(len(items))
 		for i, err := range g.run(items) {
 			batch[i].done <- err
 		}

@@ -25,7 +25,10 @@ const tellFor = 24 * 60 * 60
 // that row, and what they added is seen by the statements after it.
 func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any) (int, error) {
 	var ids []string
-	err := translate(t.SelectContext(t.ctx, &ids, `DELETE FROM sessions WHERE `+where+` RETURNING id`, args...))
+	query := `DELETE FROM sessions WHERE ` + where + ` RETURNING id`
+	_, done := t.store.begin(t.by, query)
+	err := translate(t.SelectContext(t.ctx, &ids, query, args...))
+	done(err)
 	if err != nil {
 		return 0, err
 	}

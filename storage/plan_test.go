@@ -42,6 +42,7 @@ func hot(t *testing.T, w world) []string {
 			s.AddToken(t.Context(), own),
 			s.RevokeToken(t.Context(), "own"),
 			second(s.Sweep(t.Context(), at, 10)),
+			second(s.Oldest(t.Context())),
 			s.RevokeGrant(t.Context(), f.ID),
 			s.AddGrant(t.Context(), inSession(newGrant(alice.ID, a.ID), n), "owner"),
 			second(s.DueLogins(t.Context(), at, 4, 10)),

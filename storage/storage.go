@@ -31,6 +31,8 @@ type Store struct {
 	together *gather[unit]  // what shares a transaction, on SQLite
 	tokens   *gather[Token] // what shares an INSERT, on PostgreSQL
 	told     func([]Change)
+	tracer   Tracer
+	counters counters
 
 	announced, watches atomic.Bool
 }
@@ -177,7 +179,9 @@ func (s *Store) get(ctx context.Context, dest any, query string, args ...any) er
 	if err != nil {
 		return err
 	}
+	ctx, done := s.begin(ctx, query)
 	err = st.GetContext(ctx, dest, args...)
+	done(translate(err))
 	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "22021" { // character_not_in_repertoire
 		return ErrNotFound
 	}
@@ -190,19 +194,23 @@ func (s *Store) all(ctx context.Context, dest any, query string, args ...any) er
 	if err != nil {
 		return err
 	}
-	return st.SelectContext(ctx, dest, args...)
+	ctx, done := s.begin(ctx, query)
+	err = st.SelectContext(ctx, dest, args...)
+	done(err)
+	return err
 }
 
 // exec runs one statement and says how many rows it met.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
+	ctx, done := s.begin(ctx, query)
 	err := retry(ctx, func() error {
 		if s.embedded {
 			return s.share(ctx, unit{func(t tx) error {
 				var err error
 				n, err = t.exec(query, args...)
 				return err
-			}, false})
+			}, false, nil})
 		}
 		st, err := s.statement(ctx, s.write, query)
 		if err != nil {
@@ -211,6 +219,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 		n, err = affected(st.ExecContext(ctx, args...))
 		return err
 	})
+	done(err)
 	return n, err
 }
 

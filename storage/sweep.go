@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // EndOldSessions ends at most limit sessions whose time is up, or that were not
 // used since idleSince, as if somebody had signed out of them.
@@ -15,6 +18,9 @@ func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit 
 		}
 		return err
 	})
+	if err == nil {
+		s.counters.sessions.Add(int64(ended))
+	}
 	return int64(ended), err
 }
 
@@ -23,15 +29,19 @@ func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit 
 // a row that was extended while the sweep waited for it is to stay.
 func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) {
 	var sum int64
-	for _, statement := range []string{
-		`DELETE FROM tokens WHERE digest IN (SELECT digest FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
-		`DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
-		`DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`,
+	for _, of := range []struct {
+		removed   *atomic.Int64
+		statement string
+	}{
+		{&s.counters.tokens, `DELETE FROM tokens WHERE digest IN (SELECT digest FROM tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.grants, `DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
+		{&s.counters.logins, `DELETE FROM logins WHERE (session_id, application_id) IN (SELECT session_id, application_id FROM logins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) AND expires_at <= $1`},
 	} {
-		n, err := s.exec(ctx, statement, now, limit)
+		n, err := s.exec(ctx, of.statement, now, limit)
 		if err != nil {
 			return sum, err
 		}
+		of.removed.Add(n)
 		sum += n
 	}
 	return sum, nil

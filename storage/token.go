@@ -69,7 +69,10 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 		_, err := s.exec(ctx, insertToken, token.values()...)
 		return err
 	}
-	return s.tokens.do(ctx, token)
+	ctx, done := s.begin(ctx, insertToken)
+	err := s.tokens.do(ctx, token)
+	done(err)
+	return err
 }
 
 // Each length of a list is a statement of its own, which every connection

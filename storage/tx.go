@@ -15,6 +15,7 @@ type tx struct {
 	store *Store
 	ctx   context.Context
 	left  *leftOver
+	by    context.Context // of whoever asked for it, to tell of its statements
 }
 
 // leftOver is what is to be done once a transaction is over.
@@ -25,9 +26,10 @@ type leftOver struct {
 
 // atomically runs work in one transaction, again where the database asks for it.
 func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
-	return retry(ctx, func() error {
+	ctx, done := s.begin(ctx, transaction)
+	err := retry(ctx, func() error {
 		if s.embedded {
-			return s.share(ctx, unit{work, true})
+			return s.share(ctx, unit{work, true, ctx})
 		}
 		return s.alone(ctx, func(t tx) error {
 			err := work(t)
@@ -37,6 +39,8 @@ func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 			return t.announce()
 		})
 	})
+	done(err)
+	return err
 }
 
 // alone runs work in a transaction of its own.
@@ -50,7 +54,7 @@ func (s *Store) alone(ctx context.Context, work func(tx) error) error {
 		_ = t.Rollback() // after a commit it does nothing
 		s.prepare(ctx, left.unknown)
 	}()
-	err = work(tx{t, s, ctx, left})
+	err = work(tx{t, s, ctx, left, ctx})
 	if err == nil {
 		err = t.Commit()
 	}
@@ -73,6 +77,7 @@ func (s *Store) prepare(ctx context.Context, queries []string) {
 type unit struct {
 	work   func(tx) error
 	undone bool
+	by     context.Context // as in tx; nil: its one statement is told of already
 }
 
 const savepoint = "unit"
@@ -136,6 +141,9 @@ func (t tx) runUnit(u unit, only bool) (outcome, broken error) {
 		}
 	}
 	before := len(t.left.changes)
+	if u.by != nil {
+		t.by = u.by
+	}
 	outcome = u.work(t)
 	if outcome == nil {
 		outcome = t.announce()
@@ -156,9 +164,16 @@ func (t tx) runUnit(u unit, only bool) (outcome, broken error) {
 	return outcome, err
 }
 
-// exec uses the prepared statement if there is one. It cannot prepare one
-// here: with a single connection that would wait for this very transaction.
 func (t tx) exec(query string, args ...any) (int64, error) {
+	_, done := t.store.begin(t.by, query)
+	n, err := t.execute(query, args...)
+	done(err)
+	return n, err
+}
+
+// execute uses the prepared statement if there is one. It cannot prepare one
+// here: with a single connection that would wait for this very transaction.
+func (t tx) execute(query string, args ...any) (int64, error) {
 	known, ok := t.store.prepared.Load(preparedKey{t.store.write, query})
 	if !ok {
 		if !slices.Contains(t.left.unknown, query) {
@@ -188,5 +203,8 @@ func (t tx) meets(otherwise error, query string, args ...any) error {
 }
 
 func (t tx) get(dest any, query string, args ...any) error {
-	return translate(t.GetContext(t.ctx, dest, query, args...))
+	_, done := t.store.begin(t.by, query)
+	err := translate(t.GetContext(t.ctx, dest, query, args...))
+	done(err)
+	return err
 }

@@ -1,0 +1,98 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// Stats is how the database is doing, in numbers since the start of the process.
+type Stats struct {
+	Pools   []Pool
+	Queue   Queue
+	Removed []Removed
+}
+
+// Pool is a set of connections.
+type Pool struct {
+	Name                 string // read and write on SQLite, shared on PostgreSQL
+	Open, InUse, Largest int
+	Waits                int64 // for a connection
+	Waited               time.Duration
+}
+
+// Queue is of writes that share a statement and its commit.
+type Queue struct {
+	Waiting, Room int
+	Full          int64 // writes that were refused
+	// Sizes counts batches by their items: of one, two, up to 4, up to 8 and so
+	// on; Items is the sum.
+	Sizes [batchSizes]int64
+	Items int64
+}
+
+const batchSizes = 8 // up to 128
+
+// Removed is how many rows of a table the clean-up has taken.
+type Removed struct {
+	Table string
+	Rows  int64
+}
+
+// counters are what the statements count.
+type counters struct {
+	tokens, grants, logins, sessions atomic.Int64
+}
+
+// tally counts batches.
+type tally struct {
+	full, items atomic.Int64
+	sizes       [batchSizes]atomic.Int64
+}
+
+func (t *tally) batch(items int) {
+	t.items.Add(int64(items))
+	t.sizes[min(bits.Len(uint(items-1)), batchSizes-1)].Add(1)
+}
+
+// Stats costs no statement.
+func (s *Store) Stats() Stats {
+	c := &s.counters
+	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()}, {"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}}}
+	if s.embedded {
+		found.Pools = []Pool{pool("read", s.read), pool("write", s.write)}
+		found.Queue = s.together.stats()
+	} else {
+		found.Pools = []Pool{pool("shared", s.read)}
+		found.Queue = s.tokens.stats()
+	}
+	return found
+}
+
+func pool(name string, db *sqlx.DB) Pool {
+	p := db.Stats()
+	return Pool{name, p.OpenConnections, p.InUse, p.MaxOpenConnections, p.WaitCount, p.WaitDuration}
+}
+
+func (g *gather[T]) stats() Queue {
+	g.mu.Lock()
+	q := Queue{Waiting: len(g.waiting), Room: g.most}
+	g.mu.Unlock()
+	q.Full, q.Items = g.tally.full.Load(), g.tally.items.Load()
+	for i := range q.Sizes {
+		q.Sizes[i] = g.tally.sizes[i].Load()
+	}
+	return q
+}
+
+// Oldest is when the token or grant expired, or expires, that does so first; 0
+// where there is none. Each is the first entry of an index.
+func (s *Store) Oldest(ctx context.Context) (int64, error) {
+	var at sql.NullInt64
+	err := s.get(ctx, &at, `SELECT MIN(expires_at) FROM (SELECT MIN(expires_at) AS expires_at FROM tokens UNION ALL SELECT MIN(expires_at) FROM grants) AS oldest`)
+	return at.Int64, err
+}
