@@ -151,6 +151,9 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 		return
 	}
 	if err == nil || errors.Is(err, storage.ErrNotFound) {
+		if err == nil && a.BackchannelURI != "" {
+			t.counters.told.Add(1)
+		}
 		err = t.store.ForgetLogin(ctx, l)
 		if err != nil {
 			t.log.Warn("an application may be told of a logout twice", "client", a.ClientID, "error", err)
@@ -161,6 +164,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 }
 
 func (t *teller) failed(ctx context.Context, a Application, l storage.Login, next int64, cause error) {
+	t.counters.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
 	said, ok := errors.AsType[*answered](cause)
 	about := ok && said.status >= 400 && said.status < 500 && said.status != http.StatusTooManyRequests // this login, and not the application
@@ -176,6 +180,7 @@ func (t *teller) failed(ctx context.Context, a Application, l storage.Login, nex
 	}
 	text := Clip(cause.Error(), 200)
 	if last {
+		t.counters.givenUp.Add(lost)
 		t.log.Warn("an application could not be told of logouts, and is not tried again", "client", a.ClientID, "logouts", lost, "error", text)
 	} else {
 		t.log.Warn("an application was not told of a logout; it is tried again", "client", a.ClientID, "attempt", attempt, "error", text)

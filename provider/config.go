@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/http"
 	"net/netip"
 	"time"
 )
@@ -45,6 +46,8 @@ type Config struct {
 	// OutboundNetworks are special-use addresses that the server may call where an
 	// application registered one.
 	OutboundNetworks []netip.Prefix
+	// TraceOutbound tells somebody of each call; nil: nobody.
+	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
 	SessionLifetime time.Duration
 	SessionIdle     time.Duration

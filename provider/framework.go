@@ -222,6 +222,9 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	if errors.Is(err, storage.ErrSpent) {
 		return refuse("access_denied", "The person was logged out meanwhile.")
 	}
+	if err == nil {
+		s.p.counters.codes.Add(1)
+	}
 	return stored(err)
 }
 

@@ -72,12 +72,13 @@ func newOutbound(c Config) *http.Client {
 		}
 		return nil
 	}}
-	return &http.Client{
-		Timeout: outboundPatience,
-		Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout: outboundPatience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: outboundPatience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true})
+	if c.TraceOutbound != nil {
+		transport = c.TraceOutbound(transport)
 	}
+	return &http.Client{Timeout: outboundPatience, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // send posts a form and wants a 2xx. What is in the answer is nobody's business.

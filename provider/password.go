@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -23,6 +24,7 @@ type passwords struct {
 	memory, iterations uint32
 	slots              chan struct{}
 	decoy              phc // matches nothing, and costs what a match costs
+	waiting, refused   atomic.Int64
 }
 
 // The most that one hash may cost, made here or brought along.
@@ -70,9 +72,15 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 func (p *passwords) sum(ctx context.Context, password string, salt []byte, memory, iterations uint32, lanes uint8) ([]byte, error) {
 	wait, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
+	p.waiting.Add(1)
 	select {
 	case p.slots <- struct{}{}:
+		p.waiting.Add(-1)
 	case <-wait.Done():
+		p.waiting.Add(-1)
+		if ctx.Err() == nil { // else nobody waits any more
+			p.refused.Add(1)
+		}
 		return nil, &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
 			Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: wait.Err()}
 	}

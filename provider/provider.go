@@ -44,6 +44,8 @@ type Provider struct {
 	outbound *http.Client  // to addresses that somebody registered
 	ended    chan struct{} // a session has ended at this node
 
+	counters counters
+
 	deprecated sync.Map // applications whose password grant was warned of
 }
 
@@ -155,8 +157,15 @@ func (p *Provider) Run(ctx context.Context) {
 // Listen hears what other processes change, until ctx ends.
 func (p *Provider) Listen(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := p.store.Listen(ctx, p.changes.heard)
+		heard := false
+		err := p.store.Listen(ctx, func(upTo time.Time) {
+			heard = true
+			p.changes.heard(upTo)
+		})
 		if err != nil && ctx.Err() == nil {
+			if heard {
+				p.counters.lost.Add(1)
+			}
 			p.log.Warn("this node does not hear what other processes change, and sees it late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
 		}
 		select {
@@ -179,7 +188,11 @@ func (p *Provider) sweep(ctx context.Context) {
 			n, err = p.store.Sweep(ctx, at, batch)
 		}
 		n = max(n, old)
+		if err == nil {
+			p.counters.swept.Store(at)
+		}
 		if err != nil && ctx.Err() == nil {
+			p.counters.sweepsFailed.Add(1)
 			p.log.Warn("clean-up failed", "error", err)
 		}
 		if err != nil || n < int64(batch) {

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"time"
 
 	"mandate/storage"
 )
@@ -35,8 +36,13 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 	return sampleClientID, secret, err
 }
 
+// readyPatience is less than what those wait who ask whether a node is ready.
+const readyPatience = 3 * time.Second
+
 // Ready says whether the database answers.
 func (p *Provider) Ready(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, readyPatience)
+	defer stop()
 	err := p.store.Ping(ctx)
 	if err != nil {
 		return unavailable(err)

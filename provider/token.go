@@ -50,6 +50,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	}
 	issued.answer.AccessToken = response.GetAccessToken()
 	issued.answer.TokenType = "Bearer"
+	p.counters.issue(issued.answer)
 	return issued.answer, by.application, nil
 }
 

@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"context"
+	"sync/atomic"
+
+	"mandate/storage"
+)
+
+// counters are numbers since the start of the process.
+type counters struct {
+	access, refresh, ids, codes atomic.Int64
+
+	told, callsFailed, givenUp atomic.Int64
+
+	swept, sweepsFailed atomic.Int64
+
+	lost atomic.Int64
+}
+
+func (c *counters) issue(answer *TokenResponse) {
+	c.access.Add(1)
+	if answer.RefreshToken != "" {
+		c.refresh.Add(1)
+	}
+	if answer.IDToken != "" {
+		c.ids.Add(1)
+	}
+}
+
+// Stats is how the provider is doing. What has a count has it since the start
+// of the process.
+type Stats struct {
+	Issued  []Issued
+	Copies  []Copies
+	Hashing []Hashing
+	Hears   bool  // what other processes change is known at once
+	Lost    int64 // how often the way was lost by which it is heard
+
+	LogoutsTold    int64 // back-channel logouts that an application took
+	LogoutsFailed  int64 // calls that did not succeed, each of which is tried again
+	LogoutsGivenUp int64
+
+	SweptAt      int64 // when the clean-up last succeeded; 0: not yet
+	SweepsFailed int64
+
+	Storage storage.Stats
+}
+
+// Issued is how many of a kind were given out: access, refresh and ID tokens,
+// and codes.
+type Issued struct {
+	Kind  string
+	Count int64
+}
+
+// Copies is how often a record was at hand, and how many are.
+type Copies struct {
+	Of           string
+	Hits, Misses int64
+	Entries      int
+}
+
+// Hashing is how the places are taken at which passwords are hashed.
+type Hashing struct {
+	For                    string // people at a page, or programs
+	Places, InUse, Waiting int
+	Refused                int64
+}
+
+// Stats costs no statement.
+func (p *Provider) Stats() Stats {
+	c := &p.counters
+	return Stats{
+		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
+		Copies:  []Copies{p.applications.stats("application"), p.tokens.stats("token")},
+		Hashing: []Hashing{p.passwords.stats("people"), p.machine.stats("programs")},
+		Hears:   p.changes.hears(),
+		Lost:    c.lost.Load(),
+
+		LogoutsTold: c.told.Load(), LogoutsFailed: c.callsFailed.Load(), LogoutsGivenUp: c.givenUp.Load(),
+		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
+		Storage: p.store.Stats(),
+	}
+}
+
+// Lag is for how many seconds the clean-up is late: the age of the oldest row
+// whose time is up.
+func (p *Provider) Lag(ctx context.Context) (int64, error) {
+	oldest, err := p.store.Oldest(ctx)
+	if err != nil || oldest == 0 {
+		return 0, err
+	}
+	return max(0, now()-oldest), nil
+}
+
+func (c *copies[T]) stats(of string) Copies {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return Copies{of, c.hits.Load(), c.misses.Load(), len(c.rows)}
+}
+
+func (p *passwords) stats(of string) Hashing {
+	return Hashing{of, cap(p.slots), len(p.slots), int(p.waiting.Load()), p.refused.Load()}
+}
