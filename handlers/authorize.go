@@ -53,6 +53,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 		refused = provider.LoginRequired()
 	}
 	note(r.Context(), "error", refused.Code)
+	ended(r.Context(), refused.Code)
 	return s.answer(w, r, s.provider.Refusal(a, refused))
 }
 
@@ -97,6 +98,7 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 		return err
 	}
 	note(r.Context(), "error", e.Code)
+	ended(r.Context(), e.Code)
 	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
 		Heading: "The application’s redirect URI is not registered",
 		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
@@ -135,11 +137,13 @@ func segments(uri string, from, to int) []templates.Segment {
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
 		note(r.Context(), "error", a.Refused.Code)
+		ended(r.Context(), a.Refused.Code)
 		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
 	}
 	asked, err := s.provider.Next(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
 		note(r.Context(), "error", e.Code)
+		ended(r.Context(), e.Code)
 		return s.answer(w, r, s.provider.Refusal(a, e))
 	}
 	switch {

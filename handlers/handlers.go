@@ -34,6 +34,11 @@ type Config struct {
 	JWKSMaxAge int64 // seconds
 
 	Log *slog.Logger // nil: nothing is logged
+
+	Watch    Watch
+	Stopping <-chan struct{} // closed: send nobody here any more
+	// OwnOps: health and readiness are told elsewhere, by NewOps.
+	OwnOps bool
 }
 
 type server struct {
@@ -42,9 +47,10 @@ type server struct {
 	pages    *templates.Pages
 	log      *slog.Logger
 
-	origin string // scheme://host[:port] of BaseURL
-	base   string // its path, without a last slash
-	secure bool   // browsers reach us over https
+	origin  string     // scheme://host[:port] of BaseURL
+	nowhere func(Seen) // told of requests to no route
+	base    string     // its path, without a last slash
+	secure  bool       // browsers reach us over https
 
 	ownForms   *http.CrossOriginProtection // for what a person's cookie does
 	loginForms *http.CrossOriginProtection // the same, and the operator's own login page
@@ -74,6 +80,7 @@ func New(c Config, p *provider.Provider, pages *templates.Pages) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	s.nowhere = s.watch(unmatched)
 	return s.observe(s.routes()), nil
 }
 

@@ -9,5 +9,10 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if answer.Active {
+		ended(r.Context(), "active")
+	} else {
+		ended(r.Context(), "inactive")
+	}
 	return writeJSON(w, http.StatusOK, answer)
 }

@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,9 +22,15 @@ const patience = 25 * time.Second
 type record struct {
 	id    string
 	began time.Time
-	noted []slog.Attr
-	level slog.Level
-	fail  failure // how an error is written here
+	trace string     // its name, where there is one
+	end   func(Seen) // who is told of its end, for the trace
+	seen  func(Seen) // and for the route's numbers
+	route string
+
+	grant, outcome string
+	noted          []slog.Attr
+	level          slog.Level
+	fail           failure // how an error is written here
 
 	// Who is signed in is looked up once.
 	looked   bool
@@ -66,7 +71,7 @@ func requestID(r *http.Request) string { return recordOf(r.Context()).id }
 // handler panics.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{id: s.newRequestID(r), began: time.Now(), level: slog.LevelInfo, fail: s.pageError}
+		rec := &record{id: s.newRequestID(r), began: time.Now(), route: unmatched, seen: s.nowhere, level: slog.LevelInfo, fail: s.pageError}
 		ctx, stop := context.WithTimeout(context.WithValue(r.Context(), recordKey{}, rec), patience)
 		defer stop()
 		r = r.WithContext(ctx)
@@ -80,6 +85,10 @@ func (s *server) observe(next http.Handler) http.Handler {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		out := &response{ResponseWriter: w}
+		if s.config.Watch.Begin != nil {
+			ctx, rec.trace, rec.end = s.config.Watch.Begin(r)
+			r = r.WithContext(ctx)
+		}
 		defer s.report(out, r, rec)
 		defer s.survive(out, r, rec)
 		next.ServeHTTP(out, r)
@@ -94,6 +103,7 @@ func (s *server) survive(w *response, r *http.Request, rec *record) {
 	}
 	if cause != http.ErrAbortHandler {
 		e := refusal(r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		ended(r.Context(), e.Code)
 		if w.status == 0 {
 			rec.fail(w, r, e)
 			return
@@ -105,17 +115,22 @@ func (s *server) survive(w *response, r *http.Request, rec *record) {
 }
 
 func (s *server) report(w *response, r *http.Request, rec *record) {
-	status := w.status
-	if status == 0 {
-		status = http.StatusOK
+	told := rec.sum(w, r)
+	if rec.seen != nil {
+		rec.seen(told)
+	}
+	if rec.end != nil {
+		rec.end(told)
 	}
 	level := rec.level
-	// Nobody needs to look after a client that went away.
-	if status >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
+	if told.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	attrs := append([]slog.Attr{slog.String("request", rec.id), slog.String("method", provider.Clip(r.Method, 16)), slog.Int("status", status),
-		slog.Duration("duration", time.Since(rec.began)), slog.String("address", s.address(r))}, rec.noted...)
+	attrs := append(told.attrs(), slog.String("address", s.address(r)))
+	if rec.trace != "" {
+		attrs = append(attrs, slog.String("trace", rec.trace))
+	}
+	attrs = append(attrs, rec.noted...)
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 

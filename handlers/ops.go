@@ -1,8 +1,12 @@
 package handlers
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
+	"net/http/pprof"
+
+	"mandate/provider"
 )
 
 type health struct {
@@ -19,9 +23,61 @@ func (s *server) healthy(w http.ResponseWriter, r *http.Request) error {
 // ready says that it can do its work.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
 	recordOf(r.Context()).level = slog.LevelDebug
-	err := s.provider.Ready(r.Context())
+	err := readiness(r.Context(), s.config.Stopping, s.provider.Ready)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, health{"ready"})
+}
+
+// readiness: whoever is about to stop says so while connections are still
+// taken, so that a load balancer looks elsewhere in time.
+func readiness(ctx context.Context, stopping <-chan struct{}, ready func(context.Context) error) error {
+	select {
+	case <-stopping:
+		return &provider.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable", Description: "This node is shutting down."}
+	default:
+		return ready(ctx)
+	}
+}
+
+// Ops is what a node tells those who look after it.
+type Ops struct {
+	Ready    func(context.Context) error
+	Stopping <-chan struct{}
+	Metrics  http.Handler
+	Pprof    bool // profiles, which cost time and show what the program is doing
+	Log      *slog.Logger
+}
+
+// NewOps makes the handler of a listener of its own, which only they can reach.
+func NewOps(o Ops) http.Handler {
+	r := http.NewServeMux()
+	r.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { o.write(w, http.StatusOK, health{"ok"}) })
+	r.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		err := readiness(r.Context(), o.Stopping, o.Ready)
+		if err != nil {
+			o.Log.Debug("not ready", "error", err)
+			o.write(w, http.StatusServiceUnavailable, health{"not ready"})
+			return
+		}
+		o.write(w, http.StatusOK, health{"ready"})
+	})
+	r.Handle("GET /metrics", o.Metrics)
+	if o.Pprof {
+		r.HandleFunc("GET /debug/pprof/", pprof.Index)
+		r.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		r.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		r.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		r.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return r
+}
+
+func (o Ops) write(w http.ResponseWriter, status int, h health) {
+	uncached(w.Header())
+	err := writeJSON(w, status, h)
+	if err != nil {
+		o.Log.Warn("the state of this node was not told", "error", err)
+	}
 }

@@ -26,7 +26,9 @@ func adapt(h handle, prepare func(http.Header), fail failure) http.Handler {
 		prepare(w.Header())
 		err := h(w, r)
 		if err != nil {
-			fail(w, r, refusal(r, err))
+			e := refusal(r, err)
+			ended(r.Context(), e.Code)
+			fail(w, r, e)
 		}
 	})
 }

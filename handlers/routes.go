@@ -88,13 +88,15 @@ func (s *server) routes() http.Handler {
 	at("/admin/users/{id}/delete/", own, on{get: s.deleteUserPage, post: s.deleteUser})
 	at("/admin/groups/", own, on{get: s.groups, post: s.addGroup})
 	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})
-	r.PathPrefix(s.base + "/static/").Handler(http.StripPrefix(s.base, s.pages.Static()))
+	r.PathPrefix(s.base + "/static/").Handler(s.watched(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
-	at("/healthz", s.protocol, on{get: s.healthy})
-	at("/readyz", s.protocol, on{get: s.ready})
-	// Whoever looks after one node asks it directly, not by way of the base URL.
-	s.atRoot(r)("/healthz", s.protocol, on{get: s.healthy})
-	s.atRoot(r)("/readyz", s.protocol, on{get: s.ready})
+	if !s.config.OwnOps {
+		at("/healthz", s.protocol, on{get: s.healthy})
+		at("/readyz", s.protocol, on{get: s.ready})
+		// Whoever looks after one node asks it directly, not by way of the base URL.
+		s.atRoot(r)("/healthz", s.protocol, on{get: s.healthy})
+		s.atRoot(r)("/readyz", s.protocol, on{get: s.ready})
+	}
 
 	if s.config.SampleAPI != nil {
 		read, write := s.config.ReadScope, s.config.WriteScope
@@ -142,11 +144,7 @@ func (r *router) add(path string, h http.Handler) {
 func (s *server) atRoot(r *router) routing {
 	return func(path string, adapter func(handle) http.Handler, methods on) {
 		path = strings.TrimSuffix(path, "/")
-		h := adapter(methods.serve)
-		named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			note(r.Context(), "route", path+"/")
-			h.ServeHTTP(w, r)
-		})
+		named := s.watched(path+"/", adapter(methods.serve))
 		r.add(path+"/", named)
 		if path != "" {
 			r.add(path, named)
