@@ -19,6 +19,10 @@ type Config struct {
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
 	// Listen is the address and port that the server binds; an empty host (`:8000`) binds every address.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`
+	// OpsListen is the address and port of a second listener, for those who look after the server: `/healthz`, `/readyz`, and `/metrics` for Prometheus. It has no TLS and asks nobody who they are: give it an address that only they reach (`127.0.0.1:9000`). Empty: health and readiness are at `LISTEN`, metrics nowhere.
+	OpsListen string `key:"OPS_LISTEN" default:""`
+	// OpsPprof adds Go's profiles (`/debug/pprof/`) to that listener.
+	OpsPprof bool `key:"OPS_PPROF" default:"false"`
 	// DatabaseURL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or `postgres://user:password@host/database?sslmode=verify-full`.
 	DatabaseURL string `key:"DATABASE_URL" default:"sqlite:///mandate.db" secret:"url"`
 	// SecretKey is the key that encrypts recoverable secrets at rest: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Left out with SQLite, the server makes and keeps one in a file beside the database (`<database>.key`); PostgreSQL needs it set.
@@ -51,6 +55,8 @@ type Config struct {
 	MaxBodyBytes int64 `key:"MAX_BODY_BYTES" default:"65536" min:"8192" max:"16777216"`
 	// Shutdown is how many seconds requests in flight are given to finish when the server is told to stop.
 	Shutdown time.Duration `key:"SHUTDOWN_SECONDS" default:"15" min:"0" max:"600"`
+	// ShutdownDelay is how many seconds the server goes on as before when it is told to stop, while `/readyz` answers 503: as long as a load balancer takes to notice, so that it sends no request to a closed door. Not part of `SHUTDOWN_SECONDS`.
+	ShutdownDelay time.Duration `key:"SHUTDOWN_DELAY_SECONDS" default:"0" min:"0" max:"600"`
 	// CleanupInterval is the pause between two batches of expired rows that the server deletes, in seconds.
 	CleanupInterval time.Duration `key:"CLEANUP_INTERVAL_SECONDS" default:"1" min:"1" max:"86400"`
 	// MaxStaleness is how many seconds this node goes on with what it has read of applications and tokens where it cannot hear what other nodes change. While it hears them, a change is seen within 50 ms. 0 reads everything each time.

@@ -17,6 +17,7 @@ import (
 func (l *loader) check() {
 	l.checkBaseURL()
 	l.checkListen()
+	l.checkOps()
 	l.checkDatabase()
 	l.checkSecretKey()
 	l.checkLoginURL()
@@ -128,9 +129,27 @@ func (l *loader) checkBaseURL() {
 }
 
 func (l *loader) checkListen() {
-	host, port, err := net.SplitHostPort(l.c.Listen)
-	if l.ok("LISTEN") && (err != nil || !isPort(port) || strings.ContainsAny(host, " /@")) {
+	if l.ok("LISTEN") && !isAddress(l.c.Listen) {
 		l.wrong("wants host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)", "LISTEN")
+	}
+}
+
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	return err == nil && isPort(port) && !strings.ContainsAny(host, " /@")
+}
+
+func (l *loader) checkOps() {
+	const ops, pprof = "OPS_LISTEN", "OPS_PPROF"
+	switch {
+	case !l.ok(ops, pprof, "LISTEN"):
+	case l.c.OpsListen == "" && l.c.OpsPprof:
+		l.wrong("has no listener: set OPS_LISTEN, since profiles are never at LISTEN", pprof)
+	case l.c.OpsListen == "":
+	case !isAddress(l.c.OpsListen):
+		l.wrong("wants host:port (127.0.0.1:9000, or :9000 for every address)", ops)
+	case l.c.OpsListen == l.c.Listen:
+		l.wrong("is LISTEN, where everybody is; use another port", ops)
 	}
 }
 

@@ -73,7 +73,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	log := config.logger(p.stderr)
-	o, err := open(ctx, config, toMigrate, log)
+	o, err := open(ctx, config, toMigrate, nil, log)
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ func (c *Config) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-func listen(address string) (net.Listener, error) {
+func listen(address, setting string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: change LISTEN, or free that address", err)
+		return nil, fmt.Errorf("%w: change %s, or free that address", err, setting)
 	}
 	return l, nil
 }
@@ -43,8 +43,17 @@ func httpServer(handler http.Handler, log *slog.Logger, patience time.Duration) 
 	}
 }
 
-// serveUntil answers requests until ctx ends, then lets those in flight finish.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, shutdown time.Duration, log *slog.Logger) error {
+// serveUntil answers requests until ctx ends and for the delay after it, in which
+// clients are asked to come back by another connection; then it lets those in
+// flight finish.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, config *Config, log *slog.Logger) error {
+	next := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -53,7 +62,12 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	case <-ctx.Done():
 	}
 	log.Info("shutting down")
-	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-time.After(config.ShutdownDelay):
+	}
+	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), config.Shutdown)
 	defer stop()
 	err := server.Shutdown(wait)
 	if err != nil {

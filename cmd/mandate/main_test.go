@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PORT", freePort())
 			env.Setenv("PORT2", freePort())
+			env.Setenv("PORT3", freePort())
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -13,6 +13,7 @@ import (
 
 	"mandate/provider"
 	"mandate/storage"
+	"mandate/telemetry"
 )
 
 // opened is what a command works with: the database, and the rules over it.
@@ -20,6 +21,8 @@ type opened struct {
 	config   *Config
 	store    *storage.Store
 	provider *provider.Provider
+	metrics  *telemetry.Metrics // nil: nobody asks for them
+	tracing  *telemetry.Tracing // nil: nobody asked for traces
 }
 
 // purpose says what a command may do to a database to make it usable.
@@ -37,15 +40,15 @@ func (p *program) open(ctx context.Context, may purpose) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, config, may, config.logger(p.stderr))
+	return open(ctx, config, may, nil, config.logger(p.stderr))
 }
 
-func open(ctx context.Context, config *Config, may purpose, log *slog.Logger) (*opened, error) {
+func open(ctx context.Context, config *Config, may purpose, tracing *telemetry.Tracing, log *slog.Logger) (*opened, error) {
 	store, err := openStore(ctx, config, may)
 	if err != nil {
 		return nil, err
 	}
-	o := &opened{config: config, store: store}
+	o := &opened{config: config, store: store, tracing: tracing}
 	err = o.prepare(ctx, may, log)
 	if err != nil {
 		store.Close()
@@ -63,7 +66,7 @@ func (o *opened) prepare(ctx context.Context, may purpose, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	o.provider, err = provider.New(ctx, providerConfig(o.config, key), o.store, log)
+	o.provider, err = provider.New(ctx, o.traceCalls(providerConfig(o.config, key)), o.store, log)
 	return err
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/handlers"
 	"mandate/handlers/resource"
+	"mandate/telemetry"
 )
 
 // How long an upstream may take with one answer, and a client with its upload.
@@ -45,13 +47,21 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(config.Listen)
+	listener, err := listen(config.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	if config.OpsListen != "" {
+		ready := func(context.Context) error { return nil } // a provider that does not answer is told request by request
+		stopOps, err := p.serveOps(config, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
+		if err != nil {
+			return err
+		}
+		defer stopOps()
+	}
 	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", config.Upstream, listener.Addr())
-	return serveUntil(ctx, httpServer(proxy, log, proxyPatience), listener, config.Shutdown, log)
+	return serveUntil(ctx, httpServer(proxy, log, proxyPatience), listener, config, log)
 }
 
 func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {

@@ -17,6 +17,7 @@ import (
 
 	"mandate/handlers"
 	"mandate/handlers/resource"
+	"mandate/telemetry"
 	"mandate/templates"
 )
 
@@ -39,16 +40,30 @@ func (p *program) serve(ctx context.Context) error {
 	out := newLines(p.stderr)
 	defer out.Close()
 	log := config.logger(out)
-	o, err := open(ctx, config, toMigrate, log)
+	tracing, err := p.tracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer closeTracing(ctx, tracing, log)
+	o, err := open(ctx, config, toMigrate, tracing, log)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	listener, err := listen(config.Listen)
+	listener, err := listen(config.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	if config.OpsListen != "" {
+		o.metrics = telemetry.NewMetrics(programVersion())
+		o.metrics.OfServer(o.provider)
+		stopOps, err := p.serveOps(config, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
+		if err != nil {
+			return err
+		}
+		defer stopOps()
+	}
 	handler, err := o.handler(ctx, listener, log)
 	if err != nil {
 		return err
@@ -69,15 +84,16 @@ func (p *program) collectLess() {
 	}
 }
 
-// run serves, and removes what has expired, until ctx ends.
+// run serves until ctx ends. It removes what has expired, and hears of changes,
+// for as long as anything is answered.
 func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Listener, log *slog.Logger) error {
-	ctx, stop := context.WithCancel(ctx)
+	answering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
-	beside.Go(func() { o.provider.Run(ctx) })
-	beside.Go(func() { o.provider.Listen(ctx) })
+	beside.Go(func() { o.provider.Run(answering) })
+	beside.Go(func() { o.provider.Listen(answering) })
 	defer beside.Wait()
 	defer stop()
-	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.config.Shutdown, log)
+	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.config, log)
 }
 
 // handler puts the parts together.
@@ -101,6 +117,9 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		RPLogout:       o.config.Provider.OIDCRPLogout,
 		JWKSMaxAge:     int64(o.config.Provider.OIDCJWKSMaxAge / time.Second),
 		Log:            log,
+		Watch:          o.watch(),
+		Stopping:       ctx.Done(),
+		OwnOps:         o.config.OpsListen != "",
 	}
 	if o.config.SampleAPI {
 		config.SampleAPI, err = o.sampleGuard(ctx, "http://"+local(listener)+base.Path+"/o/introspect/", log)
@@ -123,7 +142,7 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
 		// This process asks itself: no proxy of the environment stands between.
-		return newGuard(o.config, p, &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}, log)
+		return newGuard(o.config, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
 	}
 	return newGuard(o.config, p, nil, log)
 }

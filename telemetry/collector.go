@@ -1,0 +1,116 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mandate/provider"
+	"mandate/storage"
+)
+
+// collector reads the numbers of the provider and the store when it is asked.
+type collector struct {
+	provider *provider.Provider
+	descs    map[string]*prometheus.Desc
+}
+
+func newCollector(p *provider.Provider) *collector {
+	c := &collector{p, map[string]*prometheus.Desc{}}
+	for _, f := range families {
+		c.descs[f.name] = f.desc()
+	}
+	return c
+}
+
+// Describe is nothing: this one is asked for what it has at the moment.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect costs one statement, for the lag of the clean-up.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.provider.Stats()
+	tell := func(f family, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if f.kind == counter {
+			kind = prometheus.CounterValue
+		}
+		m, err := prometheus.NewConstMetric(c.descs[f.name], kind, value, labels...)
+		out <- orInvalid(m, err, c.descs[f.name])
+	}
+	for _, i := range s.Issued {
+		tell(issuedTotal, float64(i.Count), i.Kind)
+	}
+	for _, d := range s.Copies {
+		tell(copyEntries, float64(d.Entries), d.Of)
+		tell(copyLookups, float64(d.Hits), d.Of, "hit")
+		tell(copyLookups, float64(d.Misses), d.Of, "miss")
+	}
+	for _, h := range s.Hashing {
+		tell(hashesRunning, float64(h.InUse), h.For)
+		tell(hashesLimit, float64(h.Places), h.For)
+		tell(hashesWaiting, float64(h.Waiting), h.For)
+		tell(hashesRefused, float64(h.Refused), h.For)
+	}
+	tell(backchannel, float64(s.LogoutsTold), "told")
+	tell(backchannel, float64(s.LogoutsFailed), "failed")
+	tell(backchannel, float64(s.LogoutsGivenUp), "given_up")
+	tell(changesHear, truth(s.Hears))
+	tell(changesLost, float64(s.Lost))
+	tell(cleanupLast, float64(s.SweptAt))
+	tell(cleanupErrors, float64(s.SweepsFailed))
+	c.collectLag(tell)
+	c.collectStorage(s.Storage, tell, out)
+}
+
+type teller func(f family, value float64, labels ...string)
+
+// collectLag: a scrape is not to wait for a database that does not answer.
+func (c *collector) collectLag(tell teller) {
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	lag, err := c.provider.Lag(ctx)
+	if err == nil {
+		tell(cleanupLag, float64(lag))
+	}
+}
+
+func (c *collector) collectStorage(s storage.Stats, tell teller, out chan<- prometheus.Metric) {
+	for _, p := range s.Pools {
+		tell(dbConnections, float64(p.InUse), p.Name, "in_use")
+		tell(dbConnections, float64(p.Open-p.InUse), p.Name, "idle")
+		tell(dbLimit, float64(p.Largest), p.Name)
+		tell(dbWaits, float64(p.Waits), p.Name)
+		tell(dbWaited, p.Waited.Seconds(), p.Name)
+	}
+	tell(queueItems, float64(s.Queue.Waiting))
+	tell(queueLimit, float64(s.Queue.Room))
+	tell(queueRefused, float64(s.Queue.Full))
+	var batches uint64
+	upTo := map[float64]uint64{}
+	for i, n := range s.Queue.Sizes {
+		batches += uint64(n)
+		upTo[float64(int(1)<<i)] = batches
+	}
+	m, err := prometheus.NewConstHistogram(c.descs[batchItems.name], batches, float64(s.Queue.Items), upTo)
+	out <- orInvalid(m, err, c.descs[batchItems.name])
+	for _, r := range s.Removed {
+		tell(cleanupRows, float64(r.Rows), r.Table)
+	}
+}
+
+// orInvalid has the scrape say what is wrong with a metric, where a panic would
+// end the server.
+func orInvalid(m prometheus.Metric, err error, desc *prometheus.Desc) prometheus.Metric {
+	if err != nil {
+		return prometheus.NewInvalidMetric(desc, err)
+	}
+	return m
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

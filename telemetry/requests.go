@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mandate/handlers"
+	"mandate/provider"
+)
+
+// Label values are looked up when a route is made or first answers so, and never
+// by a request after that.
+type requests struct {
+	total, tokens, introspections *prometheus.CounterVec
+	duration                      *prometheus.HistogramVec
+
+	granted      [len(grants)][len(outcomes)]prometheus.Counter
+	introspected [len(verdicts)]prometheus.Counter
+}
+
+// The values of labels. The last one of each is for all that is not in it.
+var (
+	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
+	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
+	grants   = [...]string{provider.GrantCode, provider.GrantClient, provider.GrantPassword, provider.GrantRefresh, "other"}
+	outcomes = [...]string{"ok", "invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
+		"temporarily_unavailable", "server_error", "other"}
+	verdicts = [...]string{"active", "inactive", "refused", "failed"}
+	buckets  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+)
+
+func newRequests() *requests {
+	r := &requests{total: requestsTotal.counters(), tokens: tokenRequests.counters(), introspections: introspections.counters(),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: requestDuration.name, Help: requestDuration.help, Buckets: buckets}, requestDuration.labels)}
+	// Each is there from the start, at 0: the first of its kind is an increase.
+	for i, grant := range grants {
+		for j, outcome := range outcomes {
+			r.granted[i][j] = r.tokens.WithLabelValues(grant, outcome)
+		}
+	}
+	for i, verdict := range verdicts {
+		r.introspected[i] = r.introspections.WithLabelValues(verdict)
+	}
+	return r
+}
+
+// cell counts the requests of a route that have a method and a class of status.
+type cell struct {
+	count prometheus.Counter
+	took  prometheus.Observer
+}
+
+func (r *requests) route(pattern string) func(handlers.Seen) {
+	var cells [len(methods)][len(classes)]atomic.Pointer[cell]
+	count := func(seen handlers.Seen) {
+		method, class := place(methods[:], seen.Method), max(0, min(seen.Status/100-1, len(classes)-1))
+		c := cells[method][class].Load()
+		if c == nil {
+			c = &cell{r.total.WithLabelValues(pattern, methods[method], classes[class]), r.duration.WithLabelValues(pattern, methods[method])}
+			cells[method][class].Store(c) // of two at once either is right: they count at the same place
+		}
+		c.count.Inc()
+		c.took.Observe(seen.Took.Seconds())
+	}
+	switch {
+	case strings.HasSuffix(pattern, "/o/token/"):
+		return func(seen handlers.Seen) {
+			count(seen)
+			r.granted[place(grants[:], seen.Grant)][place(outcomes[:], seen.Outcome)].Inc()
+		}
+	case strings.HasSuffix(pattern, "/o/introspect/"):
+		return func(seen handlers.Seen) {
+			count(seen)
+			r.introspected[verdict(seen)].Inc()
+		}
+	}
+	return count
+}
+
+// place finds a word, or the last place.
+func place(words []string, word string) int {
+	for i, known := range words[:len(words)-1] {
+		if known == word {
+			return i
+		}
+	}
+	return len(words) - 1
+}
+
+func verdict(seen handlers.Seen) int {
+	switch {
+	case seen.Outcome == "active":
+		return 0
+	case seen.Outcome == "inactive":
+		return 1
+	case seen.Status < http.StatusInternalServerError:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,120 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"mandate/handlers"
+)
+
+// Tracing sends spans to where OpenTelemetry's own variables say. Its span is
+// kept in the context under a key of ours: the framework of grants makes spans
+// of its own where it finds one, and puts into them what clients sent.
+type Tracing struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	w3c      propagation.TraceContext
+}
+
+// NewTracing reads OTEL_TRACES_EXPORTER and its kin by lookup; the rest of them
+// is read by the library. It is nil where nobody asked for traces.
+func NewTracing(ctx context.Context, lookup func(string) string, version string, log *slog.Logger) (*Tracing, error) {
+	on, err := wanted(lookup)
+	if err != nil || !on {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(ctx) // connects to nobody yet
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	// What the environment says comes after, and counts.
+	described, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "mandate"), attribute.String("service.version", version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces were not sent", "error", err) }))
+	made := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described))
+	return &Tracing{provider: made, tracer: made.Tracer("mandate", trace.WithInstrumentationVersion(version))}, nil
+}
+
+// wanted is off unless an endpoint or the exporter is named. What this program
+// does not have is an error: a trace that nobody finds is no help.
+func wanted(lookup func(string) string) (bool, error) {
+	first := func(names ...string) string {
+		for _, name := range names {
+			if value := strings.TrimSpace(lookup(name)); value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	exporter := first("OTEL_TRACES_EXPORTER")
+	endpoint := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	switch {
+	case strings.EqualFold(first("OTEL_SDK_DISABLED"), "true"), exporter == "none", exporter == "" && endpoint == "":
+		return false, nil
+	case exporter != "" && exporter != "otlp":
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: there is no exporter %q here, only otlp and none", exporter)
+	case protocol != "" && protocol != "http/protobuf":
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: there is no protocol %q here, only http/protobuf", protocol)
+	}
+	return true, nil
+}
+
+// Close sends what has not been sent.
+func (t *Tracing) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+
+type spanKey struct{}
+
+// spanOf gives the span that runs, or nil.
+func spanOf(ctx context.Context) trace.Span {
+	span, _ := ctx.Value(spanKey{}).(trace.Span)
+	return span
+}
+
+// start begins a span below the one that runs, if one does.
+func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+	parent := context.Background()
+	if above := spanOf(ctx); above != nil {
+		parent = trace.ContextWithSpan(parent, above)
+	}
+	_, span := t.tracer.Start(parent, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	return context.WithValue(ctx, spanKey{}, span), span
+}
+
+// Begin begins the span of a request, as handlers.Watch has it. It goes on with
+// the caller's trace (W3C Trace Context); whether the caller decides what is
+// sampled is OTEL_TRACES_SAMPLER's.
+func (t *Tracing) Begin(r *http.Request) (context.Context, string, func(handlers.Seen)) {
+	method := methods[place(methods[:], r.Method)]
+	caller := t.w3c.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	_, span := t.tracer.Start(caller, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
+	end := func(seen handlers.Seen) {
+		span.SetName(method + " " + seen.Route)
+		span.SetAttributes(attribute.String("http.route", seen.Route), attribute.Int("http.response.status_code", seen.Status), attribute.String("mandate.request", seen.ID))
+		if seen.Grant != "" {
+			span.SetAttributes(attribute.String("mandate.grant_type", seen.Grant))
+		}
+		if seen.Outcome != "" {
+			span.SetAttributes(attribute.String("mandate.outcome", seen.Outcome))
+		}
+		if seen.Status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+	return context.WithValue(r.Context(), spanKey{}, span), span.SpanContext().TraceID().String(), end
+}
