@@ -1,0 +1,145 @@
+package mandate
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"mandate/storage/postgrestest"
+)
+
+// What is for those who look after the server is nobody else's: metrics and profiles are never where everybody is.
+func TestOpsAreApart(t *testing.T) {
+	const health, ready, metrics, profile = "/healthz", "/readyz", "/metrics", "/debug/pprof/goroutine"
+	check := func(t *testing.T, get func(string) answer, want map[string]int) {
+		t.Helper()
+		for path, status := range want {
+			if got := get(path); got.Status != status {
+				t.Errorf("%s answered %d, want %d", path, got.Status, status)
+			}
+		}
+	}
+	t.Run("by default", func(t *testing.T) {
+		s := startServer(t, options{})
+		check(t, func(path string) answer { return s.get(t, path, nobody) }, map[string]int{health: 200, ready: 200, metrics: 404, profile: 404})
+	})
+	for name, pprof := range map[string]int{"false": 404, "true": 200} {
+		t.Run("OPS_PPROF "+name, func(t *testing.T) {
+			w := startWatched(t, options{settings: []string{"OPS_PPROF: " + name}})
+			check(t, func(path string) answer { return w.get(t, path, nobody) }, map[string]int{health: 404, ready: 404, metrics: 404, profile: 404})
+			check(t, func(path string) answer { return w.look(t, path) }, map[string]int{health: 200, ready: 200, metrics: 200, profile: pprof,
+				"/login/": 404, "/o/token/": 404, "/": 404})
+		})
+	}
+}
+
+// A node that is told to stop says first that it is not ready, and answers everything for the delay.
+func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
+	w := startWatched(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
+	app := w.application(t, "--name", "x", "--grant", "client_credentials")
+	status := func() int { return w.look(t, "/readyz").Status }
+	if status() != http.StatusOK {
+		t.Fatal("the server is not ready")
+	}
+	err := w.process.cmd.Process.Signal(syscall.SIGTERM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "/readyz fails", func() bool { return status() == http.StatusServiceUnavailable })
+	if got := w.look(t, "/healthz").Status; got != http.StatusOK {
+		t.Errorf("/healthz answered %d: a node that stops by itself need not be killed", got)
+	}
+	w.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
+	// RFC 9112 §9.6: clients come back by another connection, and so to another node.
+	response, err := w.client.Get(w.URL + "/login/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK || !response.Close {
+		t.Errorf("during the delay a page has status %d, and the connection ends after it: %v", response.StatusCode, response.Close)
+	}
+	if got := w.series(t, "mandate_changes_heard")["mandate_changes_heard{}"]; got != 1 {
+		t.Error("a node that still answers does not hear changes")
+	}
+	waitFor(t, "the server has ended", func() bool { return !w.process.running() })
+	if code := w.process.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it exited with %d", code)
+	}
+}
+
+// Without a listener of its own the same is told where everybody is.
+func TestReadinessAtTheMainListener(t *testing.T) {
+	s := startServer(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
+	err := s.process.cmd.Process.Signal(syscall.SIGTERM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "/readyz fails", func() bool { return s.get(t, "/readyz", nobody).Status == http.StatusServiceUnavailable })
+	if got := s.get(t, "/healthz", nobody).Status; got != http.StatusOK {
+		t.Errorf("/healthz answered %d", got)
+	}
+}
+
+// Without its database a node lives, is not ready, and still tells how it is.
+func TestMetricsWithoutTheDatabase(t *testing.T) {
+	cluster := postgrestest.New(t)
+	w := startWatched(t, options{database: database{"postgres", cluster.URL(t)}})
+	heard := func() float64 { return w.series(t, "mandate_changes_heard")["mandate_changes_heard{}"] }
+	waitFor(t, "the node hears changes", func() bool { return heard() == 1 })
+	if w.scrape(t)["mandate_cleanup_lag_seconds"] == nil {
+		t.Error("there is no lag")
+	}
+	cluster.Stop(t)
+	waitFor(t, "the node notices", func() bool { return heard() == 0 })
+	if got := w.look(t, "/readyz").Status; got != http.StatusServiceUnavailable {
+		t.Errorf("/readyz answered %d", got)
+	}
+	if got := w.look(t, "/healthz").Status; got != http.StatusOK {
+		t.Errorf("/healthz answered %d", got)
+	}
+	if w.scrape(t)["mandate_cleanup_lag_seconds"] != nil {
+		t.Error("there is a lag, which nobody can know")
+	}
+	if lost := w.series(t, "mandate_changes_lost_total")["mandate_changes_lost_total{}"]; lost != 1 {
+		t.Errorf("the way was lost %v times", lost)
+	}
+	cluster.Start(t)
+	waitFor(t, "the node hears changes again", func() bool { return heard() == 1 && w.look(t, "/readyz").Status == http.StatusOK })
+}
+
+// The clean-up counts what it takes, by table.
+func TestMetricsOfTheCleanUp(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, db database) {
+		w := startWatched(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1"}})
+		app := w.application(t, "--name", "x", "--grant", "client_credentials")
+		for range 3 {
+			w.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
+		}
+		waitFor(t, "three tokens are removed", func() bool {
+			return w.series(t, "mandate_cleanup_rows_total")["mandate_cleanup_rows_total{table=tokens}"] == 3
+		})
+		if last := w.series(t, "mandate_cleanup_last_success_timestamp_seconds")["mandate_cleanup_last_success_timestamp_seconds{}"]; last == 0 {
+			t.Error("the clean-up never succeeded")
+		}
+	})
+}
+
+// The line of a request has the pattern of its route, and never the path.
+func TestLogLine(t *testing.T) {
+	s := startServer(t, options{})
+	app := s.application(t, "--name", "x", "--grant", "client_credentials")
+	s.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
+	s.get(t, "/o/applications/"+app.ID+"/", nobody)
+	s.get(t, "/wp-admin/"+app.ID, nobody)
+	s.token(t, app.auth(), params("grant_type", "made-up"))
+	for _, want := range []string{"method=POST route=/o/token/ status=200", "grant_type=client_credentials outcome=ok", "route=/o/applications/{id}/ status=303", "route=unmatched status=404", "grant_type=other outcome=unsupported_grant_type"} {
+		waitFor(t, "the log has "+want, func() bool { return strings.Contains(s.log.String(), want) })
+	}
+	for _, path := range []string{app.ID, "wp-admin", "made-up"} {
+		if strings.Contains(s.log.String(), path) {
+			t.Errorf("the log has %q:\n%s", path, s.log.String())
+		}
+	}
+}
