@@ -34,6 +34,15 @@ func leftAfter(t *testing.T, w world, want ...int64) {
 func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
+		oldest := func(want int64) {
+			t.Helper()
+			got, err := w.Oldest(t.Context())
+			must(t, err)
+			if got != want {
+				t.Errorf("the oldest row is of %d, want %d", got, want)
+			}
+		}
+		oldest(0)
 		for _, then := range []int64{at - 1, at - 4, at, at + 1, at - 2, at - 3, at + 2} {
 			expiring(t, w, alice.ID, a.ID, then)
 		}
@@ -45,6 +54,7 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 				t.Errorf("%d rows went, want %d", n, want)
 			}
 		}
+		oldest(at - 4)
 		sweep(0, 0)
 		leftAfter(t, w, at-4, at-3, at-2, at-1, at, at+1, at+2)
 		sweep(2, 4)
@@ -55,6 +65,11 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 		leftAfter(t, w, at+1, at+2)
 		sweep(2, 0)
 		leftAfter(t, w, at+1, at+2)
+		oldest(at + 1)
+		want := []Removed{{"tokens", 5}, {"grants", 5}, {"logins", 0}, {"sessions", 0}}
+		if got := w.Stats().Removed; !slices.Equal(got, want) {
+			t.Errorf("counted %v, want %v", got, want)
+		}
 		for what, err := range map[string]error{
 			"the person":      second(w.UserByID(t.Context(), alice.ID)),
 			"the application": second(w.Application(t.Context(), a.ID)),

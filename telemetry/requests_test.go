@@ -18,12 +18,3 @@ func BenchmarkSeen(b *testing.B) {
 		}
 	})
 }
-
-// A request is counted without a word being looked up or memory being taken.
-func TestSeenTakesNoMemory(t *testing.T) {
-	told := newRequests().route("/o/token/")
-	n := testing.AllocsPerRun(100, func() { told(handlers.Seen{Method: "POST", Status: 400, Grant: "password", Outcome: "invalid_grant"}) })
-	if n != 0 {
-		t.Errorf("%v allocations a request", n)
-	}
-}

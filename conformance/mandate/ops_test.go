@@ -126,6 +126,31 @@ func TestMetricsOfTheCleanUp(t *testing.T) {
 	})
 }
 
+// What was read a moment ago is not read again, and both are counted.
+func TestMetricsOfCopies(t *testing.T) {
+	w := startWatched(t, options{})
+	app := w.application(t, "--name", "x", "--grant", "client_credentials", "--may-introspect")
+	token := w.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
+	before := w.series(t, "mandate_copy_lookups_total")
+	asked, hits := 0.0, 0.0
+	waitFor(t, "a copy is used", func() bool {
+		w.introspect(t, app.auth(), token)
+		asked++
+		now := w.series(t, "mandate_copy_lookups_total")
+		moved := func(result string) float64 {
+			name := "mandate_copy_lookups_total{record=token,result=" + result + "}"
+			return now[name] - before[name]
+		}
+		if hits = moved("hit"); hits+moved("miss") != asked {
+			t.Fatalf("of %v look-ups %v found a copy and %v did not", asked, hits, moved("miss"))
+		}
+		return hits > 0
+	})
+	if entries := w.series(t, "mandate_copies")["mandate_copies{record=token}"]; entries != 1 {
+		t.Errorf("there are copies of %v tokens", entries)
+	}
+}
+
 // The line of a request has the pattern of its route, and never the path.
 func TestLogLine(t *testing.T) {
 	s := startServer(t, options{})
