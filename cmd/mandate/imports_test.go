@@ -22,17 +22,17 @@ const (
 // most of the standard library, is anybody's. Changing the architecture means
 // changing this table.
 var layers = map[string][]string{
-	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
-	"storage/postgrestest": {"database/sql", "github.com/lib/pq"},
-	"provider":             {"mandate/storage", fositeModule, "github.com/go-jose/go-jose", "github.com/golang-jwt/jwt/v5"},
-	"handlers":             {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
-	"handlers/resource":    {"github.com/golang-jwt/jwt/v5", standardOnly},
-	"telemetry":            {"mandate/storage", "mandate/provider", "mandate/handlers", "github.com/prometheus", "go.opentelemetry.io"},
-	"templates":            {standardOnly},
-	"conformance":          {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
-	"conformance/mandate":  {},
-	"conformance/bench":    {"flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
-	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/telemetry", "mandate/conformance",
+	"storage":               {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
+	"storage/postgrestest":  {"database/sql", "github.com/lib/pq"},
+	"provider":              {"mandate/storage", fositeModule, "github.com/go-jose/go-jose", "github.com/golang-jwt/jwt/v5"},
+	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
+	"handlers/resource":     {"github.com/golang-jwt/jwt/v5", standardOnly},
+	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers", "github.com/prometheus", "go.opentelemetry.io"},
+	"templates":             {standardOnly},
+	"conformance":           {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
+	"conformance/mandate":   {},
+	"conformance/bench":     {"flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
+	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/cmd/mandate/telemetry", "mandate/conformance",
 		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
 }
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
-	"mandate/telemetry"
 )
 
 // opened is what a command works with: the database, and the rules over it.

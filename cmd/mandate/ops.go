@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/provider"
 	"mandate/storage"
-	"mandate/telemetry"
 )
 
 // A profile is taken for as long as somebody asks, and answered at its end.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
-	"mandate/telemetry"
 )
 
 // How long an upstream may take with one answer, and a client with its upload.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
-	"mandate/telemetry"
 	"mandate/templates"
 )
 

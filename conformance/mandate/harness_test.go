@@ -58,7 +58,7 @@ var binary = sync.OnceValues(func() (string, error) {
 // readSources looks at each file that the binary is built from. The go command notes what a test looks at,
 // and does not take a result from its cache after one of them has changed.
 func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "telemetry"} {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

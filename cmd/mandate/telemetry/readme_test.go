@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "write the table of metrics into README.
 
 // The table of metrics in README.md is made from the families.
 func TestReadme(t *testing.T) {
-	const path, start, end = "../README.md", "<!-- metrics:start -->", "<!-- metrics:end -->"
+	const path, start, end = "../../../README.md", "<!-- metrics:start -->", "<!-- metrics:end -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestReadme(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the metrics in README.md are not those of families.go; run go test ./telemetry -run Readme -update")
+		t.Fatal("the metrics in README.md are not those of families.go; run go test ./cmd/mandate/telemetry -run Readme -update")
 	}
 	err = os.WriteFile(path, []byte(want), 0o644)
 	if err != nil {
