@@ -156,17 +156,23 @@ func (p *Provider) Run(ctx context.Context) {
 
 // Listen hears what other processes change, until ctx ends.
 func (p *Provider) Listen(ctx context.Context) {
+	deaf := false // and it has been said
+	heard := func(upTo time.Time) {
+		p.changes.heard(upTo)
+		if deaf {
+			deaf = false
+			p.log.Info("this node hears again what other processes change")
+		}
+	}
 	for ctx.Err() == nil {
-		heard := false
-		err := p.store.Listen(ctx, func(upTo time.Time) {
-			heard = true
-			p.changes.heard(upTo)
-		})
-		if err != nil && ctx.Err() == nil {
-			if heard {
-				p.counters.lost.Add(1)
-			}
+		err := p.store.Listen(ctx, heard)
+		if err != nil && ctx.Err() == nil && !deaf {
+			deaf = true
+			p.counters.lost.Add(1)
 			p.log.Warn("this node does not hear what other processes change, and sees it late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
+		}
+		if errors.Is(err, storage.ErrDeaf) {
+			return // it never will
 		}
 		select {
 		case <-ctx.Done():

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/lib/pq"
 )
 
 // Change names a record that is no longer what it was, to whoever keeps a copy:
@@ -23,6 +21,8 @@ const (
 	OfToken       = "token"
 	OfKeys        = "keys"
 	OfAll         = "all" // nobody knows what
+
+	ofNothing = "hello" // by which a node hears itself
 )
 
 // channel is PostgreSQL's name of the way by which nodes tell each other.
@@ -56,9 +56,19 @@ func (t tx) announce() error {
 			ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`)
 		return err
 	}
-	_, err := t.exec(`SELECT pg_notify($1, $2)`, channel, encodeChanges(t.left.changes))
+	if t.store.mute.Load() {
+		return nil
+	}
+	_, err := t.exec(notify, channel, encodeChanges(t.left.changes))
+	if unsupported(err) {
+		// The transaction has failed with it, and is run again without.
+		t.store.mute.Store(true)
+		return fmt.Errorf("%w: %w", errAgain, err)
+	}
 	return err
 }
+
+const notify = `SELECT pg_notify($1, $2)`
 
 // PostgreSQL carries 8000 bytes.
 const maxPayload = 7000
@@ -97,61 +107,8 @@ func (s *Store) Listen(ctx context.Context, heard func(time.Time)) error {
 	if s.embedded {
 		return s.watch(ctx, heard)
 	}
-	lost := make(chan error, 1)
-	listener := pq.NewDialListener(dialer{unhurried: &s.idle}, s.url, time.Second, time.Second, func(event pq.ListenerEventType, err error) {
-		if event == pq.ListenerEventDisconnected || event == pq.ListenerEventConnectionAttemptFailed {
-			select {
-			case lost <- err:
-			default: // the first reason is enough
-			}
-		}
-	})
-	defer listener.Close()
-	listening := make(chan error, 1)
-	go func() { listening <- listener.Listen(channel) }()
-	pong, asked := make(chan error, 1), time.Now()
-	beat := time.NewTicker(beatEvery)
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-lost:
-			return fmt.Errorf("listen for changes: %w", err)
-		case err := <-listening:
-			if err != nil {
-				return fmt.Errorf("listen for changes: %w", err)
-			}
-			s.tell([]Change{{OfAll, ""}}) // nobody told of what was before
-			asked = time.Now()
-			go func() { pong <- listener.Ping() }()
-		case n := <-listener.Notify:
-			if n != nil {
-				s.tell(decodeChanges(n.Extra))
-			}
-		case err := <-pong:
-			if err != nil {
-				return fmt.Errorf("listen for changes: %w", err)
-			}
-			heard(asked)
-			asked = time.Time{}
-		case <-beat.C:
-			switch {
-			case asked.IsZero():
-				asked = time.Now()
-				go func() { pong <- listener.Ping() }()
-			case time.Since(asked) > silent:
-				return errors.New("listen for changes: the database does not answer")
-			}
-		}
-	}
+	return s.hear(ctx, heard)
 }
-
-// A connection that died without a word is found by asking.
-const (
-	beatEvery = 500 * time.Millisecond
-	silent    = 5 * time.Second
-)
 
 // watch looks at the number that the command line counts up.
 func (s *Store) watch(ctx context.Context, heard func(time.Time)) error {

@@ -16,7 +16,8 @@ const silence = 20 * time.Second
 // a step over a large table takes what it takes.
 type dialer struct {
 	net.Dialer
-	unhurried *atomic.Bool
+	silence   time.Duration
+	unhurried *atomic.Bool // nil: never
 }
 
 func (d dialer) Dial(network, address string) (net.Conn, error) {
@@ -34,13 +35,14 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{Conn: conn, unhurried: d.unhurried}, nil
+	return &patientConn{Conn: conn, silence: d.silence, unhurried: d.unhurried}, nil
 }
 
 // patientConn waits for each answer for so long and no longer. Whoever sets a
 // deadline of their own, as lib/pq does while it connects, has that one.
 type patientConn struct {
 	net.Conn
+	silence   time.Duration
 	unhurried *atomic.Bool
 	own       bool
 }
@@ -53,8 +55,8 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 func (c *patientConn) Read(b []byte) (int, error) {
 	if !c.own {
 		var end time.Time
-		if !c.unhurried.Load() {
-			end = time.Now().Add(silence)
+		if c.unhurried == nil || !c.unhurried.Load() {
+			end = time.Now().Add(c.silence)
 		}
 		err := c.SetReadDeadline(end)
 		if err != nil {

@@ -3,8 +3,12 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/lib/pq"
@@ -50,9 +54,16 @@ func translate(err error) error {
 	return err
 }
 
+// errAgain marks work that came to nothing, or that may be done twice, where
+// another connection may do it.
+var errAgain = errors.New("to be tried again")
+
 // transient says that the database undid the work and that doing it again is
 // right: serialization failure (40001), deadlock (40P01), a busy file.
 func transient(err error) bool {
+	if errors.Is(err, errAgain) {
+		return true
+	}
 	if p, ok := errors.AsType[*pq.Error](err); ok {
 		return p.Code == "40001" || p.Code == "40P01"
 	}
@@ -60,6 +71,45 @@ func transient(err error) bool {
 		return l.Code()&0xff == sqlite3.SQLITE_BUSY
 	}
 	return false
+}
+
+// heed looks at what an error says of the connection that it came from. safe
+// means that the work has not been done, or may be done twice.
+func (s *Store) heed(err error, safe bool) error {
+	if err == nil || s.embedded {
+		return err
+	}
+	refused := readOnly(err)
+	if refused || silent(err) {
+		s.renew() // the others lead to the same server
+	}
+	if refused || safe && broken(err) {
+		return fmt.Errorf("%w: %w", errAgain, err)
+	}
+	return err
+}
+
+// readOnly says that the server takes no writes any more: another one does now
+// (read_only_sql_transaction).
+func readOnly(err error) bool {
+	p, ok := errors.AsType[*pq.Error](err)
+	return ok && p.Code == "25006"
+}
+
+// silent says that the server has not answered in time.
+func silent(err error) bool {
+	o, ok := errors.AsType[*net.OpError](err)
+	return ok && o.Timeout()
+}
+
+// broken says that a connection ended that was there. One that does not come
+// about is no reason to try again at once, and neither is one that was silent.
+func broken(err error) bool {
+	o, ok := errors.AsType[*net.OpError](err)
+	if ok {
+		return o.Op != "dial" && !o.Timeout()
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 const attempts = 5

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -63,11 +64,14 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 		for _, token := range given {
 			args = append(args, token.values()...)
 		}
-		n, err := s.exec(ctx, e.whole[len(given)], args...)
-		if err == nil && n == 0 {
+		n, err := s.run(ctx, true, e.whole[len(given)], args)
+		if err != nil || n > 0 {
+			return err
+		}
+		if len(given) == 0 {
 			return ErrSpent
 		}
-		return err
+		return s.ours(ctx, given[0].Digest)
 	}
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(e.spend.text, args[:e.spend.args]...)
@@ -79,4 +83,16 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 		}
 		return t.addTokens(given)
 	})
+}
+
+// ours says whether it was this very exchange that spent what is spent: it has run
+// twice where a connection broke before its answer came. Whoever hears ErrSpent
+// takes it for a theft.
+func (s *Store) ours(ctx context.Context, digest string) error {
+	var given string
+	err := s.get(ctx, &given, `SELECT digest FROM tokens WHERE digest = $1`, digest)
+	if errors.Is(err, ErrNotFound) {
+		return ErrSpent
+	}
+	return err
 }

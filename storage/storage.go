@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"    // registers "postgres" too
+	"github.com/lib/pq"
 	_ "modernc.org/sqlite" // registers "sqlite"
 )
 
@@ -23,10 +23,11 @@ import (
 type Store struct {
 	read, write *sqlx.DB
 	embedded    bool
-	url         string
+	url         string // by which PostgreSQL is listened to
+	most        int    // connections to PostgreSQL
+	unprepared  bool   // no statements are prepared
 	unhurried   *atomic.Bool
-	idle        atomic.Bool // true: a connection that only listens is silent
-	prepared    sync.Map    // pool and SQL text to *sqlx.Stmt
+	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
 
 	together *gather[unit]  // what shares a transaction, on SQLite
 	tokens   *gather[Token] // what shares an INSERT, on PostgreSQL
@@ -34,7 +35,7 @@ type Store struct {
 	tracer   Tracer
 	counters counters
 
-	announced, watches atomic.Bool
+	announced, watches, mute atomic.Bool
 }
 
 type preparedKey struct {
@@ -42,10 +43,14 @@ type preparedKey struct {
 	query string
 }
 
-// Open opens sqlite:///path (four slashes for an absolute one) or
-// postgres://... and checks that the database answers.
+// Open opens the database at an address, with what is usual.
 func Open(ctx context.Context, databaseURL string) (*Store, error) {
-	s, err := open(databaseURL)
+	return Config{URL: databaseURL}.Open(ctx)
+}
+
+// Open opens the database and checks that it answers.
+func (c Config) Open(ctx context.Context) (*Store, error) {
+	s, err := c.open()
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +64,13 @@ func Open(ctx context.Context, databaseURL string) (*Store, error) {
 	return s, nil
 }
 
-func open(databaseURL string) (*Store, error) {
-	scheme, rest, _ := strings.Cut(databaseURL, "://")
+func (c Config) open() (*Store, error) {
+	scheme, rest, _ := strings.Cut(c.URL, "://")
 	switch scheme {
 	case "sqlite":
 		return openSQLite(strings.TrimPrefix(rest, "/"))
 	case "postgres", "postgresql":
-		return openPostgres(databaseURL)
+		return openPostgres(c)
 	}
 	// No word of the URL: what has no scheme may be a password.
 	return nil, errors.New("database URL begins otherwise: it must be sqlite:/// or postgres://")
@@ -94,41 +99,11 @@ func openSQLite(path string) (*Store, error) {
 	return newStore(&Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}), nil
 }
 
-func openPostgres(databaseURL string) (*Store, error) {
-	// The text of either error would show the password. Parameters that cannot
-	// be read must not be dropped: sslmode may be among them.
-	notURL := errors.New("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return nil, notURL
-	}
-	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return nil, notURL
-	}
-	if !q.Has("connect_timeout") {
-		q.Set("connect_timeout", "5")
-	}
-	u.RawQuery = q.Encode()
-	connector, err := pq.NewConnector(u.String())
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	unhurried := &atomic.Bool{}
-	connector.Dialer(dialer{unhurried: unhurried})
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
-	db.SetMaxOpenConns(32)
-	db.SetMaxIdleConns(32)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	return newStore(&Store{read: db, write: db, url: u.String(), unhurried: unhurried}), nil
-}
-
 // How much may wait for the database. A token that waits takes a few hundred
 // bytes.
 const maxWaiting = 8192
 
 func newStore(s *Store) *Store {
-	s.idle.Store(true)
 	s.together = &gather[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, most: maxWaiting}
 	s.tokens = &gather[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, most: maxWaiting}
 	return s
@@ -172,16 +147,42 @@ func (s *Store) statement(ctx context.Context, db *sqlx.DB, query string) (*sqlx
 	return known.(*sqlx.Stmt), nil
 }
 
+// querier runs one text of SQL.
+type querier interface {
+	GetContext(ctx context.Context, dest any, args ...any) error
+	SelectContext(ctx context.Context, dest any, args ...any) error
+	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
+}
+
+func (s *Store) querier(ctx context.Context, db *sqlx.DB, query string) (querier, error) {
+	if s.unprepared {
+		return unprepared{db, query}, nil
+	}
+	return s.statement(ctx, db, query)
+}
+
+// unprepared sends the text each time.
+type unprepared struct {
+	db    *sqlx.DB
+	query string
+}
+
+func (u unprepared) GetContext(ctx context.Context, dest any, args ...any) error {
+	return u.db.GetContext(ctx, dest, u.query, args...)
+}
+
+func (u unprepared) SelectContext(ctx context.Context, dest any, args ...any) error {
+	return u.db.SelectContext(ctx, dest, u.query, args...)
+}
+
+func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
+	return u.db.ExecContext(ctx, u.query, args...)
+}
+
 // get reads one row, or ErrNotFound. So does a key that is no text for the
 // database, as one with a NUL: that is in no row, and comes from strangers.
 func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
-	st, err := s.statement(ctx, s.read, query)
-	if err != nil {
-		return err
-	}
-	ctx, done := s.begin(ctx, query)
-	err = st.GetContext(ctx, dest, args...)
-	done(translate(err))
+	err := s.look(ctx, query, func(q querier) error { return q.GetContext(ctx, dest, args...) })
 	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "22021" { // character_not_in_repertoire
 		return ErrNotFound
 	}
@@ -190,18 +191,32 @@ func (s *Store) get(ctx context.Context, dest any, query string, args ...any) er
 
 // all reads every row.
 func (s *Store) all(ctx context.Context, dest any, query string, args ...any) error {
-	st, err := s.statement(ctx, s.read, query)
-	if err != nil {
-		return err
-	}
+	return s.look(ctx, query, func(q querier) error { return q.SelectContext(ctx, dest, args...) })
+}
+
+// look reads, and reads again where a connection broke on the way.
+func (s *Store) look(ctx context.Context, query string, read func(querier) error) error {
 	ctx, done := s.begin(ctx, query)
-	err = st.SelectContext(ctx, dest, args...)
-	done(err)
+	err := retry(ctx, func() error {
+		q, err := s.querier(ctx, s.read, query)
+		if err == nil {
+			err = read(q)
+		}
+		return s.heed(err, true)
+	})
+	done(translate(err))
 	return err
 }
 
 // exec runs one statement and says how many rows it met.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return s.run(ctx, false, query, args)
+}
+
+// run does what exec does. repeatable is a statement that may be run twice, as
+// it is where it is not known whether a connection broke before or after it. (The
+// driver does so by itself where the server closed the connection.)
+func (s *Store) run(ctx context.Context, repeatable bool, query string, args []any) (int64, error) {
 	var n int64
 	ctx, done := s.begin(ctx, query)
 	err := retry(ctx, func() error {
@@ -212,12 +227,11 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 				return err
 			}, false, nil})
 		}
-		st, err := s.statement(ctx, s.write, query)
-		if err != nil {
-			return err
+		q, err := s.querier(ctx, s.write, query)
+		if err == nil {
+			n, err = affected(q.ExecContext(ctx, args...))
 		}
-		n, err = affected(st.ExecContext(ctx, args...))
-		return err
+		return s.heed(err, repeatable)
 	})
 	done(err)
 	return n, err

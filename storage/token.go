@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -62,11 +61,15 @@ func (t tx) addTokens(pair []Token) error {
 	return err
 }
 
+// addOwnToken may be run twice, and is where it is not known whether a connection
+// broke before or after it: nobody else makes the same digest.
+const addOwnToken = ` ON CONFLICT (digest) DO NOTHING`
+
 // AddToken stores a token that has no grant: of an application for itself.
 // Tokens that come at once share a statement.
 func (s *Store) AddToken(ctx context.Context, token Token) error {
 	if s.embedded {
-		_, err := s.exec(ctx, insertToken, token.values()...)
+		_, err := s.exec(ctx, insertToken+addOwnToken, token.values()...)
 		return err
 	}
 	ctx, done := s.begin(ctx, insertToken)
@@ -79,8 +82,7 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 // prepares: so they are few.
 func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6) }
 
-// insertTokens stores a batch. Where it fails because of one of them, each is
-// tried by itself.
+// insertTokens stores a batch.
 func (s *Store) insertTokens(batch []Token) []error {
 	ctx, stop := context.WithTimeout(context.Background(), silence)
 	defer stop()
@@ -93,15 +95,9 @@ func (s *Store) insertTokens(batch []Token) []error {
 		}
 		args = append(args, token.values()...)
 	}
-	_, err := s.exec(ctx, text.String(), args...)
-	if !errors.Is(err, ErrConflict) || len(batch) == 1 {
-		return all(len(batch), err)
-	}
-	outcomes := make([]error, len(batch))
-	for i, token := range batch {
-		_, outcomes[i] = s.exec(ctx, insertToken, token.values()...)
-	}
-	return outcomes
+	text.WriteString(addOwnToken)
+	_, err := s.run(ctx, true, text.String(), args)
+	return all(len(batch), err)
 }
 
 // TokenByDigest reads a token whose application, and whose grant and active

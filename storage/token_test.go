@@ -35,7 +35,7 @@ func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 		a := w.application(t, "App")
 		token := Token{Digest: "own", ApplicationID: &a.ID, Scope: "read", IssuedAt: at, ExpiresAt: later}
 		must(t, w.AddToken(t.Context(), token))
-		is(t, "AddToken twice", w.AddToken(t.Context(), token), ErrConflict)
+		is(t, "AddToken twice", w.AddToken(t.Context(), token), nil)
 		got, err := w.TokenByDigest(t.Context(), "own")
 		must(t, err)
 		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID}, got); diff != "" {

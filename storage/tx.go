@@ -45,28 +45,37 @@ func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 
 // alone runs work in a transaction of its own.
 func (s *Store) alone(ctx context.Context, work func(tx) error) error {
-	t, err := s.write.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
 	left := &leftOver{}
-	defer func() {
-		_ = t.Rollback() // after a commit it does nothing
-		s.prepare(ctx, left.unknown)
-	}()
-	err = work(tx{t, s, ctx, left, ctx})
-	if err == nil {
-		err = t.Commit()
-	}
+	committing, err := s.attempt(ctx, left, work)
+	s.prepare(ctx, left.unknown)
 	if err == nil {
 		s.tell(left.changes)
 	}
-	return err
+	// What was not to be committed yet has not happened, and may be done again.
+	// What became of a commit whose answer is lost nobody knows.
+	return s.heed(err, !committing)
+}
+
+// attempt says too whether it came to the commit.
+func (s *Store) attempt(ctx context.Context, left *leftOver, work func(tx) error) (bool, error) {
+	t, err := s.write.BeginTxx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = t.Rollback() }() // after a commit it does nothing
+	err = work(tx{t, s, ctx, left, ctx})
+	if err != nil {
+		return false, err
+	}
+	return true, t.Commit()
 }
 
 // prepare readies for the next transaction what this one found unprepared. This
 // one is over either way.
 func (s *Store) prepare(ctx context.Context, queries []string) {
+	if s.unprepared {
+		return
+	}
 	for _, query := range queries {
 		_, _ = s.statement(ctx, s.write, query)
 	}

@@ -23,8 +23,12 @@ type Config struct {
 	OpsListen string `key:"OPS_LISTEN" default:""`
 	// OpsPprof adds Go's profiles (`/debug/pprof/`) to that listener.
 	OpsPprof bool `key:"OPS_PPROF" default:"false"`
-	// DatabaseURL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or `postgres://user:password@host/database?sslmode=verify-full`.
+	// DatabaseURL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or `postgres://user:password@host/database?sslmode=verify-full`. Several PostgreSQL hosts stand between commas (`host1:5432,host2:5432`): the one that takes writes is used.
 	DatabaseURL string `key:"DATABASE_URL" default:"sqlite:///mandate.db" secret:"url"`
+	// DatabaseListenURL is the way to PostgreSQL by which a node hears what other nodes change, where `DATABASE_URL` leads through a pooler that gives each transaction another connection; empty is `DATABASE_URL`.
+	DatabaseListenURL string `key:"DATABASE_LISTEN_URL" default:"" secret:"url"`
+	// DatabaseMaxConnections is how many connections to PostgreSQL a node opens at most, beside the one by which it listens.
+	DatabaseMaxConnections int `key:"DATABASE_MAX_CONNECTIONS" default:"32" min:"2" max:"1000"`
 	// SecretKey is the key that encrypts recoverable secrets at rest: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Left out with SQLite, the server makes and keeps one in a file beside the database (`<database>.key`); PostgreSQL needs it set.
 	SecretKey string `key:"SECRET_KEY" default:"" secret:"true"`
 	// LoginURL is where a visitor who is not logged in is sent: a path of this server or an absolute URL. Empty is the built-in page `/login/`.

@@ -167,6 +167,7 @@ func (l *loader) checkDatabase() {
 	if !l.ok(name) {
 		return
 	}
+	l.checkListenURL()
 	scheme, rest, _ := strings.Cut(l.c.DatabaseURL, "://")
 	file := l.c.sqlitePath()
 	u, err := url.Parse(l.c.DatabaseURL)
@@ -180,12 +181,37 @@ func (l *loader) checkDatabase() {
 	case scheme == "sqlite":
 	case scheme != "postgres" && scheme != "postgresql":
 		l.wrong("wants sqlite:///file.db or postgres://user:password@host/database", name)
+	default:
+		l.checkPostgres(name, u, err, rest)
+	}
+}
+
+func (l *loader) checkPostgres(name string, u *url.URL, err error, rest string) {
+	switch {
 	case err != nil:
 		l.wrong("is not a URL; write special characters in the password as %XX", name)
 	case u.Fragment != "" || strings.Contains(rest, "#"):
 		l.wrong("holds a #; write it as %23", name)
 	case strings.Trim(u.Path, "/") == "":
 		l.wrong("names no database; write postgres://user:password@host/database", name)
+	}
+}
+
+// checkListenURL wants the same database by another way.
+func (l *loader) checkListenURL() {
+	const name = "DATABASE_LISTEN_URL"
+	if !l.ok(name) || l.c.DatabaseListenURL == "" {
+		return
+	}
+	scheme, rest, _ := strings.Cut(l.c.DatabaseListenURL, "://")
+	u, err := url.Parse(l.c.DatabaseListenURL)
+	switch {
+	case l.c.sqlitePath() != "":
+		l.wrong("is for PostgreSQL; leave it out", name)
+	case scheme != "postgres" && scheme != "postgresql":
+		l.wrong("wants postgres://user:password@host/database", name)
+	default:
+		l.checkPostgres(name, u, err, rest)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestConfigDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db",
+		BaseURL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", DatabaseURL: "sqlite:///mandate.db", DatabaseMaxConnections: 32,
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
@@ -272,7 +272,7 @@ func TestConfigEachKey(t *testing.T) {
 		"PASSWORD_HASH_MEMORY_KIB": "20000", "PASSWORD_HASH_ITERATIONS": "3", "MAX_STALENESS_SECONDS": "3",
 		"OIDC_RSA_PRIVATE_KEY": newRSAKey(t), "OIDC_RSA_PRIVATE_KEYS_INACTIVE": newRSAKey(t) + newRSAKey(t),
 	}
-	together := []string{"OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
+	together := []string{"DATABASE_LISTEN_URL", "OPS_PPROF", "UPSTREAM", "RULES", "PASS_AUTHORIZATION", "REFRESH_TOKEN_REUSE_PROTECTION", "RESOURCE_SERVER_INTROSPECTION_URL", "RESOURCE_SERVER_AUTH_TOKEN", "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS",
 		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "OIDC_ENABLED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {

@@ -78,7 +78,7 @@ func openStore(ctx context.Context, config *Config, may purpose) (*storage.Store
 			return nil, err
 		}
 	}
-	store, err := storage.Open(ctx, config.DatabaseURL)
+	store, err := storage.Config{URL: config.DatabaseURL, ListenURL: config.DatabaseListenURL, MaxConnections: config.DatabaseMaxConnections}.Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, openAdvice(file, err))
 	}
