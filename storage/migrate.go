@@ -21,7 +21,8 @@ type Migration struct {
 	sql     string
 }
 
-// ErrNewerSchema: the database was migrated by a later release than this one.
+// ErrNewerSchema: the database was migrated by a later release than this one,
+// in a way that this one does not work with.
 var ErrNewerSchema = errors.New("the database's schema is newer than this program: run the newer release")
 
 func migrations() ([]Migration, error) {
@@ -52,16 +53,28 @@ func (s *Store) Pending(ctx context.Context) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return after(current)
+	return after(current, func(from *int) error {
+		return translate(s.write.GetContext(ctx, from, worksFrom))
+	})
 }
 
-func after(current int) ([]Migration, error) {
+// worksFrom is asked of a schema that is newer than this program.
+const worksFrom = `SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'schema_works_from'`
+
+// after lists what is to be done. Where the schema is newer, and still works
+// with this program, that is nothing.
+func after(current int, readFrom func(*int) error) ([]Migration, error) {
 	steps, err := migrations()
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) > 0 && current > steps[len(steps)-1].Version {
-		return nil, ErrNewerSchema
+	if newest := len(steps); current > newest {
+		from := current
+		err = readFrom(&from)
+		if err == nil && from > newest {
+			err = ErrNewerSchema
+		}
+		return nil, err
 	}
 	return slices.DeleteFunc(steps, func(m Migration) bool { return m.Version <= current }), nil
 }
@@ -137,7 +150,7 @@ func (s *Store) migrateOne(ctx context.Context) (Migration, error) {
 		if err != nil {
 			return err
 		}
-		pending, err := after(current)
+		pending, err := after(current, func(from *int) error { return t.get(from, worksFrom) })
 		if err != nil || len(pending) == 0 {
 			return err
 		}

@@ -2,6 +2,8 @@ package storage
 
 import (
 	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -96,6 +98,8 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		_, err := w.exec(t.Context(), `UPDATE schema_version SET version = version + 1`)
 		must(t, err)
+		_, err = w.exec(t.Context(), `UPDATE settings SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = 'schema_works_from'`)
+		must(t, err)
 		done, err := w.Migrate(t.Context())
 		is(t, "Migrate", err, ErrNewerSchema)
 		pending, err := w.Pending(t.Context())
@@ -108,6 +112,80 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		_, err = w.Migrate(t.Context())
 		is(t, "Migrate by the newer release", err, nil)
 	})
+}
+
+func TestNewerSchemaThatOnlyHasMoreIsWorkedWith(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		_, err := w.exec(t.Context(), `UPDATE schema_version SET version = version + 9`)
+		must(t, err)
+		pending, err := w.Pending(t.Context())
+		must(t, err)
+		done, err := w.Migrate(t.Context())
+		must(t, err)
+		if len(done)+len(pending) != 0 {
+			t.Errorf("did %s, pending %s", steps(done), steps(pending))
+		}
+		if n := count(t, w.Store, `SELECT version FROM schema_version`); n != len(allSteps(t))+9 {
+			t.Errorf("the version is %d now", n)
+		}
+	})
+}
+
+// takesAway is what a program of before may stumble over: what is gone, called
+// otherwise or of another kind, and a column that its rows would have to have.
+var (
+	takesAway = regexp.MustCompile(`(?i)\b(DROP|RENAME|ALTER\s+COLUMN|ADD\s+CONSTRAINT|CREATE\s+UNIQUE|CREATE\s+TRIGGER)\b`)
+	asksMore  = regexp.MustCompile(`(?i)\bADD\s+(COLUMN\s+)?\w+\s[^;]*\bNOT\s+NULL\b`)
+	byDefault = regexp.MustCompile(`(?i)\bDEFAULT\b`)
+	sets      = regexp.MustCompile(`(?i)\bSET\s+value\s*=\s*'(\d+)'\s+WHERE\s+name\s*=\s*'schema_works_from'`)
+)
+
+// breaks says why a migration does not only add.
+func breaks(sql string) string {
+	for statement := range strings.SplitSeq(regexp.MustCompile(`--.*`).ReplaceAllString(sql, ""), ";") {
+		if found := takesAway.FindString(statement); found != "" {
+			return found
+		}
+		if found := asksMore.FindString(statement); found != "" && !byDefault.MatchString(found+statement) {
+			return found
+		}
+	}
+	return ""
+}
+
+// Nodes of two releases run side by side while one takes the other's place. So
+// a migration adds; or it says which programs it leaves behind.
+func TestMigrationOnlyAddsOrSaysFromWhenOnItWorks(t *testing.T) {
+	for sql, want := range map[string]bool{
+		`ALTER TABLE users DROP COLUMN email`:                          true,
+		`ALTER TABLE users RENAME COLUMN email TO mail`:                true,
+		`ALTER TABLE users ADD COLUMN more TEXT NOT NULL`:              true,
+		`ALTER TABLE users ADD COLUMN more TEXT NOT NULL DEFAULT ''`:   false,
+		`ALTER TABLE users ADD COLUMN more TEXT; CREATE TABLE more ()`: false,
+		"-- DROP\nCREATE INDEX users_email ON users (email)":           false,
+	} {
+		if got := breaks(sql); (got != "") != want {
+			t.Errorf("%s: %q, want that it breaks: %t", sql, got, want)
+		}
+	}
+	first := 0 // the step since which it is written down
+	for _, m := range allSteps(t) {
+		if strings.Contains(m.sql, "INSERT INTO settings (name, value) SELECT 'schema_works_from'") {
+			first = m.Version
+		}
+		if first == 0 || first == m.Version {
+			continue
+		}
+		from := sets.FindStringSubmatch(m.sql)
+		if why := breaks(m.sql); why != "" && from == nil {
+			t.Errorf("%s has %q, and does not set schema_works_from", m.Name, why)
+		}
+		if from != nil {
+			if n, _ := strconv.Atoi(from[1]); n < first || n > m.Version {
+				t.Errorf("%s sets schema_works_from to %d", m.Name, n)
+			}
+		}
+	}
 }
 
 func TestFailedMigrationLeavesNothingHalfDone(t *testing.T) {

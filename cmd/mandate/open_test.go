@@ -57,7 +57,7 @@ func (s shell) newerSchema(driver, address string) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	_, err = db.ExecContext(s.t.Context(), `UPDATE schema_version SET version = 9999`)
+	_, err = db.ExecContext(s.t.Context(), `UPDATE schema_version SET version = 9999; UPDATE settings SET value = '9999' WHERE name = 'schema_works_from'`)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ type server struct {
 	secrets  *vault
 	client   *http.Client
 
+	program string // empty: the binary of this tree
 	log     logBuffer
 	process *process
 }
@@ -160,6 +161,9 @@ func (s *server) start(t testing.TB) {
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.program != "" {
+		path = s.program
 	}
 	cmd := exec.Command(path, "serve", "--config", s.config)
 	cmd.Dir, cmd.Env = s.dir, append(environment(), s.options.env...)
