@@ -69,6 +69,11 @@ rm -rf "$1"`
 
 // start makes a cluster and runs it.
 func start(bin string) (*Cluster, error) {
+	return begin(bin, crand.Text(), (*Cluster).initialize)
+}
+
+// begin runs a server on the data that fill makes.
+func begin(bin, password string, fill func(*Cluster) error) (*Cluster, error) {
 	o, err := unprivileged()
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func start(bin string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
-	c := &Cluster{bin: bin, dir: dir, password: crand.Text(), owner: o}
+	c := &Cluster{bin: bin, dir: dir, password: password, owner: o}
 	c.watchdog = exec.Command("/bin/sh", "-c", watch, "watchdog", dir)
 	c.watchdog.SysProcAttr = detached()
 	c.lifeline, err = c.watchdog.StdinPipe()
@@ -88,7 +93,7 @@ func start(bin string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the watchdog of PostgreSQL: %w", err)
 	}
-	err = c.initialize()
+	err = fill(c)
 	for try := 0; err == nil && try < 5; try++ {
 		c.port = freePort()
 		err = c.serve()
@@ -222,6 +227,11 @@ func find() string {
 	var folders []string
 	inPath, err := exec.LookPath("initdb")
 	if err == nil {
+		// A link to it may stand there without those to its neighbours.
+		target, err := filepath.EvalSymlinks(inPath)
+		if err == nil {
+			folders = append(folders, filepath.Dir(target))
+		}
 		folders = append(folders, filepath.Dir(inPath))
 	}
 	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed

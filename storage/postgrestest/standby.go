@@ -1,0 +1,79 @@
+package postgrestest
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Standby starts a server that follows this one. From now on what this one has
+// confirmed stands on both.
+func (c *Cluster) Standby(t testing.TB) *Cluster {
+	t.Helper()
+	s, err := begin(c.bin, c.password, c.copyTo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.remove)
+	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
+		err = execute(c.admin(), statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sql.Open("postgres", c.admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for deadline, n := time.Now().Add(time.Minute), 0; n == 0; {
+		err = db.QueryRow(`SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`).Scan(&n)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the standby does not follow: %v", err)
+		}
+	}
+	return s
+}
+
+// copyTo fills the folder of a standby.
+func (c *Cluster) copyTo(s *Cluster) error {
+	from := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres password=%s application_name=standby", c.port, c.password)
+	out, err := s.command("pg_basebackup", "-d", from, "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Kill ends the server as the loss of its computer would.
+func (c *Cluster) Kill(t testing.TB) {
+	t.Helper()
+	c.end(t, syscall.SIGKILL)
+	_ = os.Remove(filepath.Join(c.data(), "postmaster.pid")) // nobody else would, and it is waited for
+}
+
+// Promote makes the standby the server that takes writes.
+func (c *Cluster) Promote(t testing.TB) {
+	t.Helper()
+	err := execute(c.admin(), `SELECT pg_promote()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Both is the address of a database on this server or on its standby, whichever
+// takes writes.
+func (c *Cluster) Both(t testing.TB, databaseURL string, standby *Cluster) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", c.port, standby.port)
+	return u.String()
+}
