@@ -1,0 +1,114 @@
+package mandate
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pooler starts PgBouncer in front of a database and gives the database's address through it. In mode transaction
+// each transaction gets whatever connection is free, of few.
+func pooler(t testing.TB, db database, mode string, connections int) string {
+	t.Helper()
+	path, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		path = "/usr/sbin/pgbouncer"
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		absent(t, "PgBouncer is not installed: apt-get install pgbouncer")
+	}
+	at, err := url.Parse(db.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := at.User.Password()
+	listen := freeAddress()
+	host, port, _ := strings.Cut(listen, ":")
+	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	err = os.WriteFile(config, []byte(strings.Join([]string{
+		"[databases]",
+		fmt.Sprintf("* = host=%s port=%s user=%s password=%s", at.Hostname(), at.Port(), at.User.Username(), password),
+		"[pgbouncer]",
+		"listen_addr = " + host, "listen_port = " + port, "unix_socket_dir =",
+		"auth_type = any", "pool_mode = " + mode, fmt.Sprint("default_pool_size = ", connections), "max_client_conn = 200",
+	}, "\n")+"\n"), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{config}
+	if os.Getuid() == 0 { // it does not run as root, and must be able to read its file
+		args = []string{"-u", "nobody", config}
+		for dir := filepath.Dir(config); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+			_ = os.Chmod(dir, 0o755) // else it says so itself
+		}
+	}
+	var log logBuffer
+	p, err := launch(exec.Command(path, args...), &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("log of PgBouncer:\n%s", log.String())
+		}
+	})
+	waitFor(t, "PgBouncer listens", func() bool {
+		if !p.running() {
+			t.Fatalf("PgBouncer ended at once:\n%s", log.String())
+		}
+		return strings.Contains(log.String(), "listening on "+listen)
+	})
+	at.Host = listen
+	return at.String()
+}
+
+func TestNodesBehindASessionPooler(t *testing.T) {
+	db := newPostgres(t)
+	c := newCluster(t, options{database: database{db.name, pooler(t, db, "session", 40)}, settings: []string{"DATABASE_MAX_CONNECTIONS: 8"}})
+	c.other = c.node(t)
+	c.hears(t, everyNews[:3])
+}
+
+// TestNodesBehindAPooler: without prepared statements, and with a way of its own by which nodes hear each other.
+func TestNodesBehindAPooler(t *testing.T) {
+	db := newPostgres(t)
+	through := database{db.name, pooler(t, db, "transaction", 4) + "&binary_parameters=yes"}
+	c := newCluster(t, options{database: through, settings: []string{"SAMPLE_API: true", "DATABASE_MAX_CONNECTIONS: 8", "DATABASE_LISTEN_URL: " + quote(db.url)}})
+	c.web, c.alice = c.client(t), c.somebody(t)
+	c.other = c.node(t)
+	c.hears(t, everyNews)
+	t.Run("at_once", func(t *testing.T) {
+		tab := c.signedIn(t, c.alice)
+		families := make([]tokens, 16)
+		for i := range families {
+			families[i] = tab.family(t, c.web, c.alice, "scope", "openid read")
+		}
+		for range 4 {
+			for i, a := range parallel(t, len(families), func(i int) (answer, error) {
+				return []*server{c.server, c.other}[i%2].tryPost("/o/token/", c.web.auth(), refreshForm(families[i].RefreshToken))
+			}) {
+				if a.Status != http.StatusOK {
+					t.Fatalf("%d %s", a.Status, a.Body)
+				}
+				families[i] = c.tokens(t, a)
+			}
+		}
+	})
+	t.Run("by_the_same_way", func(t *testing.T) {
+		o := c.options
+		o.settings = append([]string{}, o.settings[0], o.settings[1])
+		deaf := newServer(t, o, c.BaseURL, c.key, c.secrets)
+		deaf.start(t)
+		deaf.says(t, "nothing is heard", 0)
+		c.other = deaf
+		c.misses(t, everyNews[:2])
+	})
+}
