@@ -6,17 +6,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
-
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
-
 	"sync"
 	"time"
 
@@ -80,7 +77,7 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	opened := slices.Clone(p.ring.own)
+	opened := append([]signingKey{}, p.ring.own...)
 	for _, k := range kept {
 		if slices.ContainsFunc(opened, func(own signingKey) bool { return own.ID == k.ID }) {
 			continue // imported, and in the configuration too
@@ -93,6 +90,13 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	}
 	p.ring.keys, p.ring.read = opened, time.Now()
 	return opened, nil
+}
+
+// lastKeys gives the keys as they were read last; nil: never.
+func (p *Provider) lastKeys() []signingKey {
+	p.ring.mu.Lock()
+	defer p.ring.mu.Unlock()
+	return p.ring.keys
 }
 
 func (p *Provider) forgetKeys() {
@@ -176,6 +180,11 @@ func (k JWK) thumbprint() string {
 func (p *Provider) JWKSet(ctx context.Context) (*JWKSet, error) {
 	keys, err := p.keys(ctx)
 	if err != nil {
+		// What was public a moment ago is that still, and who checks a signature now
+		// needs no database for it.
+		keys = p.lastKeys()
+	}
+	if err != nil && keys == nil {
 		return nil, err
 	}
 	set := &JWKSet{}

@@ -156,3 +156,20 @@ func (k JWK) key(t *testing.T) any {
 	}
 	return nil // it verifies nothing
 }
+
+// Whoever checks a signature goes on while the database is away.
+func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
+	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	before, err := f.JWKSet(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.forgetKeys()
+	f.store.Close()
+	after, err := f.JWKSet(t.Context())
+	if err != nil || len(after.Keys) != len(before.Keys) {
+		t.Errorf("%+v, %v", after, err)
+	}
+	_, err = f.signer(t.Context(), "ES256")
+	wantError(t, err, "503 temporarily_unavailable")
+}

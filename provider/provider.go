@@ -91,6 +91,10 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	_, err = p.keys(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p.fosite = newFosite(p)
 	return p, nil
 }
