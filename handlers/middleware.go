@@ -13,10 +13,6 @@ import (
 	"mandate/provider"
 )
 
-// patience is the longest that a request may take. It ends before the server
-// closes the connection, so that the answer says what happened.
-const patience = 25 * time.Second
-
 // record gathers what is known of a request while it runs. One goroutine at a
 // time has it.
 type record struct {
@@ -72,9 +68,9 @@ func requestID(r *http.Request) string { return recordOf(r.Context()).id }
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{id: s.newRequestID(r), began: time.Now(), route: unmatched, seen: s.nowhere, level: slog.LevelInfo, fail: s.pageError}
-		ctx, stop := context.WithTimeout(context.WithValue(r.Context(), recordKey{}, rec), patience)
-		defer stop()
-		r = r.WithContext(ctx)
+		bounded := &patient{Context: r.Context(), rec: rec}
+		defer bounded.end()
+		r = r.WithContext(bounded)
 		// The reader gets net/http's own writer: it then closes the connection
 		// behind a body that is too large.
 		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
@@ -86,6 +82,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		}
 		out := &response{ResponseWriter: w}
 		if s.config.Watch.Begin != nil {
+			var ctx context.Context
 			ctx, rec.trace, rec.end = s.config.Watch.Begin(r)
 			r = r.WithContext(ctx)
 		}

@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"templates":             {standardOnly},
 	"conformance":           {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
 	"conformance/mandate":   {},
-	"conformance/bench":     {"flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
+	"conformance/bench":     {"mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/cmd/mandate/telemetry", "mandate/conformance",
 		"flag", "github.com/spf13/cobra", "go.yaml.in/yaml/v3"},
 }

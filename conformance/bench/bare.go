@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"mandate/handlers/resource"
 )
 
 // The bare handlers are the yardsticks: what net/http and database/sql cost when nothing is decided. One
@@ -37,19 +40,28 @@ func serveBare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	database, err := io.ReadAll(os.Stdin) // it has a password
+	var told yardOptions
+	err = json.NewDecoder(os.Stdin).Decode(&told)
 	if err != nil {
 		return err
 	}
 	b := &bare{}
-	err = b.open(ctx, string(database))
+	err = b.open(ctx, told.Database)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /insert", b.insertRow)
 	mux.HandleFunc("GET /select", b.selectRow)
-	mux.HandleFunc("GET /fixed", func(w http.ResponseWriter, _ *http.Request) { give(w, fixed) })
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { give(w, fixed) })
+	mux.Handle("GET /fixed", answer)
+	if told.Introspect != "" {
+		guarded, err := told.guard(answer)
+		if err != nil {
+			return err
+		}
+		mux.Handle("GET /guarded", guarded)
+	}
 	server := &http.Server{Addr: *listen, Handler: mux}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	err = server.ListenAndServe()
@@ -57,6 +69,30 @@ func serveBare(ctx context.Context, args []string) error {
 		return nil
 	}
 	return err
+}
+
+// yardOptions has secrets, so it comes by standard input.
+type yardOptions struct {
+	Database   string
+	Introspect string // URL; empty: nothing is guarded
+	API        client // who asks there
+}
+
+// guard puts the library of the resource server's side before a handler, as any service would.
+func (y yardOptions) guard(h http.Handler) (http.Handler, error) {
+	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: y.Introspect, ClientID: y.API.ID, ClientSecret: y.API.Secret})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: resource.DefaultCacheTTL})
+	if err != nil {
+		return nil, err
+	}
+	guard, err := resource.NewGuard(resource.GuardConfig{Verifier: cache})
+	if err != nil {
+		return nil, err
+	}
+	return guard.Require(h, "read"), nil
 }
 
 type bare struct{ insert, find *sql.Stmt }
@@ -157,14 +193,18 @@ type yardstick struct {
 }
 
 // startBare runs this very program again.
-func startBare(ctx context.Context, dir, database string) (*yardstick, error) {
+func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", freePort())
 	cmd := exec.Command(self, bareCommand, "--listen", address)
-	cmd.Stdin = strings.NewReader(database)
+	text, err := json.Marshal(told)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin = bytes.NewReader(text)
 	p, err := launch(cmd, dir)
 	if err != nil {
 		return nil, err

@@ -120,8 +120,9 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 		return err
 	}
 	defer yard.process.end()
+	c.ours.resource = yard.url + "/guarded"
 	logs := []*process{s.process}
-	pids := []int{s.process.pid()}
+	pids := []int{s.process.pid(), yard.process.pid()} // the guard's is there
 	if c.wants("proxy") {
 		guard, err := startGuard(ctx, c.options, s, c.ours, yard)
 		if err != nil {
@@ -192,7 +193,11 @@ func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error
 			return nil, err
 		}
 	}
-	yard, err := startBare(ctx, c.dir, address)
+	told := yardOptions{Database: address}
+	if c.database != elsewhere {
+		told.Introspect, told.API = c.ours.introspect, c.ours.api
+	}
+	yard, err := startBare(ctx, c.dir, told)
 	if err != nil {
 		return nil, err
 	}

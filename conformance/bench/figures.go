@@ -73,6 +73,7 @@ type summary struct {
 	P50         float64        `json:"p50_us"` // at half of the rate, as all below
 	P99         float64        `json:"p99_us"`
 	P999        float64        `json:"p999_us"`
+	BareP50     float64        `json:"bare_p50_us"`
 	BareP99     float64        `json:"bare_p99_us"`
 	LateP99     float64        `json:"generator_late_p99_us"`
 	ServerCPU   float64        `json:"server_cpu_us"` // of a request of the closed loop, as the two below
@@ -123,7 +124,7 @@ func summarize(database string, p path, all []*figures) (summary, bool) {
 		s.Generator = slices.Max(generator)
 	}
 	s.P50, s.P99, s.P999 = micro(latency.quantile(0.5)), micro(latency.quantile(0.99)), micro(latency.quantile(0.999))
-	s.BareP99, s.LateP99 = micro(bare.quantile(0.99)), median(late)
+	s.BareP50, s.BareP99, s.LateP99 = micro(bare.quantile(0.5)), micro(bare.quantile(0.99)), median(late)
 	return s, len(ours) > 0
 }
 

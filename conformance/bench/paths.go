@@ -52,6 +52,11 @@ func allPaths(o *options) []path {
 			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
 				return guardWorkers(ctx, t, t.resource, n)
 			}},
+		path{name: "sample", title: "sample API, warm cache", connections: o.connections, bare: "fixed",
+			ready: func(t *target) bool { return token(t) && t.sample != "" },
+			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+				return guardWorkers(ctx, t, t.sample, n)
+			}},
 		path{name: "proxy", title: "guard as a proxy, warm cache", connections: o.connections, bare: "fixed",
 			ready: func(t *target) bool { return token(t) && t.proxy != "" },
 			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {

@@ -78,7 +78,8 @@ func (r *report) print(w io.Writer, markdown bool) {
 		fmt.Fprint(w, `
 Rates are of a closed loop: good answers a second. The ratio is the median of those of each
 round, with the least and the greatest. Latencies are of an open loop at half of that rate,
-from the time at which a request was due. CPU is the time of the processors for one request
+from the time at which a request was due; where bare handlers have a long tail too, it is
+that of the machine. CPU is the time of the processors for one request
 of the closed loop; the generator's is its share of all processors, at most.
 `)
 	}
@@ -113,6 +114,9 @@ func (r *report) table(database string) ([][]string, []string) {
 		tail := "-"
 		if s.P50 > 0 {
 			tail = fmt.Sprintf("%.1f", s.P99/s.P50)
+			if s.BareP50 > 0 {
+				tail += fmt.Sprintf(" (bare %.1f)", s.BareP99/s.BareP50)
+			}
 			if s.Goal > 0 {
 				tail += " " + met(s.P99 < 10*s.P50)
 			}

@@ -15,12 +15,12 @@ import (
 
 // target is a provider as its clients know it: Mandate, or any other.
 type target struct {
-	token, introspect, authorize, resource, proxy string // URLs; an empty one is not measured
-	machine, api, web                             client // asks for tokens, asks about them, sends people
-	scope                                         string
-	redirect                                      string // of web
-	cookies                                       []string
-	inBody                                        bool // clients show their secret in the form
+	token, introspect, authorize, resource, sample, proxy string // URLs; an empty one is not measured
+	machine, api, web                                     client // asks for tokens, asks about them, sends people
+	scope                                                 string
+	redirect                                              string // of web
+	cookies                                               []string
+	inBody                                                bool // clients show their secret in the form
 
 	live []string // access tokens, for whatever wants some
 
@@ -31,7 +31,7 @@ type target struct {
 // mandateTarget registers what all paths need and signs people in.
 func mandateTarget(ctx context.Context, s *server) (*target, error) {
 	t := &target{token: s.url + "/o/token/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/",
-		resource: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
+		sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
 	var err error
 	t.machine, err = s.register(ctx, "machine", "--grant", "client_credentials")
 	if err != nil {
