@@ -37,12 +37,12 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.2/https", Level: Should,
 			Text:      "The registered address begins with https, or for a confidential client with http.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/no-fragment", Level: Must,
 			Text:      "The registered address has no fragment.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/session-required", Level: Must,
@@ -151,7 +151,7 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.7/every-way", Level: May,
 			Text:      "Clients are told of each end of a session: by a client, by the person, by an administrator, by a new password.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
 		},
 		{
 			ID: "OIDCBackChannel/2.7/refresh-tokens-end", Level: Should, Alone: true,

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,11 +155,11 @@ func (r Role) check(c *Client) error {
 	case !r.Public && c.Secret == "":
 		return fmt.Errorf("secret is missing: the role is %s", r.Is)
 	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
-		return fmt.Errorf("redirect_uris is missing")
+		return errors.New("redirect_uris is missing")
 	case len(c.RedirectURIs) < len(r.RedirectURIs):
-		return fmt.Errorf("redirect_uris needs two")
+		return fmt.Errorf("redirect_uris needs %d", len(r.RedirectURIs))
 	case len(r.AfterLogout) > 0 && len(c.PostLogoutRedirectURIs) == 0:
-		return fmt.Errorf("post_logout_redirect_uris is missing")
+		return errors.New("post_logout_redirect_uris is missing")
 	}
 	return nil
 }

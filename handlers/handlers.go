@@ -47,10 +47,11 @@ type server struct {
 	pages    *templates.Pages
 	log      *slog.Logger
 
-	origin  string     // scheme://host[:port] of BaseURL
+	origin string // scheme://host[:port] of BaseURL
+	base   string // its path, without a last slash
+	secure bool   // browsers reach us over https
+
 	nowhere func(Seen) // told of requests to no route
-	base    string     // its path, without a last slash
-	secure  bool       // browsers reach us over https
 
 	ownForms   *http.CrossOriginProtection // for what a person's cookie does
 	loginForms *http.CrossOriginProtection // the same, and the operator's own login page

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
+type other struct{}
+
 func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &patient{Context: t.Context(), rec: &record{began: time.Now()}}
 		defer p.end()
-		below, stop := context.WithCancel(context.WithValue(p, struct{}{}, 1))
+		below, stop := context.WithCancel(context.WithValue(p, other{}, 1))
 		defer stop()
 		before := runtime.NumGoroutine()
 		if recordOf(below) != p.rec {

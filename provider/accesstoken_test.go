@@ -180,6 +180,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		"without an end":         forge(signedType, jwt.MapClaims{"exp": nil}),
 		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": random(40)}),
 		"without a jti":          forge(signedType, jwt.MapClaims{"jti": nil}),
+		"with an end of line":    answer.AccessToken[:len(answer.AccessToken)-9] + "\n" + answer.AccessToken[len(answer.AccessToken)-9:],
 	} {
 		if f.active(text) {
 			t.Errorf("%s is an access token", what)
@@ -210,6 +211,11 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 			wantError(t, err, "no error")
 			f.wantActive(false, first.AccessToken)
 		}
+		// Its name stands in it for everybody to read, and takes nothing back.
+		claims, _ := f.claimsOf(first.AccessToken)
+		_, err = f.Revoke(t.Context(), by(app, "token", claims["jti"].(string)), "")
+		wantError(t, err, "no error")
+		f.wantActive(false, first.AccessToken)
 		f.wantActive(true, second.AccessToken)
 		if n := f.count("tokens"); n != 1 || f.contains(first.AccessToken) {
 			t.Errorf("%d rows", n)
@@ -225,6 +231,12 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d rows for a token that has ended", n)
 		}
+		// RFC 7009 §2.1: who gives back what has ended is done too.
+		late := f.tokens(app, f.login("bob"))
+		time.Sleep(10 * time.Minute)
+		_, err = f.Revoke(t.Context(), by(app, "token", late.AccessToken), "")
+		wantError(t, err, "no error")
+		f.wantActive(false, late.RefreshToken)
 		person := f.tokens(app, f.login("alice"))
 		_, err = f.Revoke(t.Context(), by(app, "token", person.AccessToken), "")
 		wantError(t, err, "no error")

@@ -14,6 +14,11 @@ import (
 // heard of. It is for a change that nobody tells of: by an operator's hand.
 const copyLife = time.Minute
 
+// copyBytes bounds what is copied of a token whose size somebody else decides, and
+// four times that of an application, of which there are fewer: so many copies take
+// a known part of the memory.
+const copyBytes = 1024
+
 // copies keeps what was read a moment ago, by the key it was asked for.
 type copies[T any] struct {
 	most    int
@@ -42,7 +47,7 @@ func (c *copies[T]) get(ctx context.Context, key string, read func(context.Conte
 	c.mu.RLock()
 	row, ok := c.rows[key]
 	c.mu.RUnlock()
-	if ok && c.changes.fresh(began, row.read) && !c.changed(c.changes, row.read, row.value) {
+	if ok && c.changes.fresh(began, row.read) && !c.stale(row) {
 		c.hits.Add(1)
 		return row.value, nil
 	}
@@ -58,6 +63,14 @@ func (c *copies[T]) get(ctx context.Context, key string, read func(context.Conte
 	}
 	c.rows[key] = copied[T]{value, began}
 	return value, nil
+}
+
+// stale says whether something that a copy depends on changed after its reading
+// began.
+func (c *copies[T]) stale(row copied[T]) bool {
+	c.changes.mu.RLock()
+	defer c.changes.mu.RUnlock()
+	return !c.changes.all.Before(row.read) || c.changed(c.changes, row.read, row.value)
 }
 
 // makeRoom drops one at least: of a few that come first those that are too old,
@@ -112,8 +125,13 @@ const maxChanges = 100_000
 // tell is called by the store when a change has been committed, here or
 // elsewhere.
 func (c *changes) tell(told []storage.Change) {
+	// First the keys: a copy made after the change is made by the keys of after it.
+	if slices.ContainsFunc(told, func(change storage.Change) bool { return change.Kind == storage.OfKeys || change.Kind == storage.OfAll }) {
+		c.onKeys()
+	}
 	now := time.Now()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, change := range told {
 		if change.Kind == storage.OfAll || len(c.at) >= maxChanges {
 			c.all = now
@@ -121,10 +139,6 @@ func (c *changes) tell(told []storage.Change) {
 			continue
 		}
 		c.at[change] = now
-	}
-	c.mu.Unlock()
-	if slices.ContainsFunc(told, func(change storage.Change) bool { return change.Kind == storage.OfKeys || change.Kind == storage.OfAll }) {
-		c.onKeys()
 	}
 }
 
@@ -154,9 +168,6 @@ func (c *changes) fresh(now, read time.Time) bool {
 	return now.Sub(read) < copyLife && now.Sub(c.heardUpTo) < c.bound
 }
 
-// since says whether everything changed after a reading began.
-func (c *changes) since(read time.Time) bool { return !c.all.Before(read) }
-
 // of says whether a record changed after a reading began.
 func (c *changes) of(kind string, id *string, read time.Time) bool {
 	if id == nil {
@@ -179,13 +190,13 @@ func (c *changes) drop() {
 
 // application finds an application as nearly every request asks for one.
 func (p *Provider) application(ctx context.Context, clientID string) (Application, error) {
-	return p.applications.get(ctx, clientID, p.store.ApplicationByClientID, func(Application) bool { return true })
+	return p.applications.get(ctx, clientID, p.store.ApplicationByClientID, func(a Application) bool {
+		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= 4*copyBytes
+	})
 }
 
 func applicationChanged(c *changes, read time.Time, a Application) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.since(read) || c.of(storage.OfApplication, &a.ID, read) || c.of(storage.OfUser, a.OwnerID, read)
+	return c.of(storage.OfApplication, &a.ID, read) || c.of(storage.OfUser, a.OwnerID, read)
 }
 
 // token reads a token for those who only look at it. Of refresh tokens there is
@@ -193,13 +204,13 @@ func applicationChanged(c *changes, read time.Time, a Application) bool {
 // saves the look at its signature too.
 func (p *Provider) token(ctx context.Context, text string) (knownToken, error) {
 	find := func(ctx context.Context, _ string) (knownToken, error) { return p.findToken(ctx, text) }
-	return p.tokens.get(ctx, digest(text), find, func(t knownToken) bool { return !t.Refresh })
+	return p.tokens.get(ctx, digest(text), find, func(t knownToken) bool {
+		return !t.Refresh && len(deref(t.Claims)) <= copyBytes
+	})
 }
 
 func tokenChanged(c *changes, read time.Time, t knownToken) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.since(read) || c.of(storage.OfToken, &t.Digest, read) || c.of(storage.OfApplication, &t.Application, read) ||
+	return c.of(storage.OfToken, &t.Digest, read) || c.of(storage.OfApplication, &t.Application, read) ||
 		c.of(storage.OfGrant, t.GrantID, read) || c.of(storage.OfUser, t.UserID, read) || c.of(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.of(storage.OfKeys, new(string), read) // which names no key
 }

@@ -21,9 +21,7 @@ func newShelf(bound time.Duration) *shelf {
 	c := &changes{bound: bound, at: map[storage.Change]time.Time{}, onKeys: func() {}}
 	return &shelf{newCopies(3, c, func(c *changes, read time.Time, n int) bool {
 		id := strconv.Itoa(n)
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		return c.since(read) || c.of(storage.OfToken, &id, read)
+		return c.of(storage.OfToken, &id, read)
 	}), 0}
 }
 

@@ -103,7 +103,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return err
 	}
 	// OIDC Core §12.2: the same login, and no nonce.
-	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: deref(token.UserID), sector: deref(token.Sector), offline: deref(token.SessionEndsAt) == 0,
+	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: f.userID, sector: f.sector, offline: f.sessionEndsAt == 0,
 		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})
 	if err != nil {
 		return failed(err)

@@ -20,7 +20,7 @@ import (
 	"mandate/storage"
 )
 
-// The algorithms that an ID token may be signed with (RFC 7518 §3.1, RFC 8037
+// The algorithms that ID tokens and access tokens may be signed with (RFC 7518 §3.1, RFC 8037
 // §3.1), by the kind of key that each takes (RFC 7518 §6.1).
 var algorithmKinds = map[string]string{"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
 
@@ -57,20 +57,76 @@ type JWKSet struct {
 
 // keyring is this node's copy of the keys, for a moment.
 type keyring struct {
-	mu   sync.Mutex
-	keys []signingKey
-	read time.Time
-	own  []signingKey // the operator's, from the configuration
+	mu      sync.Mutex
+	keys    []signingKey
+	read    time.Time
+	told    int           // of changes
+	reading chan struct{} // closed when they have been read; nil: nobody reads
+	failed  error         // what became of the last reading
+
+	own []signingKey // the operator's, from the configuration
 }
 
 const keyringLife = 5 * time.Second
 
+// keysPatience is less than what those wait who ask for the public keys.
+const keysPatience = time.Second
+
+// keys gives the keys, which one reads for all who ask meanwhile. A database that
+// is silent holds nobody for longer than they want to wait.
 func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	p.ring.mu.Lock()
 	defer p.ring.mu.Unlock()
-	if time.Since(p.ring.read) < keyringLife {
+	if time.Since(p.ring.read) < p.keysLive() {
 		return p.ring.keys, nil
 	}
+	read := p.ring.reading
+	if read == nil {
+		read = make(chan struct{})
+		p.ring.reading = read
+		go p.readKeys(context.WithoutCancel(ctx), p.ring.told)
+	}
+	p.ring.mu.Unlock()
+	var err error
+	select {
+	case <-read:
+	case <-ctx.Done():
+		err = unavailable(ctx.Err())
+	}
+	p.ring.mu.Lock()
+	if err == nil {
+		err = p.ring.failed
+	}
+	return p.ring.keys, err
+}
+
+// keysLive is less where this node does not hear what others do with the keys.
+func (p *Provider) keysLive() time.Duration {
+	if p.changes.hears() {
+		return keyringLife
+	}
+	return min(keyringLife, p.config.MaxStaleness)
+}
+
+// readKeys reads for all who wait. What was told of meanwhile may be in it or not,
+// so that the next one reads again.
+func (p *Provider) readKeys(ctx context.Context, told int) {
+	at := time.Now()
+	opened, err := p.openKeys(ctx)
+	p.ring.mu.Lock()
+	defer p.ring.mu.Unlock()
+	p.ring.failed = err
+	if err == nil {
+		p.ring.keys = opened
+		if told == p.ring.told {
+			p.ring.read = at
+		}
+	}
+	close(p.ring.reading)
+	p.ring.reading = nil
+}
+
+func (p *Provider) openKeys(ctx context.Context) ([]signingKey, error) {
 	// Older ones are still good for a hint, which a person's browser may bring
 	// back for as long as their session lasts.
 	kept, err := p.store.Keys(ctx, now()-seconds(p.config.SessionLifetime))
@@ -88,7 +144,6 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 		}
 		opened = append(opened, key)
 	}
-	p.ring.keys, p.ring.read = opened, time.Now()
 	return opened, nil
 }
 
@@ -102,6 +157,7 @@ func (p *Provider) lastKeys() []signingKey {
 func (p *Provider) forgetKeys() {
 	p.ring.mu.Lock()
 	defer p.ring.mu.Unlock()
+	p.ring.told++
 	p.ring.read = time.Time{}
 }
 
@@ -178,14 +234,16 @@ func (k JWK) thumbprint() string {
 // whose signatures may still be about. Where nothing was ever to be signed there
 // is no set.
 func (p *Provider) JWKSet(ctx context.Context) (*JWKSet, error) {
-	keys, err := p.keys(ctx)
+	wait, stop := context.WithTimeout(ctx, keysPatience)
+	defer stop()
+	keys, err := p.keys(wait)
 	if err != nil {
 		// What was public a moment ago is that still, and who checks a signature now
 		// needs no database for it.
 		keys = p.lastKeys()
-	}
-	if err != nil && keys == nil {
-		return nil, err
+		if keys == nil {
+			return nil, err
+		}
 	}
 	set := &JWKSet{}
 	for _, k := range keys {
@@ -230,7 +288,7 @@ func (p *Provider) signer(ctx context.Context, algorithm string) (signingKey, er
 
 func (k signingKey) own() bool { return k.Sealed == "" }
 
-// keyByID finds a published key.
+// keyByID finds a key, published or kept for hints alone.
 func (p *Provider) keyByID(ctx context.Context, id string) (signingKey, error) {
 	keys, err := p.keys(ctx)
 	if err != nil {

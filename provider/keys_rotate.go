@@ -252,7 +252,7 @@ func (p *Provider) KeyStates(ctx context.Context) ([]KeyState, error) {
 	}
 	var states []KeyState
 	for _, k := range keys {
-		if k.ExpiresAt > 0 && k.ExpiresAt <= now() {
+		if !k.published() {
 			continue // good for hints alone
 		}
 		state := "active"

@@ -122,11 +122,14 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 		return refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
 	asked = asked.within(allowed)
-	kept, err := json.Marshal(asked)
+	var kept strings.Builder
+	plain := json.NewEncoder(&kept)
+	plain.SetEscapeHTML(false) // it would take six bytes for one
+	err = plain.Encode(asked)
 	if err != nil {
 		return err
 	}
-	o.claims, o.told = string(kept), asked.scopes()
+	o.claims, o.told = strings.TrimSpace(kept.String()), asked.scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
 	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.takes(passwordLogin) {
 		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)

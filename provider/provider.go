@@ -16,7 +16,7 @@ import (
 )
 
 // Provider decides. It reads requests and gives values or errors; it writes no
-// response and, but for Run, starts nothing.
+// response and, but for Run and Listen, starts nothing.
 type Provider struct {
 	config    Config
 	store     *storage.Store
@@ -121,7 +121,7 @@ const keyCheck = time.Minute
 
 // Run removes what has expired until ctx ends: small batches all the time, so
 // that the tables stay as large as what is alive. It rotates the signing keys
-// too, and tells applications of logouts.
+// too, tells applications of logouts, and forgets old copies.
 func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		var teller sync.WaitGroup

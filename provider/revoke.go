@@ -55,6 +55,8 @@ func (p *Provider) end(ctx context.Context, token knownToken) error {
 	switch {
 	case token.GrantID != nil:
 		err = p.store.RevokeGrant(ctx, *token.GrantID)
+	case token.name != "" && token.ExpiresAt <= now():
+		return nil // it has ended by itself
 	case token.name != "":
 		// It is somewhere else, so what is kept is that it is no longer good.
 		err = p.store.RevokeSigned(ctx, token.Token, now())

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"time"
 
 	"mandate/storage"
 )
@@ -34,18 +33,4 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 		err = p.store.UpdateApplication(ctx, a, was)
 	}
 	return sampleClientID, secret, err
-}
-
-// readyPatience is less than what those wait who ask whether a node is ready.
-const readyPatience = 3 * time.Second
-
-// Ready says whether the database answers.
-func (p *Provider) Ready(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, readyPatience)
-	defer stop()
-	err := p.store.Ping(ctx)
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
 }

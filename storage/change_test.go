@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,11 +89,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 // Whoever keeps a copy is told of everything that makes it wrong: in this
 // process before the call is over, and in another one.
 func TestWhateverChangesATokenIsTold(t *testing.T) {
-	names := []string{}
-	for name := range endings(world{}, User{}, Application{}, family{}, Session{}) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(endings(world{}, User{}, Application{}, family{}, Session{})))
 	each(t, func(t *testing.T, w world) {
 		node := opened(t, w.url)
 		there := listenTo(node)
@@ -143,6 +140,31 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 	})
 }
 
+// A family that was kept when its session ended ends with all sessions of the
+// person, of which there may be none.
+func TestEndOfAKeptFamilyIsTold(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		u, a := w.person(t, "alice"), w.application(t, "App")
+		n := w.session(t, u.ID)
+		g := newGrant(u.ID, a.ID)
+		g.SessionID, g.SessionEndsAt = n.ID, later
+		pair := newPair(g.ID)
+		must(t, w.AddGrant(t.Context(), g, ""))
+		must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
+		must(t, w.EndSession(t.Context(), u.ID, n.ID, at, true))
+		kept, err := w.TokenByDigest(t.Context(), pair[0].Digest)
+		must(t, err)
+		here := listenTo(w.Store)
+		_, err = w.EndSessions(t.Context(), u.ID, at)
+		must(t, err)
+		_, err = w.TokenByDigest(t.Context(), pair[0].Digest)
+		is(t, "TokenByDigest", err, ErrNotFound)
+		if told := here.take(); !touches(told, ofToken(kept)) {
+			t.Errorf("told only of %v", told)
+		}
+	})
+}
+
 func TestWhatDidNotHappenIsNotTold(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		u, a, _ := w.scene(t, "alice")
@@ -185,7 +207,7 @@ func TestListenEndsWithItsConnection(t *testing.T) {
 	if told := there.take(); !slices.Contains(told, Change{OfAll, ""}) {
 		t.Errorf("who begins to listen has copies of before, and is told %v", told)
 	}
-	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' OR application_name = 'listener' AND pid <> pg_backend_pid()`)
+	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'listener'`)
 	if n == 0 {
 		t.Fatal("nobody listens")
 	}

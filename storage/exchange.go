@@ -89,6 +89,9 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 // twice where a connection broke before its answer came. Whoever hears ErrSpent
 // takes it for a theft.
 func (s *Store) ours(ctx context.Context, digest string) error {
+	// Whoever asked may have gone; what they hold is known to them alone.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), silence)
+	defer stop()
 	var given string
 	err := s.get(ctx, &given, `SELECT digest FROM tokens WHERE digest = $1`, digest)
 	if errors.Is(err, ErrNotFound) {

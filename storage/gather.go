@@ -102,12 +102,3 @@ func (g *gather[T]) take() []*gathered[T] {
 	g.waiting = append([]*gathered[T](nil), g.waiting[n:]...)
 	return batch
 }
-
-// all gives every item the same outcome.
-func all(n int, err error) []error {
-	outcomes := make([]error, n)
-	for i := range outcomes {
-		outcomes[i] = err
-	}
-	return outcomes
-}

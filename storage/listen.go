@@ -16,6 +16,10 @@ var ErrDeaf = errors.New("the database has no LISTEN and NOTIFY")
 // errUnheard: what a node said to itself did not come back.
 var errUnheard = errors.New("LISTEN is taken, but nothing is heard: does DATABASE_URL lead through a pooler that gives each transaction another connection?")
 
+// errLeft: the writes have left for another server, perhaps, and with them what is
+// said.
+var errLeft = errors.New("the connections to the database are renewed")
+
 const (
 	// A listening connection is asked so often whether it is there, and has so
 	// long to answer: one that died without a word says nothing by itself.
@@ -44,12 +48,13 @@ type listening struct {
 	echo     string // what this node has said to itself
 	proven   bool   // it has come back
 	asking   bool
+	renewed  int64          // the pool, until it began
 	answers  chan time.Time // when it was asked
 }
 
 // hear listens until ctx ends or the connection does.
 func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
-	l := &listening{Store: s, heard: heard, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour)}
+	l := &listening{Store: s, heard: heard, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
 	l.listener = pq.NewDialListener(dialer{silence: answersIn}, s.url, time.Second, time.Second, func(_ pq.ListenerEventType, err error) {
 		if err == nil {
 			return
@@ -98,6 +103,9 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 			l.heard(asked)
 		}
 	case <-beat:
+		if l.Store.renewed.Load() != l.renewed {
+			return errLeft
+		}
 		l.ask()
 	}
 	return nil

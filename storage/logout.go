@@ -64,6 +64,7 @@ func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int,
 		n, err = t.endSessions(now, false, `user_id = $1`, userID)
 		if err == nil {
 			// And what was kept when a session ended before.
+			t.changed(OfUser, userID)
 			_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
 		}
 		return err

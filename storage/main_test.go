@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mandate/storage/postgrestest"
 )
@@ -280,6 +281,17 @@ func withParameter(t testing.TB, address, name, value string) string {
 // waitForLock returns once a statement on this PostgreSQL waits for another's row.
 func waitForLock(t *testing.T, s *Store) {
 	t.Helper()
-	for count(t, s, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0 {
+	eventually(t, "a statement waits for a row", func() bool {
+		return count(t, s, `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+	})
+}
+
+// eventually waits for what comes by itself.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute still not: %s", what)
+		}
 	}
 }

@@ -101,8 +101,10 @@ func driverURL(address, name string) (string, url.Values, error) {
 	return u.String(), q, nil
 }
 
-// renew lets go of the connections that nobody uses: there are better ones.
+// renew lets go of the connections that nobody uses: there are better ones. Where
+// writes go, what others change is told of too.
 func (s *Store) renew() {
+	s.renewed.Add(1)
 	s.write.SetMaxIdleConns(0)
 	s.write.SetMaxIdleConns(s.most)
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func TestQueueStats(t *testing.T) {
 	g := &gather[int]{lanes: 1, most: 3, size: func(n int) int { return n }, run: func(items []int) []error {
 		running <- struct{}{}
 		<-release
-		return all(len(items), nil)
+		return slices.Repeat([]error{nil}, len(items))
 	}}
 	outcomes := make(chan error)
 	do := func() { outcomes <- g.do(t.Context(), 0) }

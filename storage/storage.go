@@ -36,6 +36,7 @@ type Store struct {
 	counters counters
 
 	announced, watches, mute atomic.Bool
+	renewed                  atomic.Int64 // how often the pool was
 }
 
 type preparedKey struct {
@@ -179,8 +180,8 @@ func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, e
 	return u.db.ExecContext(ctx, u.query, args...)
 }
 
-// get reads one row, or ErrNotFound. So does a key that is no text for the
-// database, as one with a NUL: that is in no row, and comes from strangers.
+// get reads one row, or ErrNotFound. So it does for a key that is no text
+// for the database, as one with a NUL: that is in no row, and comes from strangers.
 func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
 	err := s.look(ctx, query, func(q querier) error { return q.GetContext(ctx, dest, args...) })
 	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "22021" { // character_not_in_repertoire

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -61,15 +62,15 @@ func (t tx) addTokens(pair []Token) error {
 	return err
 }
 
-// addOwnToken may be run twice, and is where it is not known whether a connection
-// broke before or after it: nobody else makes the same digest.
-const addOwnToken = ` ON CONFLICT (digest) DO NOTHING`
+// orThere lets an INSERT run twice, as it does where it is not known whether a
+// connection broke before or after it: nobody else makes the same digest.
+const orThere = ` ON CONFLICT (digest) DO NOTHING`
 
 // AddToken stores a token that has no grant: of an application for itself.
 // Tokens that come at once share a statement.
 func (s *Store) AddToken(ctx context.Context, token Token) error {
 	if s.embedded {
-		_, err := s.exec(ctx, insertToken+addOwnToken, token.values()...)
+		_, err := s.exec(ctx, insertToken+orThere, token.values()...)
 		return err
 	}
 	ctx, done := s.begin(ctx, insertToken)
@@ -95,9 +96,9 @@ func (s *Store) insertTokens(batch []Token) []error {
 		}
 		args = append(args, token.values()...)
 	}
-	text.WriteString(addOwnToken)
+	text.WriteString(orThere)
 	_, err := s.run(ctx, true, text.String(), args)
-	return all(len(batch), err)
+	return slices.Repeat([]error{err}, len(batch))
 }
 
 // TokenByDigest reads a token whose application, and whose grant and active
@@ -146,7 +147,8 @@ func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error 
 // RevokeToken ends one token. It is no error that it has ended already.
 func (s *Store) RevokeToken(ctx context.Context, digest string) error {
 	return s.atomically(ctx, func(t tx) error {
-		_, err := t.exec(`DELETE FROM tokens WHERE digest = $1`, digest)
+		// Not what is kept of a signed token that was revoked: its name is no secret.
+		_, err := t.exec(`DELETE FROM tokens WHERE digest = $1 AND used_at IS NULL`, digest)
 		t.changed(OfToken, digest)
 		return err
 	})

@@ -134,7 +134,7 @@ func (s *Store) runTogether(units []unit) []error {
 		return nil
 	})
 	if err != nil {
-		return all(len(units), err)
+		return slices.Repeat([]error{err}, len(units))
 	}
 	return outcomes
 }

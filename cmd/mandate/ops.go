@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
-	"mandate/provider"
-	"mandate/storage"
 )
 
 // A profile is taken for as long as somebody asks, and answered at its end.
@@ -36,24 +32,6 @@ func (p *program) serveOps(c *Config, ops handlers.Ops, log *slog.Logger) (func(
 	return func() { server.Close() }, nil
 }
 
-// tracing is by OpenTelemetry's variables, as every program has them: they are
-// no settings of ours.
-func (p *program) tracing(ctx context.Context, log *slog.Logger) (*telemetry.Tracing, error) {
-	return telemetry.NewTracing(ctx, func(name string) string { return lookup(p.environ, name) }, programVersion(), log)
-}
-
-func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {
-	if t == nil {
-		return
-	}
-	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer stop()
-	err := t.Close(wait)
-	if err != nil {
-		log.Warn("the last traces were not sent", "error", err)
-	}
-}
-
 // watch is what the handlers are to tell.
 func (o *opened) watch() handlers.Watch {
 	var w handlers.Watch
@@ -64,28 +42,4 @@ func (o *opened) watch() handlers.Watch {
 		w.Begin = o.tracing.Begin
 	}
 	return w
-}
-
-// traceCalls has statements and calls to others traced, if anything is.
-func (o *opened) traceCalls(c provider.Config) provider.Config {
-	if o.tracing != nil {
-		o.store.Trace(o.tracing.Statements(databaseSystem(o.store)))
-		c.TraceOutbound = o.tracing.Calls
-	}
-	return c
-}
-
-// databaseSystem is OpenTelemetry's word for it.
-func databaseSystem(s *storage.Store) string {
-	if s.Embedded() {
-		return "sqlite"
-	}
-	return "postgresql"
-}
-
-func (o *opened) traced(transport http.RoundTripper) http.RoundTripper {
-	if o.tracing == nil {
-		return transport
-	}
-	return o.tracing.OwnCalls(transport)
 }

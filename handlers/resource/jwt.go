@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 	}
 	algorithms := c.Algorithms
 	if algorithms == nil {
-		algorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
+		algorithms = slices.Sorted(maps.Keys(kindOf))
 	}
 	for _, name := range algorithms {
 		if kindOf[name] == "" {

@@ -46,7 +46,7 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: set an absolute https URL without credentials and fragment")
 	}
-	// RFC 8725 §3.10: who can change the keys on their way signs what they like.
+	// RFC 8414 §2: jwks_uri is https. Who can change the keys on their way signs what they like.
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.AllowHTTP {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since who can change the keys on their way can make tokens")
 	}

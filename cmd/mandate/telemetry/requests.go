@@ -21,7 +21,8 @@ type requests struct {
 	introspected [len(verdicts)]prometheus.Counter
 }
 
-// The values of labels. The last one of each is for all that is not in it.
+// The values of labels. The last method, grant and outcome is for all that is not
+// in its list.
 var (
 	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"mandate/storage"
 )
@@ -102,4 +103,18 @@ func (c *copies[T]) stats(of string) Copies {
 
 func (p *passwords) stats(of string) Hashing {
 	return Hashing{of, cap(p.slots), len(p.slots), int(p.waiting.Load()), p.refused.Load()}
+}
+
+// readyPatience is less than what those wait who ask whether a node is ready.
+const readyPatience = 3 * time.Second
+
+// Ready says whether the database answers.
+func (p *Provider) Ready(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, readyPatience)
+	defer stop()
+	err := p.store.Ping(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
 }

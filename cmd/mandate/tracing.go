@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"mandate/cmd/mandate/telemetry"
+	"mandate/provider"
+	"mandate/storage"
+)
+
+// tracing is by OpenTelemetry's variables, as every program has them: they are
+// no settings of ours.
+func (p *program) tracing(ctx context.Context, log *slog.Logger) (*telemetry.Tracing, error) {
+	return telemetry.NewTracing(ctx, func(name string) string { return lookup(p.environ, name) }, programVersion(), log)
+}
+
+func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {
+	if t == nil {
+		return
+	}
+	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	err := t.Close(wait)
+	if err != nil {
+		log.Warn("the last traces were not sent", "error", err)
+	}
+}
+
+// traceCalls has statements and calls to others traced, if anything is.
+func (o *opened) traceCalls(c provider.Config) provider.Config {
+	if o.tracing != nil {
+		o.store.Trace(o.tracing.Statements(databaseSystem(o.store)))
+		c.TraceOutbound = o.tracing.Calls
+	}
+	return c
+}
+
+// databaseSystem is OpenTelemetry's word for it.
+func databaseSystem(s *storage.Store) string {
+	if s.Embedded() {
+		return "sqlite"
+	}
+	return "postgresql"
+}
+
+func (o *opened) traced(transport http.RoundTripper) http.RoundTripper {
+	if o.tracing == nil {
+		return transport
+	}
+	return o.tracing.OwnCalls(transport)
+}
