@@ -31,7 +31,7 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\nbackchannel: here\n": `backchannel: "here" is not host:port`,
 		"issuer: http://h\nclients:\n  public: {id: a, secret: b, redirect_uris: [https://c.example]}\n":  "clients: public: secret: the role is a public client",
 		"issuer: http://h\nclients:\n  machine: {id: a}\n":                                                "clients: machine: secret is missing: the role is a confidential client",
-		"issuer: http://h\nclients:\n  several: {id: a, secret: b, redirect_uris: [https://c.example]}\n": "clients: several: redirect_uris needs two",
+		"issuer: http://h\nclients:\n  several: {id: a, secret: b, redirect_uris: [https://c.example]}\n": "clients: several: redirect_uris needs 2",
 		"issuer: http://h\nclients:\n  logout: {id: a, secret: b, redirect_uris: [https://c.example]}\n":  "clients: logout: post_logout_redirect_uris is missing",
 		"- issuer: http://h\n":   "line 1",
 		"issuer: http://u@h/o\n": "is not an http or https URL",

@@ -119,7 +119,7 @@ func TestEveryPathIsAnswered(t *testing.T) {
 		"--fill", "1000", "--starts", "1", "--json", file, "--svg", picture, "--markdown")
 	r := readReport(t, file)
 	for _, database := range databases(t) {
-		for _, p := range []string{"client", "introspect-50", "refresh", "code", "guard", "proxy"} {
+		for _, p := range []string{"client", "introspect-50", "refresh", "code", "guard", "sample", "proxy"} {
 			checkPath(t, r, database, p)
 		}
 		for _, memory := range []string{"resident memory when idle, ", "resident memory after 200 tokens, "} {
@@ -221,7 +221,7 @@ func checkSVG(t *testing.T, file string) {
 			}
 		}
 	}
-	if want := 6 * len(databases(t)); bars != want {
+	if want := 7 * len(databases(t)); bars != want {
 		t.Errorf("the chart has %d bars, want %d", bars, want)
 	}
 }
