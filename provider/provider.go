@@ -197,6 +197,9 @@ func (p *Provider) sweep(ctx context.Context) {
 		if err == nil {
 			n, err = p.store.Sweep(ctx, at, batch)
 		}
+		if err == nil {
+			err = p.store.Reclaim(ctx)
+		}
 		n = max(n, old)
 		if err == nil {
 			p.counters.swept.Store(at)

@@ -37,6 +37,7 @@ type Store struct {
 
 	announced, watches, mute atomic.Bool
 	renewed                  atomic.Int64 // how often the pool was
+	reclaimed                atomic.Int64 // tokens whose room was given back
 }
 
 type preparedKey struct {
