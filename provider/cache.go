@@ -47,7 +47,7 @@ func (c *copies[T]) get(ctx context.Context, key string, read func(context.Conte
 	c.mu.RLock()
 	row, ok := c.rows[key]
 	c.mu.RUnlock()
-	if ok && c.changes.fresh(began, row.read) && !c.stale(row) {
+	if ok && c.serves(row, began) {
 		c.hits.Add(1)
 		return row.value, nil
 	}
@@ -65,12 +65,12 @@ func (c *copies[T]) get(ctx context.Context, key string, read func(context.Conte
 	return value, nil
 }
 
-// stale says whether something that a copy depends on changed after its reading
-// began.
-func (c *copies[T]) stale(row copied[T]) bool {
+// serves says whether a copy may serve now: nothing that it depends on has changed
+// since its reading began, as far as this node can know.
+func (c *copies[T]) serves(row copied[T], now time.Time) bool {
 	c.changes.mu.RLock()
 	defer c.changes.mu.RUnlock()
-	return !c.changes.all.Before(row.read) || c.changed(c.changes, row.read, row.value)
+	return c.changes.fresh(now, row.read) && c.changes.all.Before(row.read) && !c.changed(c.changes, row.read, row.value)
 }
 
 // makeRoom drops one at least: of a few that come first those that are too old,
@@ -160,12 +160,8 @@ func (c *changes) hears() bool {
 // told of yet is younger than the bound, whether by when it was read or by when
 // the others were last heard.
 func (c *changes) fresh(now, read time.Time) bool {
-	if now.Sub(read) < c.bound {
-		return true
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return now.Sub(read) < copyLife && now.Sub(c.heardUpTo) < c.bound
+	age := now.Sub(read)
+	return age < c.bound || age < copyLife && now.Sub(c.heardUpTo) < c.bound
 }
 
 // of says whether a record changed after a reading began.

@@ -60,11 +60,16 @@ type keyring struct {
 	mu      sync.Mutex
 	keys    []signingKey
 	read    time.Time
-	told    int           // of changes
-	reading chan struct{} // closed when they have been read; nil: nobody reads
-	failed  error         // what became of the last reading
+	reading *keyReading // nil: nobody reads, or a change has come since
 
 	own []signingKey // the operator's, from the configuration
+}
+
+// keyReading is one reading, for all who ask meanwhile.
+type keyReading struct {
+	done chan struct{} // closed when the rest is known
+	keys []signingKey
+	err  error
 }
 
 const keyringLife = 5 * time.Second
@@ -80,24 +85,20 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	if time.Since(p.ring.read) < p.keysLive() {
 		return p.ring.keys, nil
 	}
-	read := p.ring.reading
-	if read == nil {
-		read = make(chan struct{})
-		p.ring.reading = read
-		go p.readKeys(context.WithoutCancel(ctx), p.ring.told)
+	r := p.ring.reading
+	if r == nil {
+		r = &keyReading{done: make(chan struct{})}
+		p.ring.reading = r
+		go p.readKeys(context.WithoutCancel(ctx), r)
 	}
 	p.ring.mu.Unlock()
-	var err error
+	defer p.ring.mu.Lock()
 	select {
-	case <-read:
+	case <-r.done:
+		return r.keys, r.err
 	case <-ctx.Done():
-		err = unavailable(ctx.Err())
+		return nil, unavailable(ctx.Err())
 	}
-	p.ring.mu.Lock()
-	if err == nil {
-		err = p.ring.failed
-	}
-	return p.ring.keys, err
 }
 
 // keysLive is less where this node does not hear what others do with the keys.
@@ -108,22 +109,20 @@ func (p *Provider) keysLive() time.Duration {
 	return min(keyringLife, p.config.MaxStaleness)
 }
 
-// readKeys reads for all who wait. What was told of meanwhile may be in it or not,
-// so that the next one reads again.
-func (p *Provider) readKeys(ctx context.Context, told int) {
+// readKeys reads for all who wait. What was told of meanwhile may be in it or not:
+// then whoever asks after that reads again.
+func (p *Provider) readKeys(ctx context.Context, r *keyReading) {
 	at := time.Now()
-	opened, err := p.openKeys(ctx)
+	r.keys, r.err = p.openKeys(ctx)
 	p.ring.mu.Lock()
 	defer p.ring.mu.Unlock()
-	p.ring.failed = err
-	if err == nil {
-		p.ring.keys = opened
-		if told == p.ring.told {
-			p.ring.read = at
+	if p.ring.reading == r {
+		p.ring.reading = nil
+		if r.err == nil {
+			p.ring.keys, p.ring.read = r.keys, at
 		}
 	}
-	close(p.ring.reading)
-	p.ring.reading = nil
+	close(r.done)
 }
 
 func (p *Provider) openKeys(ctx context.Context) ([]signingKey, error) {
@@ -157,8 +156,7 @@ func (p *Provider) lastKeys() []signingKey {
 func (p *Provider) forgetKeys() {
 	p.ring.mu.Lock()
 	defer p.ring.mu.Unlock()
-	p.ring.told++
-	p.ring.read = time.Time{}
+	p.ring.read, p.ring.reading = time.Time{}, nil
 }
 
 func (p *Provider) openKey(k storage.Key) (signingKey, error) {
