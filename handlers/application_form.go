@@ -19,9 +19,7 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
-	for _, scope := range s.provider.Scopes() {
-		form.Add("scope", scope.Name)
-	}
+	form["scope"] = s.provider.Choices(provider.NewApplication(&who.User)).Scopes
 	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
 }
 
@@ -91,7 +89,11 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 
 // submit registers or changes what the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
-	said := s.registration(r.PostForm)
+	of := provider.NewApplication(&who.User)
+	if was != nil {
+		of = *was
+	}
+	said := registration(r.PostForm, s.provider.Choices(of).Scopes)
 	if was == nil {
 		made, err := s.provider.Register(r.Context(), &who.User, said)
 		return made, noScope(said, err)
@@ -100,15 +102,21 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
-	if !who.User.Administrator {
-		// The form of others does not have these: they stay. Whoever sends them all
-		// the same is refused by the provider.
+	if !privileges(who, of) {
+		// The form does not have these: they stay. Whoever sends them all the same is
+		// refused by the provider.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
 	}
 	changed, err := s.provider.UpdateApplication(r.Context(), &who.User, was.ID, said)
 	return changed, noScope(said, err)
+}
+
+// privileges says whether the form has what only an administrator switches on, for
+// an application that one answers for.
+func privileges(who *provider.SignedIn, a provider.Application) bool {
+	return who.User.Administrator && provider.StandingOf(a) == provider.ByAdministrator
 }
 
 // noScope says what is wrong with unnamed in the words of the form.
@@ -129,8 +137,8 @@ func noScope(said provider.Registration, err error) error {
 // every scope; one that does not exist it refuses.
 const unnamed = ""
 
-// registration reads the form.
-func (s *server) registration(form url.Values) provider.Registration {
+// registration reads the form. all are the scopes that it offers.
+func registration(form url.Values, all []string) provider.Registration {
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
@@ -139,8 +147,7 @@ func (s *server) registration(form url.Values) provider.Registration {
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
-	all := s.provider.Scopes()
-	unchosen := func(scope provider.Scope) bool { return !slices.Contains(said.Scopes, scope.Name) }
+	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
 	switch {
 	case len(all) == 0:
 	case len(said.Scopes) == 0:
@@ -197,11 +204,15 @@ func (s *server) stored(a provider.Application) url.Values {
 
 // applicationForm shows the form with what was typed and what is wrong with it.
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
-	own := s.provider.Lifetimes()
+	of, own := provider.NewApplication(&who.User), s.provider.Lifetimes()
+	if a != nil {
+		of = *a
+	}
+	may := s.provider.Choices(of)
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator,
+	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: privileges(who, of),
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),
@@ -215,11 +226,12 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		Formats: checked(form["access_token_format"],
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random text. An API asks this server about it, and a token that was revoked is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can check it by itself with the server’s public keys (RFC 9068). Such an API takes a token that was revoked until it ends, and whoever holds one can read it. It lives " + span(own.JWT) + ", if nothing else is said below."}),
-		Grants: checked(form["grant_type"],
+		Grants: offered(may.Grants, form["grant_type"],
 			templates.Option{Value: provider.GrantCode, Label: grantName(provider.GrantCode), Help: "A person signs in here and allows the application to act for them."},
 			templates.Option{Value: provider.GrantClient, Label: grantName(provider.GrantClient), Help: "The application acts for itself. Confidential applications only."},
 			templates.Option{Value: provider.GrantPassword, Label: grantName(provider.GrantPassword), Help: "A person types their password into the application. Outdated (RFC 9700 §2.4): only where nothing else works."})}
 	if a != nil {
+		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
 	}
 	if s.config.OpenID {
@@ -230,7 +242,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
 	}
-	for _, scope := range s.provider.Scopes() {
+	for _, scope := range s.provider.Describe(may.Scopes) {
 		page.Scopes = append(page.Scopes, checked(form["scope"], templates.Option{Value: scope.Name, Help: scope.Description})...)
 	}
 	return page
@@ -252,6 +264,11 @@ func algorithms() []templates.Option {
 		options = append(options, templates.Option{Value: name, Help: help[name]})
 	}
 	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret itself, so whoever can check a signature can forge one. It is for a confidential application whose secret is kept readable, and the secret must have at least 32 bytes."})
+}
+
+// offered leaves out the options that are not to be had and were not chosen.
+func offered(values, chosen []string, options ...templates.Option) []templates.Option {
+	return slices.DeleteFunc(checked(chosen, options...), func(o templates.Option) bool { return !o.Checked && !slices.Contains(values, o.Value) })
 }
 
 // checked ticks the options whose values were chosen.

@@ -35,7 +35,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	page := templates.Applications{Frame: s.frame(r, ""), Query: l.search, ShowOwner: who.User.Administrator, Pager: pager}
 	for _, a := range found {
 		page.Rows = append(page.Rows, templates.ApplicationRow{Name: a.Name, URL: s.applicationPath(a.ID, ""), ClientID: a.ClientID,
-			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Created: day(a.CreatedAt)})
+			ClientType: typeName(a), Grants: grantNames(a), Owner: owner(a), Suspended: provider.Suspended(a), Created: day(a.CreatedAt)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -61,16 +61,22 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	own := s.provider.Lifetimes()
+	registered := a
+	a = s.provider.InForce(a)
+	own, may := s.provider.Lifetimes(), s.provider.Choices(a)
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a),
 		HashSecret: !provider.SecretIsReadable(a), MayIntrospect: a.MayIntrospect, SkipConsent: a.SkipConsent, PKCEExempt: a.PKCEExempt,
-		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
+		AccessLifetime: lifetime(a.AccessTokenLifetime, own.Access, may.AccessMax), Standing: standingText(a), Suspended: provider.Suspended(a), NewSecret: s.takeSecret(w, r, who, a.ID), TokenURL: s.absolute("/o/token/"),
 		UpdateURL: s.applicationPath(a.ID, "update/"), DeleteURL: s.applicationPath(a.ID, "delete/"),
 		RotateURL: s.applicationPath(a.ID, "rotate/"), ListURL: s.path("/o/applications/")}
+	if who.User.Administrator {
+		page.OwnerURL = s.applicationPath(a.ID, "owner/")
+	}
+	page.Dormant = registered.MayIntrospect && !a.MayIntrospect || registered.SkipConsent && !a.SkipConsent || registered.PKCEExempt && !a.PKCEExempt || registered.GrantTypes != a.GrantTypes
 	if a.AccessTokenFormat == provider.FormatJWT {
-		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT)
+		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}
 	if slices.Contains(grants, provider.GrantCode) {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
@@ -78,7 +84,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if slices.ContainsFunc(grants, func(g string) bool { return g != provider.GrantClient }) {
 		// Refresh tokens come with every grant that has a person.
 		grants = append(grants, provider.GrantRefresh)
-		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh)
+		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax)
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
@@ -224,9 +230,9 @@ func lines(text string) []string {
 	return entries
 }
 
-func lifetime(own int64, standard time.Duration) string {
+func lifetime(own int64, standard time.Duration, most int64) string {
 	if own > 0 {
-		return span(time.Duration(own) * time.Second)
+		return span(time.Duration(min(own, most)) * time.Second)
 	}
 	return span(standard) + ", as the server gives to all"
 }

@@ -137,13 +137,28 @@ func TestUpdate(t *testing.T) {
 	fields := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
 	v.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "Only an administrator")
 	root := s.as(t, "root")
+	root.get(t, path+"update/").wants(t, 200, "Take it over")
+	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
+	v.get(t, path+"owner/").wants(t, 403)
+	v.post(t, path+"owner/", "take_over", "on").wants(t, 403)
+	root.follow(t, root.post(t, path+"owner/", "take_over", "on")).wants(t, 200, "You answer for the application now")
+	v.get(t, path).wants(t, 404)
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
+	root.get(t, path).wants(t, 200, "May introspect tokens")
+	// Whoever is no administrator answers for less, whatever is registered.
+	root.post(t, path+"owner/", "owner", "nobody").wants(t, 422, "There is no user of that name")
+	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
+	if got := v.get(t, path); got.StatusCode != 200 || strings.Contains(got.body, "May introspect tokens") || !strings.Contains(got.body, "More is registered") {
+		t.Errorf("%s %s", got.Status, got.body)
+	}
 	v.post(t, path+"update/", fields...).wants(t, 303)
-	v.get(t, path).wants(t, 200, "May introspect tokens")
+	root.post(t, path+"owner/", "take_over", "on").wants(t, 303)
+	root.get(t, path).wants(t, 200, "May introspect tokens")
 	root.post(t, path+"update/", fields...).wants(t, 303)
-	if got := v.get(t, path); strings.Contains(got.body, "May introspect tokens") {
+	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
 		t.Error("an administrator cannot take it back")
 	}
+	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
 	// A public application that becomes confidential gets a secret.
 	_, secret := registered(t, v, "hash_client_secret_", "")
 	if secret == "" {

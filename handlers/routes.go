@@ -78,6 +78,7 @@ func (s *server) routes() http.Handler {
 	at("/o/applications/register/", own, on{get: s.registerPage, post: s.register})
 	at("/o/applications/{id}/", own, on{get: s.application})
 	at("/o/applications/{id}/update/", own, on{get: s.updatePage, post: s.update})
+	at("/o/applications/{id}/owner/", own, on{get: s.ownerPage, post: s.changeOwner})
 	at("/o/applications/{id}/rotate/", own, on{get: s.rotatePage, post: s.rotate})
 	at("/o/applications/{id}/delete/", own, on{get: s.deleteApplicationPage, post: s.deleteApplication})
 	at("/admin/users/", own, on{get: s.users})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mandate/provider"
@@ -141,10 +142,38 @@ func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
+	return s.confirmUserDeletion(w, r, http.StatusOK, u, nil)
+}
+
+// confirmUserDeletion lists the person's applications, and asks what becomes of those
+// that only this person answers for.
+func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u provider.User, invalid *provider.Invalid) error {
+	owned, err := s.ownedBy(r, u)
+	if err != nil {
+		return err
+	}
+	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
 		Message: "This cannot be taken back. To keep them out for a while, deactivate them instead.",
-		Details: []string{"They are signed out everywhere, and their tokens end at once.", "Applications that they registered stay, without an owner."},
-		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true})
+		Details: []string{"They are signed out everywhere, and their tokens end at once."},
+		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
+	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Vouched }) {
+		page.Fate = checked(r.PostForm["applications"],
+			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They go on, and you answer for them. Replace their secrets afterwards: this person may know them."},
+			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens end at once."})
+		page.FateError = invalid.At("applications")
+	}
+	return s.render(w, r, status, page)
+}
+
+// ownedBy lists a person's applications, for administrators.
+func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApplication, error) {
+	owned, err := s.provider.OwnedBy(r.Context(), u.ID)
+	var rows []templates.OwnedApplication
+	for _, a := range owned {
+		rows = append(rows, templates.OwnedApplication{Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
+			Vouched: !provider.AnsweredByOwner(a), Suspended: provider.Suspended(a)})
+	}
+	return rows, err
 }
 
 func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
@@ -152,7 +181,15 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.DeleteUser(r.Context(), who.User, u.ID)
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	err = s.provider.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"))
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
+		noteInvalid(r, invalid)
+		return s.confirmUserDeletion(w, r, invalidForm, u, invalid)
+	}
 	if err != nil {
 		return err
 	}
@@ -225,6 +262,10 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error
 		page.Sessions, err = s.sessionList(r, who, *u, "/admin/users/"+u.ID+"/sessions/")
+		if err != nil {
+			return page, err
+		}
+		page.Owned, err = s.ownedBy(r, *u)
 		if err != nil {
 			return page, err
 		}

@@ -46,7 +46,7 @@ func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope
 		return p.signAccess(ctx, a, f, scope, at, end)
 	}
 	text, sum := mint(accessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end}
+	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: chargedTo(a)}
 	return accessToken{text, end, []storage.Token{row}}, nil
 }
 
@@ -101,10 +101,24 @@ func (p *Provider) nameToken(kind, id string) string { return p.names.seal([]byt
 type knownToken struct {
 	storage.LiveToken
 	name, subject string // jti and sub, as a signed one has them
+	dormant       bool   // its application may do nothing, or nothing of the token's scope
 }
 
-// findToken reads a token and what stands behind it, or gives storage.ErrNotFound.
+// findToken reads a token and what stands behind it, or gives
+// storage.ErrNotFound. Of its scope is left what its application may have now.
 func (p *Provider) findToken(ctx context.Context, text string) (knownToken, error) {
+	token, err := p.readToken(ctx, text)
+	if err != nil {
+		return token, err
+	}
+	a := Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
+	scope := narrow(strings.Fields(token.Scope), p.config.allowedScopes(a))
+	token.Scope, token.dormant = strings.Join(scope, " "), Suspended(a) || len(scope) == 0
+	token.MayIntrospect = token.MayIntrospect && p.config.allowanceOf(a).Vouched
+	return token, nil
+}
+
+func (p *Provider) readToken(ctx context.Context, text string) (knownToken, error) {
 	// What is made here otherwise has no dot. A decoder passes over ends of lines: a
 	// token would have any number of texts, and a copy for each.
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {

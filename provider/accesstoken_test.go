@@ -252,7 +252,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 			return f.DisableUser(f.t.Context(), s.User.Username)
 		},
 		"the person is deleted": func(f *fixture, _ *Registered, s *SignedIn) error {
-			return f.DeleteUser(f.t.Context(), User{}, s.User.ID)
+			return f.DeleteUser(f.t.Context(), &User{}, s.User.ID, "")
 		},
 		"the approval is withdrawn": func(f *fixture, app *Registered, s *SignedIn) error {
 			return f.RevokeApplication(f.t.Context(), s.User.ID, app.Application.ID)

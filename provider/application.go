@@ -62,7 +62,8 @@ func mayAdminister(actor *User) bool { return actor == nil || actor.Administrato
 // Register makes an application.
 func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
 	found := &Invalid{}
-	p.checkRegistration(found, actor, r, Application{})
+	a := newApplication(actor)
+	p.checkRegistration(found, actor, r, a)
 	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
 		found.add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
@@ -78,22 +79,23 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 			return nil, unavailable(err)
 		}
 	}
-	owner, err := p.owner(ctx, actor, r, found)
-	if err != nil {
+	if err := p.setOwner(ctx, &a, actor, r, found); err != nil {
 		return nil, err
 	}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	a := Application{ID: identifier(), ClientID: r.ClientID, OwnerID: owner, CreatedAt: now()}
-	if a.ClientID == "" {
-		a.ClientID = identifier()
-	}
+	a.ID, a.ClientID, a.CreatedAt = identifier(), cmp.Or(r.ClientID, identifier()), now()
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
 	}
-	err = p.store.AddApplication(ctx, a)
+	most := p.config.allowanceOf(a).Quota.Applications
+	err = p.store.AddApplication(ctx, a, most)
+	if errors.Is(err, storage.ErrFull) {
+		found.add("name", "You have %d applications, and may have no more. Delete one that you do not need, or ask an administrator.", most)
+		return nil, found
+	}
 	if errors.Is(err, storage.ErrConflict) {
 		found.add("client_id", "An application with that client id exists already.")
 		return nil, found
@@ -104,22 +106,30 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	return &Registered{a, secret}, nil
 }
 
-func (p *Provider) owner(ctx context.Context, actor *User, r Registration, found *Invalid) (*string, error) {
-	if actor != nil {
-		return &actor.ID, nil
+// newApplication says who answers for what an actor registers.
+func newApplication(actor *User) Application {
+	if actor == nil {
+		return Application{Responsible: storage.ByOperator}
 	}
-	if r.Owner == "" {
-		return nil, nil
+	return Application{Responsible: storage.ByOwner, OwnerID: &actor.ID, Owner: &actor.Username, OwnerAdministrator: &actor.Administrator, OwnerActive: &actor.Active}
+}
+
+// setOwner finds the owner whom the operator names. The operator answers for the
+// application all the same.
+func (p *Provider) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *Invalid) error {
+	if actor != nil || r.Owner == "" {
+		return nil
 	}
 	u, err := p.UserByName(ctx, r.Owner)
 	if errors.Is(err, ErrNotFound) {
 		found.add("owner", "There is no user of that name.")
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &u.ID, nil
+	a.OwnerID, a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.ID, &u.Username, &u.Administrator, &u.Active
+	return nil
 }
 
 // apply writes a checked registration into the record, and makes the secret
@@ -176,89 +186,6 @@ func (p *Provider) hashStored(ctx context.Context, applicationID, stored string)
 	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
 }
 
-func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration, was Application) {
-	if strings.TrimSpace(r.Name) == "" {
-		found.add("name", "This field is required: people see it when they are asked for their approval.")
-	}
-	checkText(found, "name", r.Name)
-	if r.ClientType != Confidential && r.ClientType != Public {
-		found.add("client_type", "Choose confidential or public.")
-	}
-	checkGrantTypes(found, r)
-	p.checkRedirectURIs(found, r)
-	for _, name := range r.Scopes {
-		switch {
-		case name == introspectionScope && mayAdminister(actor):
-			found.add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
-		case name == introspectionScope:
-			found.add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
-		case !slices.Contains(p.config.scopeNames(), name):
-			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
-		}
-	}
-	checkFormat(found, r.AccessTokenFormat)
-	p.checkOpenID(found, r, was)
-	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, 365*24*time.Hour)
-	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, 3650*24*time.Hour)
-	if !mayAdminister(actor) {
-		checkVouched(found, r, was)
-		for field, changed := range map[string]bool{"may_introspect": r.MayIntrospect != was.MayIntrospect,
-			"skip_consent": r.SkipConsent != was.SkipConsent, "pkce_exempt": r.PKCEExempt != was.PKCEExempt} {
-			if changed {
-				found.add(field, "Only an administrator may change this.")
-			}
-		}
-	}
-	if r.MayIntrospect && r.ClientType == Public {
-		found.add("may_introspect", "A public application has no secret to prove who it is, so it cannot introspect.")
-	}
-	// RFC 8252 §8.6: any program can say that it is a public client.
-	if r.SkipConsent && r.ClientType == Public {
-		found.add("skip_consent", "Anybody can pretend to be a public application, so people are always asked.")
-	}
-	if r.PKCEExempt && r.ClientType == Public {
-		found.add("pkce_exempt", "A public application has nothing but PKCE to prove who it is.")
-	}
-}
-
-// checkVouched keeps what an administrator vouched for as it was: people are not
-// asked about such an application, so its owner may not point it elsewhere.
-func checkVouched(found *Invalid, r Registration, was Application) {
-	if !was.SkipConsent && !was.PKCEExempt {
-		return
-	}
-	for field, changed := range map[string]bool{
-		"client_type":   r.ClientType != was.ClientType,
-		"grant_type":    !sameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
-		"redirect_uris": !sameSet(r.RedirectURIs, splitLines(was.RedirectURIs)),
-		"scope":         !sameSet(r.Scopes, strings.Fields(was.Scopes)),
-
-		"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)),
-		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
-	} {
-		if changed {
-			found.add(field, "An administrator vouches for this application, so only an administrator may change this.")
-		}
-	}
-}
-
-func sameSet(a, b []string) bool { return covers(a, b) && covers(b, a) }
-
-func checkGrantTypes(found *Invalid, r Registration) {
-	if len(r.GrantTypes) == 0 {
-		found.add("grant_type", "Choose at least one.")
-	}
-	for _, g := range r.GrantTypes {
-		if g != GrantCode && g != GrantClient && g != GrantPassword {
-			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", Clip(g, 80))
-		}
-	}
-	// RFC 6749 §4.4: client credentials are for confidential clients only.
-	if r.ClientType == Public && slices.Contains(r.GrantTypes, GrantClient) {
-		found.add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
-	}
-}
-
 func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
 	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
@@ -280,12 +207,6 @@ func checkURIs(found *Invalid, field string, uris []string, check func(string) s
 	}
 	if len(mistakes) > 0 {
 		found.add(field, "%s", strings.Join(mistakes, " "))
-	}
-}
-
-func checkLifetime(found *Invalid, field string, lifetime int64, longest time.Duration) {
-	if lifetime < 0 || lifetime > seconds(longest) {
-		found.add(field, "Use a number of seconds from 1 to %d, or leave it empty.", seconds(longest))
 	}
 }
 

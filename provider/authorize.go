@@ -83,6 +83,9 @@ func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return unavailable(err)
 	}
+	if Suspended(a.Application) {
+		return refuse("unauthorized_client", suspended)
+	}
 	return nil
 }
 
@@ -168,6 +171,10 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
 	a.Scopes, a.Told = p.config.describe(names), p.config.describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
+	err = p.mayApprove(ctx, a.Application)
+	if err != nil {
+		return err
+	}
 	return p.newRequest(ctx, a)
 }
 

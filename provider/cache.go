@@ -184,9 +184,14 @@ func (c *changes) drop() {
 	}
 }
 
-// application finds an application as nearly every request asks for one.
+// application finds an application as nearly every request asks for one: as it may
+// act now.
 func (p *Provider) application(ctx context.Context, clientID string) (Application, error) {
-	return p.applications.get(ctx, clientID, p.store.ApplicationByClientID, func(a Application) bool {
+	read := func(ctx context.Context, clientID string) (Application, error) {
+		a, err := p.store.ApplicationByClientID(ctx, clientID)
+		return p.config.inForce(a), err
+	}
+	return p.applications.get(ctx, clientID, read, func(a Application) bool {
 		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= 4*copyBytes
 	})
 }
@@ -207,6 +212,6 @@ func (p *Provider) token(ctx context.Context, text string) (knownToken, error) {
 
 func tokenChanged(c *changes, read time.Time, t knownToken) bool {
 	return c.of(storage.OfToken, &t.Digest, read) || c.of(storage.OfApplication, &t.Application, read) ||
-		c.of(storage.OfGrant, t.GrantID, read) || c.of(storage.OfUser, t.UserID, read) || c.of(storage.OfSession, t.SessionID, read) ||
+		c.of(storage.OfGrant, t.GrantID, read) || c.of(storage.OfUser, t.UserID, read) || c.of(storage.OfUser, t.OwnerID, read) || c.of(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.of(storage.OfKeys, new(string), read) // which names no key
 }

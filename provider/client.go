@@ -112,6 +112,9 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	if err != nil {
 		return Application{}, unavailable(err)
 	}
+	if a.ClientType == Public && Suspended(a) {
+		return Application{}, invalidClient(suspended)
+	}
 	switch {
 	case a.ClientType == Public && sent.secret != "":
 		return Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
@@ -133,6 +136,9 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	}
 	if !ok {
 		return Application{}, p.wrongClient(tries)
+	}
+	if Suspended(a) {
+		return Application{}, invalidClient(suspended)
 	}
 	if guessable {
 		// Many guesses may have begun at once: those before this one count by now.

@@ -22,8 +22,20 @@ type Config struct {
 	RefreshGrace            time.Duration
 	KeepRefreshTokens       bool // confidential applications keep theirs; public ones always rotate
 
-	// PKCEOptional lets a confidential application leave PKCE out. For
-	// deployments with clients that predate RFC 7636.
+	// What administrators may set an application's lifetimes to, beside
+	// RefreshTokenMaxLifetime; never less than the server's own.
+	AccessTokenMax    time.Duration
+	JWTAccessTokenMax time.Duration
+
+	// What only applications may have for which an administrator answers.
+	GrantsByAdministrator []string
+	ScopesByAdministrator []string
+	PersonQuota           Quota // of all applications of one person
+	OpenQuota             Quota // of all applications together that nobody answers for
+
+	// PKCEOptional lets a confidential application leave PKCE out, where an
+	// administrator answers for it. For deployments with clients that predate RFC
+	// 7636.
 	PKCEOptional bool
 	// AlwaysAsk shows the consent page although it was agreed to before.
 	AlwaysAsk bool
@@ -63,6 +75,8 @@ type Config struct {
 	// MaxStaleness is how long a node that does not hear the others goes on with
 	// what it has read of applications and tokens; 0: it reads them each time.
 	MaxStaleness time.Duration
+
+	allowed allowances
 }
 
 // RPLogout is what an application may do to log people out (OIDC RP-Logout).

@@ -191,7 +191,7 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 	at := now()
 	issued.answer = &TokenResponse{ExpiresIn: s.p.accessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn}))
+		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: chargedTo(c.Application)}))
 }
 
 // authorizationCodes stores what the authorize half of fosite's code grant
@@ -217,7 +217,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
+		ChargedTo: chargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
 	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return refuse("access_denied", "The person was logged out meanwhile.")

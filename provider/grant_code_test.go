@@ -95,7 +95,7 @@ func TestCodeMeanwhile(t *testing.T) {
 			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
-			return f.DeleteUser(t.Context(), User{}, s.User.ID)
+			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant"},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.DeleteApplication(t.Context(), nil, app.Application.ID)

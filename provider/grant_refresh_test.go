@@ -149,7 +149,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
-			return f.DeleteUser(t.Context(), User{}, s.User.ID)
+			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant", true},
 		{"the approval is revoked", func(t *testing.T, f *fixture, app *Registered, s *SignedIn) error {
 			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
@@ -162,7 +162,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 		}, "400 unauthorized_client", false},
 		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })
-		}, "400 invalid_grant", false},
+		}, "400 invalid_grant", true},
 		{"the person signs out", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
 			return f.Logout(t.Context(), s)
 		}, "no error", false},

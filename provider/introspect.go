@@ -57,13 +57,13 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 }
 
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
-// unknown, expired, revoked, or of somebody who is gone.
+// unknown, expired, revoked, or of somebody who is gone or suspended.
 func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
 		return token, stored(err)
 	}
-	if token.ExpiresAt <= now() || token.UsedAt != nil {
+	if token.ExpiresAt <= now() || token.UsedAt != nil || token.dormant {
 		return token, ErrNotFound
 	}
 	return token, nil

@@ -56,6 +56,16 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	if err != nil {
 		return nil, unavailable(err)
 	}
+	most := p.config.PersonQuota.Sessions
+	if most > 0 && !u.Administrator {
+		n, err := p.store.EndSessionsBeyond(ctx, u.ID, most, at)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if n > 0 {
+			p.tellNow()
+		}
+	}
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.seal([]byte(key), "device"), User: u}, nil
 }
 

@@ -7,17 +7,16 @@ import (
 
 // What pages show of the configuration, and of what is stored.
 
-// Scopes lists the scopes that anybody may give to an application of theirs:
-// all but introspection, which has a switch of its own.
-func (p *Provider) Scopes() []Scope {
-	var scopes []Scope
-	for _, s := range p.config.Scopes {
-		if s.Name != introspectionScope {
-			scopes = append(scopes, s)
-		}
-	}
-	return scopes
-}
+// NewApplication is an application that a person is about to register: it says
+// who answers for it.
+func NewApplication(actor *User) Application { return newApplication(actor) }
+
+// Choices are the grant types and scopes that may be registered for an
+// application, and how its tokens may live.
+func (p *Provider) Choices(a Application) Allowance { return p.config.allowanceOf(a) }
+
+// Describe gives the scopes of these names with what they mean to a person.
+func (p *Provider) Describe(names []string) []Scope { return p.config.describe(names) }
 
 // AllowedScopes lists what an application may ask for now.
 func (p *Provider) AllowedScopes(a Application) []string { return p.config.allowedScopes(a) }

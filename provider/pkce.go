@@ -16,8 +16,9 @@ func (c Config) checkChallenge(a Application, form url.Values) error {
 			return refuse("invalid_request", "code_challenge_method is sent without code_challenge.")
 		}
 		// RFC 9700 §2.1.1: PKCE for every client; what leaves it out is a
-		// setting, and never for a public client.
-		if a.ClientType == Confidential && (c.PKCEOptional || a.PKCEExempt) {
+		// setting, for applications that an administrator answers for, and never
+		// for a public client.
+		if a.ClientType == Confidential && (c.PKCEOptional || a.PKCEExempt) && c.allowanceOf(a).Vouched {
 			return nil
 		}
 		return refuse("invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.")

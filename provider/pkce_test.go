@@ -3,11 +3,13 @@ package provider
 import (
 	"strings"
 	"testing"
+
+	"mandate/storage"
 )
 
 func TestChallenge(t *testing.T) {
-	confidential, free, open := Application{ClientType: Confidential}, Application{ClientType: Confidential, PKCEExempt: true}, Application{ClientType: Public}
-	odd := Application{ClientType: Public, PKCEExempt: true} // cannot be registered
+	confidential, free, open := Application{ClientType: Confidential, Responsible: storage.ByOperator}, Application{ClientType: Confidential, PKCEExempt: true, Responsible: storage.ByOperator}, Application{ClientType: Public, Responsible: storage.ByOperator}
+	odd := Application{ClientType: Public, PKCEExempt: true, Responsible: storage.ByOperator} // cannot be registered
 	for _, test := range []struct {
 		rule              string
 		challenge, method string

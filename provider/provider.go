@@ -40,6 +40,7 @@ type Provider struct {
 	applications *copies[Application]
 	tokens       *copies[knownToken]
 	proven       proofs // secrets that a slow hash was worked for
+	quotas       quotas
 
 	outbound *http.Client  // to addresses that somebody registered
 	ended    chan struct{} // a session has ended at this node
@@ -54,9 +55,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
+	config = config.withAllowances()
 	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}},
 		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
 	p.changes = &changes{bound: config.MaxStaleness, at: map[storage.Change]time.Time{}, onKeys: p.forgetKeys}
+	p.quotas.rate.buckets = map[string]*bucket{}
 	p.applications = newCopies(10_000, p.changes, applicationChanged)
 	p.tokens = newCopies(50_000, p.changes, tokenChanged)
 	store.OnChange(p.changes.tell)
@@ -185,6 +188,10 @@ func (p *Provider) Listen(ctx context.Context) {
 	}
 }
 
+// departedBatch is how many times more rows are looked at for what deleted
+// applications left behind: most of them stay.
+const departedBatch = 10
+
 func (p *Provider) sweep(ctx context.Context) {
 	batch := p.config.SweepBatch
 	for {
@@ -196,6 +203,9 @@ func (p *Provider) sweep(ctx context.Context) {
 		var n int64
 		if err == nil {
 			n, err = p.store.Sweep(ctx, at, batch)
+		}
+		if err == nil {
+			err = p.store.SweepDeparted(ctx, departedBatch*batch)
 		}
 		if err == nil {
 			err = p.store.Reclaim(ctx)

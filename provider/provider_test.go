@@ -40,7 +40,7 @@ func testConfig() Config {
 	return Config{
 		Issuer: "https://auth.example/o", ServerKey: bytes.Repeat([]byte{7}, 32),
 		Scopes:       []Scope{{"read", "Read"}, {"write", "Write"}, {"groups", "Groups"}, {"introspection", "Introspect"}},
-		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour,
+		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
 		PasswordMemoryKiB: 64, PasswordIterations: 1,

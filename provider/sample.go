@@ -21,7 +21,7 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 	if errors.Is(err, storage.ErrNotFound) {
 		at := now()
 		err = p.store.AddApplication(ctx, Application{ID: identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
-			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + digest(secret), MayIntrospect: true, CreatedAt: at, UpdatedAt: at})
+			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node was faster
 			err = nil
 		}

@@ -32,16 +32,16 @@ func parseScope(text string) ([]string, error) {
 // allowedScopes lists what an application may ask for now, in the operator's
 // order.
 func (c Config) allowedScopes(a Application) []string {
-	listed := strings.Fields(a.Scopes)
+	may, listed := c.allowanceOf(a), strings.Fields(a.Scopes)
 	var allowed []string
-	for _, name := range c.scopeNames() {
+	for _, s := range c.Scopes {
 		switch {
-		case name == introspectionScope:
-			if a.MayIntrospect {
-				allowed = append(allowed, name)
+		case s.Name == introspectionScope:
+			if a.MayIntrospect && may.Vouched {
+				allowed = append(allowed, s.Name)
 			}
-		case len(listed) == 0 || slices.Contains(listed, name):
-			allowed = append(allowed, name)
+		case slices.Contains(may.Scopes, s.Name) && (len(listed) == 0 || slices.Contains(listed, s.Name)):
+			allowed = append(allowed, s.Name)
 		}
 	}
 	return allowed

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/storage"
 )
 
 func TestScopeParsing(t *testing.T) {
@@ -46,8 +48,8 @@ func TestScopeResolution(t *testing.T) {
 	c := Config{Scopes: []Scope{{"write", ""}, {"openid", ""}, {"read", ""}, {"introspection", ""}, {"groups", ""}}}
 	chosen := c
 	chosen.DefaultScopes = []string{"groups", "read", "introspection", "openid", "gone"}
-	all, few, none := Application{}, Application{Scopes: "read groups"}, Application{Scopes: "introspection"}
-	may := Application{MayIntrospect: true}
+	all, few, none := Application{Responsible: storage.ByOperator}, Application{Responsible: storage.ByOperator, Scopes: "read groups"}, Application{Responsible: storage.ByOperator, Scopes: "introspection"}
+	may := Application{Responsible: storage.ByOperator, MayIntrospect: true}
 	for _, test := range []struct {
 		rule   string
 		config Config
@@ -59,11 +61,11 @@ func TestScopeResolution(t *testing.T) {
 		{"the default is every scope but introspection and openid, in the operator's order", c, all, "", "write read groups", "no error"},
 		{"the default is cut to what the application may have", c, few, "", "read groups", "no error"},
 		{"the default is as configured, without introspection, openid and what is not a scope", chosen, all, "", "groups read", "no error"},
-		{"a configured default is cut too", chosen, Application{Scopes: "read"}, "", "read", "no error"},
+		{"a configured default is cut too", chosen, Application{Responsible: storage.ByOperator, Scopes: "read"}, "", "read", "no error"},
 		{"introspection is no default, also with the switch", c, may, "", "write read groups", "no error"},
 		{"introspection is no default, also where it is configured as one", chosen, may, "", "groups read", "no error"},
 		{"RFC6749/3.3 without a default the request fails", c, none, "", "", "400 invalid_scope"},
-		{"RFC6749/3.3 without a common default the request fails", chosen, Application{Scopes: "write"}, "", "", "400 invalid_scope"},
+		{"RFC6749/3.3 without a common default the request fails", chosen, Application{Responsible: storage.ByOperator, Scopes: "write"}, "", "", "400 invalid_scope"},
 		{"what is asked for is given, in its order", c, all, "groups write", "groups write", "no error"},
 		{"openid is given where it is asked for", c, all, "openid read", "openid read", "no error"},
 		{"an unknown scope is refused", c, all, "read delete", "", "400 invalid_scope"},
@@ -75,7 +77,7 @@ func TestScopeResolution(t *testing.T) {
 		{"introspection takes the switch", c, all, "introspection", "", "400 invalid_scope"},
 		{"introspection takes the switch, although it is listed", c, none, "introspection", "", "400 invalid_scope"},
 		{"introspection with the switch", c, may, "introspection", "introspection", "no error"},
-		{"introspection with the switch, although it is not listed", c, Application{Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
+		{"introspection with the switch, although it is not listed", c, Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
 		{"a malformed scope is refused", c, all, "read  write", "", "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -119,7 +121,7 @@ func FuzzScope(f *testing.F) {
 	}
 	c := testConfig()
 	f.Fuzz(func(t *testing.T, text, listed string, may bool) {
-		app := Application{Scopes: listed, MayIntrospect: may}
+		app := Application{Responsible: storage.ByOperator, Scopes: listed, MayIntrospect: may}
 		names, err := c.resolveScope(app, text)
 		if err != nil {
 			if kind(err) != "400 invalid_scope" {

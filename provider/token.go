@@ -1,9 +1,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/ory/fosite"
 
@@ -44,6 +46,10 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	if err != nil {
 		return nil, by.application, failed(err)
 	}
+	err = p.mayIssue(ctx, *by.application)
+	if err != nil {
+		return nil, by.application, err
+	}
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
 		return nil, by.application, failed(err)
@@ -55,20 +61,24 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 }
 
 func (p *Provider) accessLifetime(a Application) int64 {
-	switch {
-	case a.AccessTokenLifetime > 0:
-		return a.AccessTokenLifetime
-	case a.AccessTokenFormat == FormatJWT:
-		return seconds(p.config.JWTAccessTokenLifetime)
+	most := p.config.allowanceOf(a).AccessMax
+	if a.AccessTokenFormat == FormatJWT {
+		most = p.config.allowanceOf(a).JWTMax
 	}
-	return seconds(p.config.AccessTokenLifetime)
+	return min(cmp.Or(a.AccessTokenLifetime, seconds(p.config.ownLifetime(a))), most)
+}
+
+// ownLifetime is what the server gives the access tokens of an application that
+// says nothing of them.
+func (c Config) ownLifetime(a Application) time.Duration {
+	if a.AccessTokenFormat == FormatJWT {
+		return c.JWTAccessTokenLifetime
+	}
+	return c.AccessTokenLifetime
 }
 
 func (p *Provider) refreshLifetime(a Application) int64 {
-	if a.RefreshTokenLifetime > 0 {
-		return a.RefreshTokenLifetime
-	}
-	return seconds(p.config.RefreshTokenLifetime)
+	return min(cmp.Or(a.RefreshTokenLifetime, seconds(p.config.RefreshTokenLifetime)), p.config.allowanceOf(a).RefreshMax)
 }
 
 // pair is an access token with its refresh token, made but not yet stored.
@@ -109,7 +119,7 @@ func (p *Provider) newPair(ctx context.Context, a Application, f family, scope [
 	}
 	return pair{
 		answer:    &TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: narrowed, RefreshToken: refresh},
-		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd}),
+		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: chargedTo(a)}),
 		expiresAt: max(access.end, refreshEnd),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -287,14 +288,42 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 	return endError(p.store.DisableUser(ctx, u.ID, now()))
 }
 
-// DeleteUser removes a person, but not whoever asks for it.
-func (p *Provider) DeleteUser(ctx context.Context, actor User, id string) error {
-	if actor.ID == id {
-		found := &Invalid{}
+// EnableUser lets a person sign in again. The applications that only they answer
+// for work again.
+func (p *Provider) EnableUser(ctx context.Context, username string) error {
+	u, err := p.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	return endError(p.store.EnableUser(ctx, u.ID, now()))
+}
+
+// What becomes of the applications of a person who is deleted.
+const (
+	DeleteApplications = "delete"
+	TakeOver           = "take-over"
+)
+
+// DeleteUser removes a person, but not whoever asks for it. theirs says what
+// becomes of the applications that only this person answers for.
+func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs string) error {
+	found := &Invalid{}
+	if actor != nil && actor.ID == id {
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	return endError(p.store.DeleteUser(ctx, id, now()))
+	if theirs != DeleteApplications && theirs != TakeOver {
+		owned, err := p.OwnedBy(ctx, id)
+		if err != nil {
+			return err
+		}
+		if theirs != "" || slices.ContainsFunc(owned, AnsweredByOwner) {
+			found.add("applications", "Say what becomes of the applications of this person: delete or take-over.")
+			return found
+		}
+	}
+	heir, responsible := heirOf(actor)
+	return endError(p.store.DeleteUser(ctx, id, now(), storage.Bequest{Delete: theirs != TakeOver, Owner: heir, Responsible: responsible}))
 }
 
 // Groups lists all groups.

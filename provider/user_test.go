@@ -92,7 +92,7 @@ func TestLastAdministrator(t *testing.T) {
 	}
 	last := map[string]error{
 		"disabled":      f.DisableUser(t.Context(), "root"),
-		"deleted":       f.DeleteUser(t.Context(), User{}, root.ID),
+		"deleted":       f.DeleteUser(t.Context(), &User{}, root.ID, ""),
 		"demoted":       f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root"}),
 		"made inactive": f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root", Administrator: true, Inactive: true}),
 	}
@@ -103,7 +103,7 @@ func TestLastAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, f.DeleteUser(t.Context(), User{}, root.ID), "no error")
+	wantError(t, f.DeleteUser(t.Context(), &User{}, root.ID, ""), "no error")
 }
 
 // OIDC Core §2, §5.7: whoever takes the name of somebody who is gone is somebody else.
@@ -116,7 +116,7 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 			t.Errorf("the subject %s was given again", alice.ID)
 		}
 		seen[alice.ID], seen[f.subject("a.example", alice.ID)] = true, true
-		err := f.DeleteUser(t.Context(), root, alice.ID)
+		err := f.DeleteUser(t.Context(), &root, alice.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,9 +35,9 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 		return nil, token.ClientID, &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
 			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
-	a, err := p.Application(ctx, nil, token.Application)
+	a, err := p.application(ctx, token.ClientID)
 	if err != nil {
-		return nil, token.ClientID, err
+		return nil, token.ClientID, stored(err)
 	}
 	claims := jwt.MapClaims{"sub": p.subject(deref(token.Sector), *token.UserID)}
 	asked, err := p.config.readStoredClaims(a, deref(token.Claims))

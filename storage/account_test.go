@@ -41,7 +41,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	alice, bob := w.person(t, one, "staff"), w.person(t, other, "staff")
 	a := newApplication("App")
 	a.OwnerID = &alice.ID
-	must(t, w.AddApplication(t.Context(), a))
+	must(t, w.AddApplication(t.Context(), a, 0))
 	for _, u := range []User{alice, bob} {
 		w.session(t, u.ID) // the family has one of its own
 		must(t, w.KeepConsent(t.Context(), Consent{u.ID, a.ID, "read", at}))
@@ -95,7 +95,7 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				has,
 			},
 			"deleted": {
-				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at) },
+				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
 				map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0},
 			},
 			"new password": {
@@ -180,7 +180,7 @@ func TestRehashNeverUndoesAChangeOfPassword(t *testing.T) {
 func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, a := twoPeople(t, w, "alice", "bob")
-		must(t, w.DeleteUser(t.Context(), alice.ID, at))
+		must(t, w.DeleteUser(t.Context(), alice.ID, at, Bequest{Responsible: ByOperator}))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if got.OwnerID != nil || got.Owner != nil {
@@ -218,7 +218,7 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 		for name, end := range map[string]func(User) error{
 			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
 			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID, at) },
-			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID, at) },
+			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
 		} {
 			u := w.person(t, name)
 			must(t, end(u))
@@ -296,7 +296,7 @@ func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 			return s.UpdateUser(t.Context(), u, nil)
 		},
 		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID, at) },
-		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at) },
+		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
 	}
 }
 
@@ -323,9 +323,9 @@ func TestLastAdministratorStays(t *testing.T) {
 		}
 		root.FirstName = "New"
 		is(t, "another change", w.UpdateUser(t.Context(), root, nil), nil)
-		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at), nil)
+		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at, Bequest{Responsible: ByOperator}), nil)
 		administrators(t, w, "second")
-		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at), nil)
+		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at, Bequest{Responsible: ByOperator}), nil)
 	})
 }
 

@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Application is a registered client. Lists are kept as text: scopes and grant
 // types separated by spaces, redirect URIs by line feeds.
@@ -9,8 +12,10 @@ type Application struct {
 	ClientID             string  `db:"client_id"`
 	Name                 string  `db:"name"`
 	OwnerID              *string `db:"owner_id"`
-	Owner                *string `db:"owner"`          // the owner's name; read, never written
-	OwnerAdministrator   *bool   `db:"owner_is_admin"` // likewise
+	Owner                *string `db:"owner"`           // the owner's name; read, never written
+	OwnerAdministrator   *bool   `db:"owner_is_admin"`  // likewise
+	OwnerActive          *bool   `db:"owner_is_active"` // likewise
+	Responsible          string  `db:"responsible"`     // ByOperator, ByOwner or ByNobody
 	ClientType           string  `db:"client_type"`
 	GrantTypes           string  `db:"grant_types"`
 	RedirectURIs         string  `db:"redirect_uris"`
@@ -34,24 +39,67 @@ type Application struct {
 	UpdatedAt            int64   `db:"updated_at"`
 }
 
-const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
+// Who answers for an application.
+const (
+	ByOperator = "operator"
+	ByOwner    = "owner"
+	ByNobody   = "nobody"
+)
+
+const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
 	a.access_token_format, a.created_at, a.updated_at
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
+// ErrFull: whoever asks has as many as they may have.
+var ErrFull = errors.New("the quota is used up")
+
 // AddApplication stores an application, or gives ErrConflict where the client
-// id is taken.
-func (s *Store) AddApplication(ctx context.Context, a Application) error {
-	_, err := s.exec(ctx, `INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
-		hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
-		access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-		algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`,
-		a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
-		a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
-		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat)
+// id is taken. Where most is above 0, its owner may have so many for which only
+// they answer, and applications that nobody answers for may be so many together:
+// ErrFull.
+func (s *Store) AddApplication(ctx context.Context, a Application, most int) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.roomFor(a, most)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
+			hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
+			access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
+			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
+			a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
+			a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
+			a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
+			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible)
+		return err
+	})
+}
+
+// roomFor counts under a lock, which both databases have for writes alone: of two
+// registrations at once, the second one counts the first.
+func (t tx) roomFor(a Application, most int) error {
+	if most <= 0 {
+		return nil
+	}
+	var n int
+	var err error
+	if a.Responsible == ByNobody {
+		_, err = t.exec(`UPDATE settings SET value = value WHERE name = 'last_user_number'`)
+		if err == nil {
+			err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE responsible = 'nobody'`)
+		}
+	} else {
+		_, err = t.exec(`UPDATE users SET active = active WHERE id = $1`, a.OwnerID)
+		if err == nil {
+			err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, a.OwnerID)
+		}
+	}
+	if err == nil && n >= most {
+		err = ErrFull
+	}
 	return err
 }
 
@@ -87,17 +135,36 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 // UpdateApplication writes what may change of an application. A secret is
 // changed by RotateSecret alone, but for the form it is stored in.
 //
-// was is what the change was made from: where the secret or what an administrator
-// decides has changed meanwhile, there is nothing to update (ErrNotFound).
+// was is what the change was made from: where the secret, who answers for the
+// application, or what an administrator decides has changed meanwhile, there is
+// nothing to update (ErrNotFound).
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
 		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25
-		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19`,
+		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '')`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID)
+}
+
+// AssignApplication gives an application another owner, nil for none, and says who
+// answers for it from now on. Where that has changed since it was read: ErrSpent.
+func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string, now int64) error {
+	err := s.changeApplication(ctx, was.ID, `UPDATE applications SET owner_id = $2, responsible = $3, updated_at = $4
+		WHERE id = $1 AND responsible = $5 AND COALESCE(owner_id, '') = COALESCE($6, '')`, was.ID, owner, responsible, now, was.Responsible, was.OwnerID)
+	if err == ErrNotFound {
+		return ErrSpent
+	}
+	return err
+}
+
+// OwnedBy lists the applications that a person owns, by name.
+func (s *Store) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
+	var found []Application
+	err := s.all(ctx, &found, selectApplication+`WHERE a.owner_id = $1 ORDER BY LOWER(a.name), a.id`, userID)
+	return found, err
 }
 
 // LongestSigned is the longest lifetime that an application has set for its signed
@@ -120,10 +187,28 @@ func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUnt
 }
 
 // DeleteApplication removes an application. Its tokens end with it: one whose
-// application is gone is no token. The rows leave by their age, since a busy
+// application is gone is no token. The clean-up deletes the rows, since a busy
 // application has millions of them.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
-	return s.changeApplication(ctx, id, `DELETE FROM applications WHERE id = $1`, id)
+	return s.atomically(ctx, func(t tx) error {
+		n, err := t.deleteApplications(`id = $1`, id)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// deleteApplications removes the applications that a condition names.
+func (t tx) deleteApplications(where string, args ...any) (int, error) {
+	ids, err := t.texts(`DELETE FROM applications WHERE `+where+` RETURNING id`, args...)
+	for _, id := range ids {
+		t.changed(OfApplication, id)
+	}
+	if len(ids) > 0 {
+		_, err = t.exec(`UPDATE departures SET deleted = deleted + $1`, len(ids))
+	}
+	return len(ids), err
 }
 
 func (s *Store) changeApplication(ctx context.Context, id, statement string, args ...any) error {

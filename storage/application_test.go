@@ -15,8 +15,8 @@ func TestApplicationIsReadAsItWasStored(t *testing.T) {
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt = true, true, true
 		a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt = 60, 1<<40, later
-		must(t, w.AddApplication(t.Context(), a))
-		a.Owner, a.OwnerAdministrator = &alice.Username, &alice.Administrator
+		must(t, w.AddApplication(t.Context(), a, 0))
+		a.Owner, a.OwnerAdministrator, a.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		byID, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		byClientID, err := w.ApplicationByClientID(t.Context(), a.ClientID)
@@ -46,10 +46,10 @@ func TestClientIDIsTakenOnce(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a, b := w.application(t, "App"), newApplication("Other")
 		b.ClientID = a.ClientID
-		is(t, "AddApplication", w.AddApplication(t.Context(), b), ErrConflict)
+		is(t, "AddApplication", w.AddApplication(t.Context(), b, 0), ErrConflict)
 		b = newApplication("Other")
 		b.ID = a.ID
-		is(t, "AddApplication with an id that is taken", w.AddApplication(t.Context(), b), ErrConflict)
+		is(t, "AddApplication with an id that is taken", w.AddApplication(t.Context(), b, 0), ErrConflict)
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if diff := cmp.Diff(a, got); diff != "" {
@@ -62,7 +62,7 @@ func TestApplicationOfSomebodyWhoIsGoneIsNotStored(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a, nobody := newApplication("App"), "nobody"
 		a.OwnerID = &nobody
-		is(t, "AddApplication", w.AddApplication(t.Context(), a), ErrNotFound)
+		is(t, "AddApplication", w.AddApplication(t.Context(), a, 0), ErrNotFound)
 	})
 }
 
@@ -71,14 +71,14 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		alice, other := w.person(t, "alice"), w.application(t, "Other")
 		a := newApplication("App")
 		a.OwnerID, a.OldSecret, a.OldSecretExpiresAt = &alice.ID, "older", later
-		must(t, w.AddApplication(t.Context(), a))
+		must(t, w.AddApplication(t.Context(), a, 0))
 		change := a
 		change.Name, change.ClientType, change.GrantTypes, change.RedirectURIs, change.Scopes = "New", "public", "password", "https://c.example/", ""
 		change.HashClientSecret, change.Secret, change.OldSecret = false, "the same, sealed", ""
 		change.MayIntrospect, change.SkipConsent, change.PKCEExempt = true, true, true
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
 		want := change
-		want.Owner, want.OwnerAdministrator = &alice.Username, &alice.Administrator
+		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
 		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt = other.ClientID, nil, 7, 8
 		must(t, w.UpdateApplication(t.Context(), change, a))
 		got, err := w.Application(t.Context(), a.ID)
@@ -216,7 +216,7 @@ func TestApplicationSearchAndPages(t *testing.T) {
 			if i < 2 {
 				a.OwnerID = &alice.ID
 			}
-			must(t, w.AddApplication(t.Context(), a))
+			must(t, w.AddApplication(t.Context(), a, 0))
 		}
 		for _, c := range []struct {
 			owner, search string

@@ -36,7 +36,7 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		kept, lives, waits, expired, foreign := newApplication("b kept"), w.application(t, "A lives"), w.application(t, "waits"), w.application(t, "expired"), w.application(t, "foreign")
 		kept.OwnerID = &bob.ID
-		must(t, w.AddApplication(t.Context(), kept))
+		must(t, w.AddApplication(t.Context(), kept, 0))
 		must(t, w.KeepConsent(t.Context(), Consent{alice.ID, kept.ID, "read", at - 5}))
 		w.family(t, alice.ID, lives.ID)
 		w.family(t, bob.ID, foreign.ID)

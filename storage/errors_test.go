@@ -16,7 +16,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 	pair := newPair(g.ID)
 	drop := func(_ any, err error) error { return err }
 	return map[string]func(ctx context.Context) error{
-		"AddApplication":        func(ctx context.Context) error { return s.AddApplication(ctx, a) },
+		"AddApplication":        func(ctx context.Context) error { return s.AddApplication(ctx, a, 0) },
 		"AddFirstUser":          func(ctx context.Context) error { return s.AddFirstUser(ctx, u) },
 		"AddGrant":              func(ctx context.Context) error { return s.AddGrant(ctx, g, "") },
 		"AddGrantWithTokens":    func(ctx context.Context) error { return s.AddGrantWithTokens(ctx, g, pair, "hash") },
@@ -32,12 +32,19 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 			_, _, err := s.Applications(ctx, "", "", 1, 0)
 			return err
 		},
+		"AssignApplication": func(ctx context.Context) error { return s.AssignApplication(ctx, a, nil, ByOperator, at) },
+		"EnableUser":        func(ctx context.Context) error { return s.EnableUser(ctx, "x", at) },
+		"EndSessionsBeyond": func(ctx context.Context) error { return drop(s.EndSessionsBeyond(ctx, "x", 1, at)) },
+		"LiveGrants":        func(ctx context.Context) error { return drop(s.LiveGrants(ctx, "x", at, 1)) },
+		"LiveTokens":        func(ctx context.Context) error { return drop(s.LiveTokens(ctx, "x", at, 1)) },
+		"OwnedBy":           func(ctx context.Context) error { return drop(s.OwnedBy(ctx, "x")) },
+		"SweepDeparted":     func(ctx context.Context) error { return s.SweepDeparted(ctx, 1) },
 		"AuthorizedBy":      func(ctx context.Context) error { return drop(s.AuthorizedBy(ctx, "x", at)) },
 		"Consent":           func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
 		"HasUsers":          func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication": func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
 		"DeleteGroup":       func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
-		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at) },
+		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at, Bequest{Responsible: ByOperator}) },
 		"DisableUser":       func(ctx context.Context) error { return s.DisableUser(ctx, "x", at) },
 		"ClaimLogin":        func(ctx context.Context) error { return s.ClaimLogin(ctx, Login{}, at) },
 		"DueLogins":         func(ctx context.Context) error { return drop(s.DueLogins(ctx, at, 1, 1)) },

@@ -24,11 +24,7 @@ const tellFor = 24 * 60 * 60
 // The session's row goes first: whoever is about to add to the session holds
 // that row, and what they added is seen by the statements after it.
 func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any) (int, error) {
-	var ids []string
-	query := `DELETE FROM sessions WHERE ` + where + ` RETURNING id`
-	_, done := t.store.begin(t.by, query)
-	err := translate(t.SelectContext(t.ctx, &ids, query, args...))
-	done(err)
+	ids, err := t.texts(`DELETE FROM sessions WHERE `+where+` RETURNING id`, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -113,4 +109,16 @@ func (s *Store) ClaimLogin(ctx context.Context, l Login, next int64) error {
 func (s *Store) ForgetLogin(ctx context.Context, l Login) error {
 	_, err := s.exec(ctx, `DELETE FROM logins WHERE session_id = $1 AND application_id = $2`, l.SessionID, l.ApplicationID)
 	return err
+}
+
+// EndSessionsBeyond ends the sessions of one person that were used longest ago,
+// so that most are left.
+func (s *Store) EndSessionsBeyond(ctx context.Context, userID string, most int, now int64) (int, error) {
+	var n int
+	err := s.atomically(ctx, func(t tx) error {
+		var err error
+		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1 ORDER BY seen_at DESC, auth_time DESC, id LIMIT $2)`, userID, most)
+		return err
+	})
+	return n, err
 }

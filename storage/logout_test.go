@@ -93,7 +93,9 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 				u.Active, u.UpdatedAt = false, at
 				return w.UpdateUser(t.Context(), u, nil)
 			},
-			"deleted": func(u User, _ Session) error { return w.DeleteUser(t.Context(), u.ID, at) },
+			"deleted": func(u User, _ Session) error {
+				return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator})
+			},
 			"somebody else signs in": func(_ User, n Session) error {
 				next := newSession(w.person(t, "next").ID)
 				return w.AddSession(t.Context(), next, n.Digest, proof(w.Store, next.UserID), 0)

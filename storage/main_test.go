@@ -170,13 +170,13 @@ func (w world) person(t *testing.T, name string, groups ...string) User {
 func newApplication(name string) Application {
 	return Application{ID: rand.Text(), ClientID: rand.Text(), Name: name, ClientType: "confidential", GrantTypes: "authorization_code refresh_token",
 		RedirectURIs: "https://a.example/\nhttps://b.example/", Scopes: "read write", HashClientSecret: true, Secret: "secret of " + name,
-		CreatedAt: at, UpdatedAt: at}
+		CreatedAt: at, UpdatedAt: at, Responsible: ByOperator}
 }
 
 func (w world) application(t *testing.T, name string) Application {
 	t.Helper()
 	a := newApplication(name)
-	must(t, w.AddApplication(t.Context(), a))
+	must(t, w.AddApplication(t.Context(), a, 0))
 	return a
 }
 

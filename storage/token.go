@@ -19,6 +19,7 @@ type Token struct {
 	ExpiresAt     int64   `db:"expires_at"`
 	UsedAt        *int64  `db:"used_at"`
 	Successor     *string `db:"successor"`
+	ChargedTo     *string `db:"charged_to"` // whose quota it counts against
 }
 
 // LiveToken is a token with what stands behind it.
@@ -36,18 +37,27 @@ type LiveToken struct {
 	Sector         *string `db:"sector"`
 	AuthTime       *int64  `db:"auth_time"`
 	Claims         *string `db:"claims"`
+
+	// What the application may do now.
+	Scopes             string  `db:"application_scopes"`
+	Responsible        string  `db:"responsible"`
+	OwnerID            *string `db:"responsible_id"`
+	OwnerActive        *bool   `db:"owner_is_active"`
+	OwnerAdministrator *bool   `db:"owner_is_admin"`
 }
 
-// behind is what stands behind a token: its application, and its grant and its
-// person if it has any.
-const behind = `a.id AS owner_id, a.client_id, a.may_introspect, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims`
+// behind is what stands behind a token: its application with who answers for it,
+// and its grant and its person if it has any.
+const behind = answering + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims`
 
-const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at`
-const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7)`
-const insertTwoTokens = insertToken + `, ($8, $9, $10, $11, $12, $13, $14)`
+const answering = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
+
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to`
+const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+const insertTwoTokens = insertToken + `, ($9, $10, $11, $12, $13, $14, $15, $16)`
 
 func (t Token) values() []any {
-	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt}
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo}
 }
 
 // addTokens stores a token, or an access token and its refresh token in one go.
@@ -89,10 +99,10 @@ func (s *Store) insertTokens(batch []Token) []error {
 	defer stop()
 	var text strings.Builder
 	text.WriteString(insertToken)
-	args := make([]any, 0, 7*len(batch))
+	args := make([]any, 0, 8*len(batch))
 	for i, token := range batch {
 		if i > 0 {
-			fmt.Fprintf(&text, ", ($%d, $%d, $%d, $%d, $%d, $%d, $%d)", 7*i+1, 7*i+2, 7*i+3, 7*i+4, 7*i+5, 7*i+6, 7*i+7)
+			fmt.Fprintf(&text, ", ($%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d)", 8*i+1, 8*i+2, 8*i+3, 8*i+4, 8*i+5, 8*i+6, 8*i+7, 8*i+8)
 		}
 		args = append(args, token.values()...)
 	}
@@ -109,7 +119,7 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 		`+behind+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
-		LEFT JOIN users u ON u.id = g.user_id
+		LEFT JOIN users u ON u.id = g.user_id LEFT JOIN users o ON o.id = a.owner_id
 		WHERE t.digest = $1 AND (t.grant_id IS NULL OR u.active)`, digest)
 	return token, err
 }
@@ -120,6 +130,7 @@ func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, er
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+behind+`
 		FROM grants g JOIN applications a ON a.id = g.application_id JOIN users u ON u.id = g.user_id
+		LEFT JOIN users o ON o.id = a.owner_id
 		WHERE g.id = $1 AND u.active`, grantID)
 	return token, err
 }
@@ -128,7 +139,8 @@ func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, er
 // itself, unless that token was revoked.
 func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT a.id AS owner_id, a.id AS application_id, a.client_id, a.may_introspect FROM applications a
+	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+answering+`
+		FROM applications a LEFT JOIN users o ON o.id = a.owner_id
 		WHERE a.id = $1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest)
 	return token, err
 }

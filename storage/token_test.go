@@ -15,6 +15,7 @@ func TestTokenIsReadWithWhatStandsBehindIt(t *testing.T) {
 			Token:       Token{Digest: f.access, GrantID: &f.ID, Scope: "read", IssuedAt: at, ExpiresAt: later},
 			Application: a.ID, ClientID: a.ClientID, UserID: &alice.ID, Username: &alice.Username,
 			GrantType: &f.GrantType, GrantCreatedAt: &created, SessionID: &f.SessionID, SessionEndsAt: &outlives, Sector: &none, AuthTime: &f.AuthTime, Claims: &none,
+			Scopes: a.Scopes, Responsible: ByOperator,
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)
@@ -38,7 +39,7 @@ func TestTokenWithoutAGrantIsItsApplications(t *testing.T) {
 		is(t, "AddToken twice", w.AddToken(t.Context(), token), nil)
 		got, err := w.TokenByDigest(t.Context(), "own")
 		must(t, err)
-		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID}, got); diff != "" {
+		if diff := cmp.Diff(LiveToken{Token: token, Application: a.ID, ClientID: a.ClientID, Scopes: a.Scopes, Responsible: ByOperator}, got); diff != "" {
 			t.Error(diff)
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
@@ -54,7 +55,7 @@ func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
 			"grant revoked":       func(_, _, g string) error { return w.RevokeGrant(t.Context(), g) },
 			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
 			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u, at) },
-			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at) },
+			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at, Bequest{Responsible: ByOperator}) },
 			// The grant may have slipped in behind the one who deletes.
 			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
 			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },

@@ -217,3 +217,12 @@ func (t tx) get(dest any, query string, args ...any) error {
 	done(err)
 	return err
 }
+
+// texts runs a statement that gives a text for each row.
+func (t tx) texts(query string, args ...any) ([]string, error) {
+	var found []string
+	_, done := t.store.begin(t.by, query)
+	err := translate(t.SelectContext(t.ctx, &found, query, args...))
+	done(err)
+	return found, err
+}

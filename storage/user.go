@@ -247,13 +247,35 @@ func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 	return s.endsUser(ctx, id, now, func(tx) error { return nil })
 }
 
-// DeleteUser removes a person; the applications they registered stay, without
-// an owner.
-func (s *Store) DeleteUser(ctx context.Context, id string, now int64) error {
+// Bequest says what becomes of the applications for which only a person answers
+// that is deleted. Those that administrators answer for stay.
+type Bequest struct {
+	Delete      bool    // they are deleted; else somebody takes them over
+	Owner       *string // the new owner; nil: none
+	Responsible string  // who answers for them from now on
+}
+
+// DeleteUser removes a person, and their applications as the bequest says.
+func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest) error {
 	return s.endsUser(ctx, id, now, func(t tx) error {
-		_, err := t.exec(`DELETE FROM users WHERE id = $1`, id)
+		err := t.bequeath(id, b)
+		if err == nil {
+			_, err = t.exec(`DELETE FROM users WHERE id = $1`, id)
+		}
 		return err
 	})
+}
+
+func (t tx) bequeath(id string, b Bequest) error {
+	if b.Delete {
+		_, err := t.deleteApplications(`owner_id = $1 AND responsible <> 'operator'`, id)
+		return err
+	}
+	ids, err := t.texts(`UPDATE applications SET owner_id = $2, responsible = $3 WHERE owner_id = $1 AND responsible <> 'operator' RETURNING id`, id, b.Owner, b.Responsible)
+	for _, id := range ids {
+		t.changed(OfApplication, id)
+	}
+	return err
 }
 
 // endsUser deactivates a person, ends all they had, and does what is left to do.
@@ -272,5 +294,21 @@ func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx
 			}
 			return err
 		})
+	})
+}
+
+// EnableUser lets a person sign in again. Nothing that they had comes back but
+// what others had by their applications.
+func (s *Store) EnableUser(ctx context.Context, id string, now int64) error {
+	return s.atomically(ctx, func(t tx) error {
+		dormant, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
+		if err == nil && dormant > 0 {
+			// A login that began while they were disabled is not to come alive.
+			return t.endUser(id, now)
+		}
+		if err == nil {
+			err = t.one(`UPDATE users SET active = TRUE WHERE id = $1`, id)
+		}
+		return err
 	})
 }

@@ -115,15 +115,21 @@ type Applications struct {
 }
 
 // ApplicationRow is a line of Applications.
-type ApplicationRow struct{ Name, URL, ClientID, ClientType, Grants, Owner, Created string }
+type ApplicationRow struct {
+	Name, URL, ClientID, ClientType, Grants, Owner, Created string
+
+	Suspended bool
+}
 
 // ApplicationForm registers an application or changes one.
 type ApplicationForm struct {
 	Frame
 	Action, CancelURL             string
 	New                           bool
-	Admin                         bool  // may set MayIntrospect, SkipConsent and PKCEExempt
-	Name, RedirectURIs            Field // RedirectURIs holds one a line
+	Admin                         bool   // an administrator reads it
+	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt can be set
+	OwnerURL                      string // where an administrator takes the application over
+	Name, RedirectURIs            Field  // RedirectURIs holds one a line
 	ClientType                    []Option
 	ClientTypeError               string
 	Grants                        []Option
@@ -163,6 +169,10 @@ type Application struct {
 	HashSecret                                 bool
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
+	Standing                                   string // who answers for it
+	Suspended                                  bool   // nobody does, so it may do nothing
+	Dormant                                    bool   // something is registered that its standing does not allow
+	OwnerURL                                   string // empty unless an administrator reads it
 	SignedWith                                 string // the algorithm of access tokens that are JWTs
 	NewSecret                                  string // after registration or rotation, this once
 	OldSecretUntil                             string // until when a rotated secret still works
@@ -182,6 +192,22 @@ type Rotate struct {
 	Error                   string
 }
 
+// Owner asks an administrator who is to answer for an application.
+type Owner struct {
+	Frame
+	Name, Owner, Standing string
+	Suspended, Mine       bool // Mine: the administrator answers for it already
+	Action, CancelURL     string
+	Username              Field
+}
+
+// OwnedApplication is an application of a person whom an administrator looks at.
+type OwnedApplication struct {
+	Name, ClientID, URL string
+	Vouched             bool // the operator answers for it, whatever becomes of the person
+	Suspended           bool
+}
+
 // Confirm asks before something that cannot be taken back.
 type Confirm struct {
 	Frame
@@ -189,6 +215,10 @@ type Confirm struct {
 	Action, Button, CancelURL string
 	Danger                    bool
 	Details                   []string // what will be lost
+
+	Owned     []OwnedApplication // of a person who is deleted
+	Fate      []Option           // what becomes of those that only this person answers for
+	FateError string
 }
 
 // Account is a person's own page: who they are, what may act for them, where they are signed in.
@@ -248,6 +278,7 @@ type UserForm struct {
 	Self                                      bool        // it is their own record: they cannot lock themselves out
 	Claims                                    *ClaimsForm // nil without OpenID Connect
 	Sessions                                  SessionList // of somebody who is there already
+	Owned                                     []OwnedApplication
 	Errors                                    []FieldError
 }
 

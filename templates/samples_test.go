@@ -93,7 +93,8 @@ func peopleSamples() []sample {
 }
 
 func developerSamples() []sample {
-	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026"}
+	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026", false}
+	owned := []OwnedApplication{{"Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {long, "nightly-import", "/o/applications/2/", true, false}}
 	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
 	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
 	for i := range 8 {
@@ -104,7 +105,7 @@ func developerSamples() []sample {
 		case 2:
 			r.Name, r.Grants, r.Owner = "nightly-import", "Client credentials", "svc-warehouse-replication@operations.example.com"
 		case 3:
-			r.Name, r.Owner = "لوحة المتابعة", "مریم"
+			r.Name, r.Owner, r.Suspended = "لوحة المتابعة", "مریم", true
 		}
 		all.Rows = append(all.Rows, r)
 	}
@@ -128,7 +129,7 @@ func developerSamples() []sample {
 		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
 	}
 	wrong := form
-	wrong.Frame, wrong.New, wrong.Admin, wrong.SkipConsent = admin, false, true, true
+	wrong.Frame, wrong.New, wrong.Admin, wrong.Privileges, wrong.SkipConsent = admin, false, true, true, true
 	wrong.Name = Field{"", "Give it a name."}
 	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
 	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
@@ -141,8 +142,10 @@ func developerSamples() []sample {
 	}
 	wrong.Errors = []FieldError{{"name", wrong.Name.Error}, {"client_type", wrong.ClientTypeError}, {"grant_type", wrong.GrantsError}, {"redirect_uris", wrong.RedirectURIs.Error},
 		{"scope", wrong.ScopesError}, {"hash_client_secret", wrong.HashSecretError}, {"access_token_format", wrong.FormatError}, {"access_token_lifetime", wrong.AccessLifetime.Error}}
+	unanswered := form
+	unanswered.Frame, unanswered.New, unanswered.Admin, unanswered.OwnerURL = admin, false, true, "/o/applications/1/owner/"
 	options := []Option{{hostile, hostile, hostile, true}}
-	broken := ApplicationForm{nasty, "/a", "/b", true, true, badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
+	broken := ApplicationForm{nasty, "/a", "/b", true, true, true, "/o", badText, badText, options, hostile, options, hostile, true, hostile, options, hostile, true, true, true, badText, badText, hostile, hostile, options, hostile, true, options, hostile, options, hostile, true, hostile, badText, badText, []FieldError{{"name", hostile}}}
 
 	detail := Application{
 		Frame: alice, Name: "Holiday Planner", ClientID: row.ClientID, ClientType: "Confidential", Owner: "alice", Created: "3 March 2026",
@@ -151,7 +154,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
-	detail.SignedWith = "ES256"
+	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is no administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	fresh := detail
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
@@ -159,9 +162,10 @@ func developerSamples() []sample {
 	public := detail
 	public.Name, public.Public, public.ClientType = long, true, "Public"
 	public.RedirectURIs, public.Scopes, public.Grants = nil, nil, nil
+	public.Standing, public.OwnerURL, public.Suspended = "An administrator", "/o/applications/1/owner/", true
 	public.MayIntrospect, public.SkipConsent, public.PKCEExempt = true, true, true
 	many := []string{hostile, "b"}
-	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
+	brokenDetail := Application{nasty, hostile, hostile, hostile, hostile, hostile, false, many, many, many, false, true, true, true, hostile, hostile, hostile, true, true, "/o", hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, hostile, many, hostile, "/u", "/d", "/r", "/l"}
 
 	overlap := []Option{{"0", "At once", "", false}, {"3600", "In 1 hour", "", false}, {"86400", "In 1 day", "", true}, {"604800", "In 7 days", "", false}, {"2592000", "In 30 days", "", false}}
 	return []sample{
@@ -169,9 +173,10 @@ func developerSamples() []sample {
 		{"applications-admin", all},
 		{"applications-empty", Applications{Frame: alice}},
 		{"applications-nothing-found", Applications{Frame: alice, Query: "zebra"}},
-		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile}}, hostile, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
+		{"applications-hostile", Applications{nasty, []ApplicationRow{{hostile, "/x", hostile, hostile, hostile, hostile, hostile, true}}, hostile, true, Pager{2, 3, 50, "?page=1", "?page=3"}}},
 		{"application-form", form},
 		{"application-form-wrong", wrong},
+		{"application-form-unanswered", unanswered},
 		{"application-form-hostile", broken},
 		{"application", detail},
 		{"application-new", fresh},
@@ -180,9 +185,14 @@ func developerSamples() []sample {
 		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
-		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be taken back.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}}},
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be taken back.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}, nil, nil, ""}},
+		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be taken back.", Action: "/d", Button: "Delete the user", CancelURL: "/c", Danger: true, Owned: owned,
+			Fate: []Option{{"take-over", "I take them over", "They go on.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
+		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is no administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
+		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user of that name."}}},
+		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, true, false, "/o", "/c", badText}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
-		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}}},
+		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, "/o/1", true, true}}, options, hostile}},
 		{"walk-choices", Walk{Frame: alice, Intro: "Choose a site.", Choices: []WalkChoice{{"Holiday Planner", "It may read your calendar.", "/walk/?site=1", "Go to Holiday Planner"}, {long, "", "/walk/?site=2", "Go to " + long}}}},
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for approval", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
@@ -219,7 +229,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, "/o/1", false, true}}, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},

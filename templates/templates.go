@@ -58,6 +58,7 @@ func catalogue() []page {
 		{ApplicationForm{}, "application_form.html", "applications", ""},
 		{Application{}, "application.html", "applications", ""},
 		{Rotate{}, "rotate.html", "applications", ""},
+		{Owner{}, "owner.html", "applications", ""},
 		{Confirm{}, "confirm.html", "", ""},
 		{Account{}, "account.html", "account", ""},
 		{Users{}, "users.html", "users", ""},

@@ -22,6 +22,8 @@ type applicationView struct {
 	OldSecretExpiresAt   string   `json:"old_secret_expires_at,omitempty"`
 	Name                 string   `json:"name"`
 	Owner                string   `json:"owner"`
+	Standing             string   `json:"standing"`
+	Suspended            bool     `json:"suspended"`
 	ClientType           string   `json:"client_type"`
 	GrantTypes           []string `json:"grant_types"`
 	RedirectURIs         []string `json:"redirect_uris"`
@@ -53,6 +55,7 @@ func viewApplication(a provider.Application, secret string) applicationView {
 	if a.Owner != nil {
 		view.Owner = *a.Owner
 	}
+	view.Standing, view.Suspended = string(provider.StandingOf(a)), provider.Suspended(a)
 	if a.OldSecretExpiresAt > time.Now().Unix() {
 		view.OldSecretExpiresAt = timestamp(a.OldSecretExpiresAt)
 	}
@@ -80,6 +83,7 @@ func (v applicationView) write(p *program) error {
 	rows = append(rows, [][]string{
 		{"client type", v.ClientType},
 		{"owner", dash(v.Owner)},
+		{"standing", v.standing()},
 		{"grant types", strings.Join(v.GrantTypes, " ")},
 		{"redirect URIs", dash(strings.Join(v.RedirectURIs, " "))},
 		{"scopes", scopes},
@@ -103,6 +107,14 @@ func yes(is bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// standing says too where an application may do nothing.
+func (v applicationView) standing() string {
+	if v.Suspended {
+		return v.Standing + ", suspended"
+	}
+	return v.Standing
 }
 
 func (p *program) show(v applicationView, asJSON bool) error {
@@ -132,7 +144,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
 	f.StringVar(&r.ClientID, "client-id", "", "client `ID`, if it must not be made up")
 	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input, if it must not be made up")
-	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of who may change the application")
+	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of who may see the application, name it, replace its secret and delete it; the operator answers for it")
 	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that can keep no secret")
 	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: authorization_code, client_credentials or password; may be repeated")
 	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "`URI` to which answers may go; may be repeated")
@@ -167,9 +179,7 @@ func (p *program) addApplication(ctx context.Context, r provider.Registration, s
 	if err != nil {
 		return err
 	}
-	view := viewApplication(made.Application, made.Secret)
-	view.Owner = r.Owner // the record was written, not read
-	return p.show(view, asJSON)
+	return p.show(viewApplication(made.Application, made.Secret), asJSON)
 }
 
 func (p *program) applicationListCommand() *cobra.Command {
@@ -204,9 +214,9 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 	if asJSON {
 		return writeJSON(p.stdout, views)
 	}
-	rows := [][]string{{"CLIENT ID", "NAME", "TYPE", "GRANTS", "OWNER"}}
+	rows := [][]string{{"CLIENT ID", "NAME", "TYPE", "GRANTS", "OWNER", "STANDING"}}
 	for _, v := range views {
-		rows = append(rows, []string{v.ClientID, v.Name, v.ClientType, strings.Join(v.GrantTypes, " "), dash(v.Owner)})
+		rows = append(rows, []string{v.ClientID, v.Name, v.ClientType, strings.Join(v.GrantTypes, " "), dash(v.Owner), v.standing()})
 	}
 	return writeTable(p.stdout, rows)
 }
@@ -257,6 +267,34 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 	c.Flags().DurationVar(&overlap, "overlap", 0, "how long the old secret works on, such as 24h: a `DURATION`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func (p *program) applicationTakeOverCommand() *cobra.Command {
+	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Answer for an application as the operator: it has no owner then, and the standing administrator", Args: arguments("CLIENT_ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				a, err := o.provider.TakeOver(c.Context(), nil, a.ID)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.stdout, "Took over %s (%s). Whoever owned it may still know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name)
+				return err
+			})
+		}}
+}
+
+func (p *program) applicationAssignCommand() *cobra.Command {
+	return &cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who answers for it from then on", Args: arguments("CLIENT_ID", "USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				a, err := o.provider.Assign(c.Context(), nil, a.ID, args[1])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.stdout, "Assigned %s (%s) to %s. Its standing is %s.\n", a.ClientID, a.Name, args[1], provider.StandingOf(a))
+				return err
+			})
+		}}
 }
 
 func (p *program) applicationDeleteCommand() *cobra.Command {

@@ -91,10 +91,36 @@ type ProviderConfig struct {
 	ReadScope string `key:"READ_SCOPE" default:"read"`
 	// WriteScope is the scope that the sample API wants for writing.
 	WriteScope string `key:"WRITE_SCOPE" default:"write"`
-	// AccessTokenExpire is the life of an access token in seconds.
+	// AccessTokenExpire is the life of an access token in seconds, and the longest unless an administrator answers for the application.
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"36000" min:"1" max:"31536000"`
-	// JWTAccessTokenExpire is the life in seconds of an access token that is a JWT (RFC 9068), where the application has no lifetime of its own. An API that checks it by itself takes it to its end, also when it was revoked: hence short. Left out, it is never more than `ACCESS_TOKEN_EXPIRE_SECONDS`.
+	// JWTAccessTokenExpire is the life in seconds of an access token that is a JWT (RFC 9068), where the application has no shorter one of its own, and the longest unless an administrator answers for the application. An API that checks it by itself takes it to its end, also when it was revoked: hence short. Left out, it is never more than `ACCESS_TOKEN_EXPIRE_SECONDS`.
 	JWTAccessTokenExpire time.Duration `key:"JWT_ACCESS_TOKEN_EXPIRE_SECONDS" default:"600" min:"1" max:"31536000"`
+	// AdministratorAccessTokenMax is the longest life in seconds that an application may set for its opaque access tokens, where an administrator answers for it; never less than `ACCESS_TOKEN_EXPIRE_SECONDS`, which is the longest for all others.
+	AdministratorAccessTokenMax time.Duration `key:"ADMINISTRATOR_ACCESS_TOKEN_MAX_SECONDS" default:"31536000" min:"1" max:"31536000"`
+	// AdministratorJWTAccessTokenMax is the same for access tokens that are JWTs, and never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`. A retired key stays published for this long.
+	AdministratorJWTAccessTokenMax time.Duration `key:"ADMINISTRATOR_JWT_ACCESS_TOKEN_MAX_SECONDS" default:"86400" min:"1" max:"31536000"`
+	// GrantsByAdministrator lists the grant types that only applications may use for which an administrator answers: `authorization_code`, `client_credentials`, `password`. RFC 9700 §2.4 suggests `[password]`.
+	GrantsByAdministrator []string `key:"GRANTS_BY_ADMINISTRATOR" default:"[]"`
+	// ScopesByAdministrator lists the scopes that only applications may have for which an administrator answers. `introspection` is always one of them.
+	ScopesByAdministrator []string `key:"SCOPES_BY_ADMINISTRATOR" default:"[]"`
+	// PersonMaxApplications is how many applications a person without administrator rights may register. 0 here and below is no bound.
+	PersonMaxApplications int `key:"PERSON_MAX_APPLICATIONS" default:"50" min:"0" max:"1000000"`
+	// PersonMaxSessions is how many browsers such a person may be signed in with; the one used longest ago is signed out.
+	PersonMaxSessions int `key:"PERSON_MAX_SESSIONS" default:"100" min:"0" max:"1000000"`
+	// PersonMaxApprovals is how many approvals that have not ended all applications of one such person may have.
+	PersonMaxApprovals int `key:"PERSON_MAX_APPROVALS" default:"10000" min:"0" max:"1000000000"`
+	// PersonMaxTokensPerMinute is how often a minute a node gives tokens to the applications of one such person.
+	PersonMaxTokensPerMinute int `key:"PERSON_MAX_TOKENS_PER_MINUTE" default:"600" min:"0" max:"1000000"`
+	// PersonMaxLiveTokens is how many stored tokens that have not expired the applications of one such person may have.
+	PersonMaxLiveTokens int `key:"PERSON_MAX_LIVE_TOKENS" default:"100000" min:"0" max:"1000000000"`
+	// OpenMaxApplications is how many applications may have registered themselves. This bound and those below are for all of them together.
+	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
+	// OpenMaxApprovals is how many approvals that have not ended they may have.
+	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`
+	// OpenMaxTokensPerMinute is how often a minute a node gives tokens to them.
+	OpenMaxTokensPerMinute int `key:"OPEN_MAX_TOKENS_PER_MINUTE" default:"6000" min:"0" max:"1000000"`
+	// OpenMaxLiveTokens is how many stored tokens that have not expired they may have.
+	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
 	// AuthorizationCodeExpire is the life of an authorization code in seconds; RFC 6749 §4.1.2 allows ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
 	// RefreshTokenExpire is how many seconds a refresh token may lie unused (RFC 9700 §4.14.2); left out, it is never more than `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
@@ -107,7 +133,7 @@ type ProviderConfig struct {
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`
 	// RotateRefreshToken replaces the refresh token at each use. `false` is for confidential applications, whose tokens are bound to their secret; those of public ones always rotate (RFC 9700 §2.2.2).
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
-	// PKCERequired asks every client for PKCE. `false` is for old confidential applications that cannot send it; public ones always have to (RFC 9700 §2.1.1).
+	// PKCERequired asks every client for PKCE. `false` is for old confidential applications that cannot send it and for which an administrator answers; public ones always have to (RFC 9700 §2.1.1).
 	PKCERequired bool `key:"PKCE_REQUIRED" default:"true"`
 	// RequestApprovalPrompt is when the consent page is shown: `auto` skips it where the user has approved the same scopes before, `force` always shows it.
 	RequestApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force"`

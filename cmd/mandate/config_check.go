@@ -30,6 +30,7 @@ func (l *loader) check() {
 	l.checkLifetimes()
 	l.checkRefresh()
 	l.checkRedirectSchemes()
+	l.checkByAdministrator()
 	l.checkOpenID()
 	l.checkIntrospection()
 	l.checkSigned()

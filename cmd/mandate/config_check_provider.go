@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"mandate/provider"
 )
 
 const providerBlock = "OAUTH2_PROVIDER."
@@ -119,6 +121,27 @@ func (l *loader) checkRedirectSchemes() {
 	for i, scheme := range l.c.Provider.AllowedRedirectURISchemes {
 		if scheme != "https" && scheme != "http" && !privateScheme.MatchString(scheme) {
 			l.element(name, i, "wants https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)")
+		}
+	}
+}
+
+// checkByAdministrator looks at what only applications get that an administrator answers for.
+func (l *loader) checkByAdministrator() {
+	const grants, scopes = providerBlock + "GRANTS_BY_ADMINISTRATOR", providerBlock + "SCOPES_BY_ADMINISTRATOR"
+	known := []string{provider.GrantCode, provider.GrantClient, provider.GrantPassword}
+	if l.ok(grants) {
+		for i, grant := range l.c.Provider.GrantsByAdministrator {
+			if !slices.Contains(known, grant) {
+				l.element(grants, i, "is not a grant type; use "+strings.Join(known, ", "))
+			}
+		}
+	}
+	if !l.ok(scopes, providerBlock+"SCOPES") {
+		return
+	}
+	for i, scope := range l.c.Provider.ScopesByAdministrator {
+		if !l.c.Provider.Scopes.has(scope) {
+			l.element(scopes, i, "is not a scope of SCOPES; add it there or take it out here")
 		}
 	}
 }

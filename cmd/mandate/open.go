@@ -158,10 +158,18 @@ func providerConfig(c *Config, key []byte) provider.Config {
 		scopes[i] = provider.Scope(s)
 	}
 	return provider.Config{
-		Issuer:                  c.BaseURL + "/o",
-		ServerKey:               key,
-		Scopes:                  scopes,
-		DefaultScopes:           p.DefaultScopes,
+		Issuer:                c.BaseURL + "/o",
+		ServerKey:             key,
+		Scopes:                scopes,
+		DefaultScopes:         p.DefaultScopes,
+		AccessTokenMax:        p.AdministratorAccessTokenMax,
+		JWTAccessTokenMax:     p.AdministratorJWTAccessTokenMax,
+		GrantsByAdministrator: p.GrantsByAdministrator,
+		ScopesByAdministrator: p.ScopesByAdministrator,
+		PersonQuota: provider.Quota{Applications: p.PersonMaxApplications, Sessions: p.PersonMaxSessions, Approvals: p.PersonMaxApprovals,
+			TokensPerMinute: p.PersonMaxTokensPerMinute, LiveTokens: p.PersonMaxLiveTokens},
+		OpenQuota: provider.Quota{Applications: p.OpenMaxApplications, Approvals: p.OpenMaxApprovals,
+			TokensPerMinute: p.OpenMaxTokensPerMinute, LiveTokens: p.OpenMaxLiveTokens},
 		CodeLifetime:            p.AuthorizationCodeExpire,
 		AccessTokenLifetime:     p.AccessTokenExpire,
 		JWTAccessTokenLifetime:  p.JWTAccessTokenExpire,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -197,12 +198,55 @@ func (p *program) userPasswdCommand() *cobra.Command {
 }
 
 func (p *program) userDisableCommand() *cobra.Command {
-	return &cobra.Command{Use: "disable USERNAME", Short: "Keep a person out: their sessions and tokens end at once", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "disable USERNAME", Short: "Keep a person out: their sessions and tokens end at once, and the applications that only they answer for are suspended", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
 				return o.provider.DisableUser(c.Context(), args[0])
 			})
 		}}
+}
+
+func (p *program) userEnableCommand() *cobra.Command {
+	return &cobra.Command{Use: "enable USERNAME", Short: "Let a person sign in again; the applications that only they answer for work again", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened) error {
+				return o.provider.EnableUser(c.Context(), args[0])
+			})
+		}}
+}
+
+func (p *program) userDeleteCommand() *cobra.Command {
+	var theirs string
+	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person: their sessions and tokens end at once", Args: arguments("USERNAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.changeUser(c.Context(), args[0], "Deleted %s.\n", func(o *opened) error {
+				return deleteUser(c.Context(), o.provider, args[0], theirs)
+			})
+		}}
+	c.Flags().StringVar(&theirs, "applications", "", "`WHAT` becomes of the applications that only this person answers for: delete, or take-over, after which the operator answers for them")
+	return c
+}
+
+// deleteUser shows the applications where it was not said what becomes of them.
+func deleteUser(ctx context.Context, p *provider.Provider, username, theirs string) error {
+	u, err := p.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	err = p.DeleteUser(ctx, nil, u.ID, theirs)
+	invalid, ok := errors.AsType[*provider.Invalid](err)
+	if !ok || invalid.At("applications") == "" {
+		return err
+	}
+	owned, err := p.OwnedBy(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	text := username + " answers for applications. Say what becomes of them, by --applications delete or --applications take-over:"
+	for _, a := range owned {
+		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(provider.StandingOf(a)) + ")"
+	}
+	return errors.New(text)
 }
 
 func (p *program) userLogoutCommand() *cobra.Command {

@@ -1,0 +1,76 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"mandate/provider"
+	"mandate/templates"
+)
+
+// ownerPage asks an administrator who is to answer for an application.
+func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.administered(r)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, s.ownerForm(r, who, a, templates.Field{}))
+}
+
+// administered is named for administrators.
+func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.Application, error) {
+	who, err := s.administrator(r)
+	if err != nil {
+		return nil, provider.Application{}, err
+	}
+	_, a, err := s.named(r)
+	return who, a, err
+}
+
+func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.Application, field templates.Field) templates.Owner {
+	return templates.Owner{Frame: s.frame(r, ""), Name: a.Name, Owner: owner(a), Standing: standingText(a), Suspended: provider.Suspended(a),
+		Mine: provider.AnsweredByOwner(a) && a.OwnerID != nil && *a.OwnerID == who.User.ID, Username: field,
+		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
+}
+
+// changeOwner takes an application over, or assigns it to somebody else.
+func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
+	who, a, err := s.administered(r)
+	if err != nil {
+		return err
+	}
+	err = s.parseForm(r)
+	if err != nil {
+		return err
+	}
+	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
+	if r.PostForm.Has("take_over") {
+		_, err = s.provider.TakeOver(r.Context(), &who.User, a.ID)
+		said = "taken-over"
+	} else {
+		_, err = s.provider.Assign(r.Context(), &who.User, a.ID, username)
+	}
+	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+		noteInvalid(r, invalid)
+		return s.render(w, r, invalidForm, s.ownerForm(r, who, a, templates.Field{Value: username, Error: invalid.At("owner")}))
+	}
+	if err != nil {
+		return err
+	}
+	note(r.Context(), "client", a.ClientID)
+	s.say(w, said)
+	redirect(w, r, s.applicationPath(a.ID, ""))
+	return nil
+}
+
+// standingText says who answers for an application.
+func standingText(a provider.Application) string {
+	switch provider.StandingOf(a) {
+	case provider.ByAdministrator:
+		return "An administrator"
+	case provider.ByPerson:
+		return "Its owner, who is no administrator"
+	}
+	return "Nobody: it registered itself"
+}

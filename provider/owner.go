@@ -1,0 +1,70 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"mandate/storage"
+)
+
+// OwnedBy lists the applications that a person owns.
+func (p *Provider) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
+	owned, err := p.store.OwnedBy(ctx, userID)
+	return owned, stored(err)
+}
+
+// AnsweredByOwner says that an application's owner alone answers for it, and not
+// the operator.
+func AnsweredByOwner(a Application) bool { return a.Responsible == storage.ByOwner }
+
+// heirOf says who owns, and who answers for, what an actor takes over: an
+// administrator does so as a person, the operator as whoever runs the server.
+func heirOf(actor *User) (owner *string, responsible string) {
+	if actor == nil {
+		return nil, storage.ByOperator
+	}
+	return &actor.ID, storage.ByOwner
+}
+
+// TakeOver makes an administrator, or the operator, answer for an application.
+func (p *Provider) TakeOver(ctx context.Context, actor *User, id string) (Application, error) {
+	owner, responsible := heirOf(actor)
+	return p.assign(ctx, actor, id, owner, responsible)
+}
+
+// Assign gives an application to another owner, who answers for it from then on.
+func (p *Provider) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
+	found := &Invalid{}
+	u, err := p.UserByName(ctx, username)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		found.add("owner", "There is no user of that name.")
+		return Application{}, found
+	case err != nil:
+		return Application{}, err
+	case !u.Active:
+		found.add("owner", "The account of this user is not active, so the application would be suspended.")
+		return Application{}, found
+	}
+	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
+}
+
+func (p *Provider) assign(ctx context.Context, actor *User, id string, owner *string, responsible string) (Application, error) {
+	was, err := p.Application(ctx, actor, id)
+	if err != nil {
+		return was, err
+	}
+	if !mayAdminister(actor) {
+		return was, &Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who answers for an application."}
+	}
+	err = p.store.AssignApplication(ctx, was, owner, responsible, now())
+	if errors.Is(err, storage.ErrSpent) {
+		found := &Invalid{}
+		found.add("owner", "Somebody else changed the owner at the same moment. Look at the application before you do it again.")
+		return was, found
+	}
+	if err != nil {
+		return was, stored(err)
+	}
+	return p.Application(ctx, actor, id)
+}

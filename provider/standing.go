@@ -1,0 +1,159 @@
+package provider
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/storage"
+)
+
+// Standing says who answers for an application. It follows from who does so now:
+// nothing keeps a standing that was once deserved.
+type Standing string
+
+const (
+	// ByAdministrator: the operator at the command line, or an owner who is an
+	// administrator, answers for the application.
+	ByAdministrator Standing = "administrator"
+	// ByPerson: an owner without administrator rights answers for it.
+	ByPerson Standing = "person"
+	// ByNobody: the application registered itself.
+	ByNobody Standing = "open"
+)
+
+// Standings lists them, from the most trusted to the least.
+func Standings() []Standing { return []Standing{ByAdministrator, ByPerson, ByNobody} }
+
+// StandingOf is the standing of an application. One for which an owner should
+// answer who is not there has the standing of a person's, and is suspended.
+func StandingOf(a Application) Standing {
+	switch {
+	case a.Responsible == storage.ByNobody:
+		return ByNobody
+	case a.Responsible == storage.ByOperator, deref(a.OwnerAdministrator) && deref(a.OwnerActive):
+		return ByAdministrator
+	}
+	return ByPerson
+}
+
+// Suspended says that nobody answers for an application who should: its owner's
+// account is not active, or gone. It works again when there is somebody.
+func Suspended(a Application) bool {
+	return a.Responsible == storage.ByOwner && !deref(a.OwnerActive)
+}
+
+// suspended is what a client hears that has proven who it is, and a person whom it
+// sends here.
+const suspended = "This application is suspended: the account of its owner is not active. An administrator can activate the account, or take the application over."
+
+// Allowance is what a standing allows. Every decision that depends on who
+// answers for an application asks it, and an application's own settings can only
+// narrow it.
+type Allowance struct {
+	Grants      []string // that may be registered and used
+	PublicOnly  bool     // no client secret is given out
+	Scopes      []string // in the operator's order; without introspection, which Vouched brings
+	AccessMax   int64    // seconds, of an opaque access token
+	JWTMax      int64    // seconds, of a signed access token
+	RefreshMax  int64    // seconds a refresh token may lie unused
+	OwnLifetime bool     // the application may have lifetimes of its own
+	Vouched     bool     // it may skip consent, introspect and omit PKCE, where an administrator switched that on
+	Quota       Quota
+}
+
+// Quota is how much those who answer for applications may have. 0 is no bound.
+type Quota struct {
+	Applications    int
+	Sessions        int // of the person's own
+	Approvals       int // grants that live
+	TokensPerMinute int // token responses, at each node
+	LiveTokens      int // access and refresh tokens that are stored and have not expired
+}
+
+// openAccessMax bounds the access tokens of applications that nobody answers for.
+const openAccessMax = int64(time.Hour / time.Second)
+
+// Allowance is the one table of what each standing allows.
+func (c Config) Allowance(s Standing) Allowance {
+	server := Allowance{
+		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: without(c.scopeNames(), introspectionScope),
+		AccessMax: seconds(c.AccessTokenLifetime), JWTMax: seconds(c.JWTAccessTokenLifetime), RefreshMax: seconds(c.RefreshTokenLifetime),
+	}
+	switch s {
+	case ByAdministrator:
+		server.OwnLifetime, server.Vouched = true, true
+		server.AccessMax = max(server.AccessMax, seconds(c.AccessTokenMax))
+		server.JWTMax = max(server.JWTMax, seconds(c.JWTAccessTokenMax))
+		server.RefreshMax = max(server.RefreshMax, seconds(c.RefreshTokenMaxLifetime))
+	case ByPerson:
+		server.OwnLifetime = true
+		server.Grants = without(server.Grants, c.GrantsByAdministrator...)
+		server.Scopes = without(server.Scopes, c.ScopesByAdministrator...)
+		server.Quota = c.PersonQuota
+	default:
+		server.PublicOnly = true
+		server.Grants = []string{GrantCode}
+		server.Scopes = without(c.defaultScopes(server.Scopes), c.ScopesByAdministrator...)
+		server.AccessMax, server.JWTMax = min(server.AccessMax, openAccessMax), min(server.JWTMax, openAccessMax)
+		server.Quota = c.OpenQuota
+	}
+	return server
+}
+
+// allowances are looked up with nearly every request, so they are made once.
+type allowances map[Standing]Allowance
+
+func (c Config) withAllowances() Config {
+	c.allowed = allowances{}
+	for _, s := range Standings() {
+		c.allowed[s] = c.Allowance(s)
+	}
+	return c
+}
+
+func (c Config) allowanceOf(a Application) Allowance {
+	if c.allowed == nil {
+		return c.Allowance(StandingOf(a))
+	}
+	return c.allowed[StandingOf(a)]
+}
+
+// inForce is an application as it may act now: what it has registered, cut to
+// what its standing allows. The rest stays registered, for the day on which
+// somebody answers for it again.
+func (c Config) inForce(a Application) Application {
+	may := c.allowanceOf(a)
+	a.GrantTypes = strings.Join(narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
+	if may.PublicOnly && a.ClientType != Public {
+		a.GrantTypes = ""
+	}
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.Vouched, a.SkipConsent && may.Vouched, a.PKCEExempt && may.Vouched
+	if !may.OwnLifetime {
+		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0
+	}
+	return a
+}
+
+// InForce is an application as it may act now.
+func (p *Provider) InForce(a Application) Application { return p.config.inForce(a) }
+
+// chargedTo names whose quota an application's grants and tokens count against;
+// nil: nobody's.
+func chargedTo(a Application) *string {
+	switch StandingOf(a) {
+	case ByPerson:
+		return a.OwnerID
+	case ByNobody:
+		return new(everybodyOpen)
+	}
+	return nil
+}
+
+// everybodyOpen is charged for all applications that nobody answers for. No
+// person has this id: a subject that somebody chose is at least as long as theirs.
+const everybodyOpen = "open:"
+
+func without(names []string, others ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}

@@ -1,0 +1,83 @@
+package storage
+
+import "context"
+
+// departures is the state of the walk that deletes what deleted applications have
+// left behind.
+type departures struct {
+	Deleted int64  `db:"deleted"`
+	Walked  int64  `db:"walked"`
+	Walking int64  `db:"walking"`
+	Reached string `db:"reached"`
+}
+
+// The walk goes through the tokens and then through the grants, in the order of
+// their keys. No key has a colon.
+const (
+	amongTokens = "tokens:"
+	amongGrants = "grants:"
+)
+
+// SweepDeparted looks at the next limit rows of the tokens or grants, and deletes
+// those whose application or grant is gone. It does nothing where no application
+// was deleted since the last walk.
+func (s *Store) SweepDeparted(ctx context.Context, limit int) error {
+	var d departures
+	err := s.get(ctx, &d, `SELECT deleted, walked, walking, reached FROM departures`)
+	switch {
+	case err != nil || d.Reached == "" && d.Walked == d.Deleted:
+		return err
+	case d.Reached == "":
+		_, err = s.exec(ctx, `UPDATE departures SET walking = $1, reached = $2 WHERE reached = ''`, d.Deleted, amongTokens)
+		return err
+	case d.Reached[:len(amongTokens)] == amongTokens:
+		return s.sweepTokensOfDeparted(ctx, d, limit)
+	}
+	return s.sweepGrantsOfDeparted(ctx, d, limit)
+}
+
+func (s *Store) sweepTokensOfDeparted(ctx context.Context, d departures, limit int) error {
+	from := d.Reached[len(amongTokens):]
+	var upTo string
+	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(digest), '') FROM (SELECT digest FROM tokens WHERE digest > $1 ORDER BY digest LIMIT $2) x`, from, limit)
+	if err != nil {
+		return err
+	}
+	if upTo == "" {
+		return s.reach(ctx, d, amongGrants)
+	}
+	n, err := s.exec(ctx, `DELETE FROM tokens WHERE digest > $1 AND digest <= $2 AND CASE WHEN grant_id IS NULL
+		THEN NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = tokens.application_id)
+		ELSE NOT EXISTS (SELECT 1 FROM grants g JOIN applications a ON a.id = g.application_id WHERE g.id = tokens.grant_id) END`, from, upTo)
+	if err != nil {
+		return err
+	}
+	s.counters.tokens.Add(n)
+	return s.reach(ctx, d, amongTokens+upTo)
+}
+
+func (s *Store) sweepGrantsOfDeparted(ctx context.Context, d departures, limit int) error {
+	from := d.Reached[len(amongGrants):]
+	var upTo string
+	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(id), '') FROM (SELECT id FROM grants WHERE id > $1 ORDER BY id LIMIT $2) x`, from, limit)
+	if err != nil {
+		return err
+	}
+	if upTo == "" {
+		_, err = s.exec(ctx, `UPDATE departures SET walked = walking, reached = '' WHERE reached = $1`, d.Reached)
+		return err
+	}
+	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = grants.application_id)`, from, upTo)
+	if err != nil {
+		return err
+	}
+	s.counters.grants.Add(n)
+	return s.reach(ctx, d, amongGrants+upTo)
+}
+
+// reach notes how far the walk has come. Of two nodes at the same step, both
+// delete the same rows and one moves on.
+func (s *Store) reach(ctx context.Context, d departures, to string) error {
+	_, err := s.exec(ctx, `UPDATE departures SET reached = $2 WHERE reached = $1`, d.Reached, to)
+	return err
+}

@@ -1,0 +1,19 @@
+package storage
+
+import "context"
+
+// LiveTokens counts the tokens that have not expired and count against a quota, up
+// to most.
+func (s *Store) LiveTokens(ctx context.Context, chargedTo string, now int64, most int) (int, error) {
+	var n int
+	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM tokens WHERE charged_to = $1 AND expires_at > $2 LIMIT $3) x`, chargedTo, now, most)
+	return n, err
+}
+
+// LiveGrants counts the grants that have not expired and count against a quota, up
+// to most.
+func (s *Store) LiveGrants(ctx context.Context, chargedTo string, now int64, most int) (int, error) {
+	var n int
+	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM grants WHERE charged_to = $1 AND expires_at > $2 LIMIT $3) x`, chargedTo, now, most)
+	return n, err
+}
