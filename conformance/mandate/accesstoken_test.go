@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -90,7 +89,7 @@ func TestRFC9068Formats(t *testing.T) {
 				t.Error(found)
 			}
 		}
-		if n := tokensIn(t, db); n != 1 {
+		if n := rows(t, db, "tokens"); n != 1 {
 			t.Errorf("%d tokens are stored, want the opaque one", n)
 		}
 		person := s.browser(t).signsIn(t, app, alice, "scope", "openid read")
@@ -126,26 +125,6 @@ func TestRFC9068Formats(t *testing.T) {
 			t.Errorf("one without it gets %d", a.Status)
 		}
 	})
-}
-
-// tokensIn counts the tokens that a database holds.
-func tokensIn(t testing.TB, db database) int {
-	t.Helper()
-	driver, address := "postgres", db.url
-	if db.name == "sqlite" {
-		driver, address = "sqlite", "file:"+strings.TrimPrefix(db.url, "sqlite:///")+"?_pragma=busy_timeout(10000)"
-	}
-	pool, err := sql.Open(driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	var n int
-	err = pool.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tokens").Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // RFC 9068 §4: what is no access token of this server, although it looks like one.
@@ -313,7 +292,7 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 			t.Errorf("revoked %t, the other %t", a, b)
 		}
 		waitFor(t, "the other has ended by its age", func() bool { return !s.active(t, api.auth(), other.AccessToken) })
-		waitFor(t, "nothing is kept of the revoked one", func() bool { return tokensIn(t, db) == 0 })
+		waitFor(t, "nothing is kept of the revoked one", func() bool { return rows(t, db, "tokens") == 0 })
 		_, err := s.locally(t, got.AccessToken)
 		var expired *oidc.TokenExpiredError
 		if !errors.As(err, &expired) {

@@ -101,6 +101,18 @@ var everyNews = []news{
 		p := c.somebody(t)
 		return c.alive(t, c.typed(t, p)), func() { c.mustCLI(t, "", "user", "disable", p.Name) }
 	}},
+	{"owner_deactivated", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+		p := c.somebody(t)
+		token, _ := c.server.own(t, c.signedIn(t, p).registered(t))
+		l := &life{town: c.town, root: c.root, person: p}
+		l.root.open(t, l.userPath(t))
+		return c.alive(t, token.AccessToken), func() { l.root.submit(t, "Save changes", url.Values{"active": nil}) }
+	}},
+	{"owner_deactivated_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+		p := c.somebody(t)
+		token, _ := c.server.own(t, c.signedIn(t, p).registered(t))
+		return c.alive(t, token.AccessToken), func() { c.mustCLI(t, "", "user", "disable", p.Name) }
+	}},
 	{"application_deleted", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		a := c.client(t)
 		return c.alive(t, c.own(t, a)), func() { c.root.send(t, "/o/applications/"+a.ID+"/delete/", nil) }
