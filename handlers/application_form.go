@@ -93,7 +93,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	if was != nil {
 		of = *was
 	}
-	said := registration(r.PostForm, s.provider.Choices(of).Scopes)
+	said := registration(r.PostForm, s.provider.Choices(of).Scopes, s.provider.Scopes())
 	if was == nil {
 		made, err := s.provider.Register(r.Context(), &who.User, said)
 		return made, noScope(said, err)
@@ -102,7 +102,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
-	if !privileges(who, of) {
+	if !privileges(who, *was) {
 		// The form does not have these: they stay. Whoever sends them all the same is
 		// refused by the provider.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
@@ -137,8 +137,8 @@ func noScope(said provider.Registration, err error) error {
 // every scope; one that does not exist it refuses.
 const unnamed = ""
 
-// registration reads the form. all are the scopes that it offers.
-func registration(form url.Values, all []string) provider.Registration {
+// registration reads the form. It offers some of all the scopes there are.
+func registration(form url.Values, offers, all []string) provider.Registration {
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
@@ -147,12 +147,14 @@ func registration(form url.Values, all []string) provider.Registration {
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
-	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
+	lacks := func(names []string) bool {
+		return slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(names, scope) })
+	}
 	switch {
 	case len(all) == 0:
 	case len(said.Scopes) == 0:
 		said.Scopes = []string{unnamed}
-	case len(said.Scopes) == len(all) && !slices.ContainsFunc(all, unchosen):
+	case len(said.Scopes) == len(all) && !lacks(said.Scopes) && !lacks(offers):
 		// Every scope means every scope, also one that the operator adds later.
 		said.Scopes = nil
 	}

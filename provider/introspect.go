@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,11 +64,18 @@ func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, erro
 	if err != nil {
 		return token, stored(err)
 	}
-	if token.ExpiresAt <= now() || token.UsedAt != nil || token.dormant {
+	switch {
+	case token.ExpiresAt <= now(), token.UsedAt != nil:
 		return token, ErrNotFound
+	case token.dormant:
+		return token, errDormant
 	}
 	return token, nil
 }
+
+// errDormant is an ErrNotFound: the token would work if its application might do
+// something.
+var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", ErrNotFound)
 
 func (p *Provider) describeToken(token knownToken) *Introspection {
 	found := &Introspection{
@@ -135,15 +143,16 @@ func bothChallenges(err error) error {
 
 func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error) {
 	token, err := p.liveToken(ctx, text)
-	if errors.Is(err, ErrNotFound) || err == nil && token.Refresh {
+	dormant := errors.Is(err, errDormant) && !token.Refresh
+	if errors.Is(err, ErrNotFound) && !dormant || err == nil && token.Refresh {
 		// RFC 6750 §3.1
 		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
 			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
 	}
-	if err != nil {
+	if err != nil && !dormant {
 		return "", err
 	}
-	if slices.Contains(strings.Fields(token.Scope), introspectionScope) && token.MayIntrospect {
+	if !dormant && slices.Contains(strings.Fields(token.Scope), introspectionScope) && token.MayIntrospect {
 		return token.ClientID, nil
 	}
 	refused := &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",

@@ -51,7 +51,7 @@ func TestIntrospectionCaller(t *testing.T) {
 		{"RFC7662/2.1 a public client", by(open, "token", subject), "403 unauthorized_client", open.Application.ClientID},
 		{"RFC6750/3.1 a token without the scope", with(form(), "Bearer "+plain), "403 insufficient_scope", may.Application.ClientID},
 		{"RFC6750/3.1 the token that is asked about, without the scope", with(form(), "Bearer "+subject), "403 insufficient_scope", not.Application.ClientID},
-		{"RFC6750/3.1 a token of a client that may no longer", with(form(), "Bearer "+taken), "401 invalid_token", ""},
+		{"RFC6750/3.1 a token of a client that may no longer", with(form(), "Bearer "+taken), "403 insufficient_scope", was.Application.ClientID},
 		{"RFC7662/2.1 a client that may no longer", by(was, "token", subject), "403 unauthorized_client", was.Application.ClientID},
 		{"RFC6750/3.1 a revoked token", with(form(), "Bearer "+revoked), "401 invalid_token", ""},
 		{"RFC6750/3.1 an unknown token", with(form(), "Bearer unknown"), "401 invalid_token", ""},

@@ -15,6 +15,10 @@ func NewApplication(actor *User) Application { return newApplication(actor) }
 // application, and how its tokens may live.
 func (p *Provider) Choices(a Application) Allowance { return p.config.allowanceOf(a) }
 
+// Scopes lists the scopes there are, but for introspection, which has a switch of
+// its own.
+func (p *Provider) Scopes() []string { return without(p.config.scopeNames(), introspectionScope) }
+
 // Describe gives the scopes of these names with what they mean to a person.
 func (p *Provider) Describe(names []string) []Scope { return p.config.describe(names) }
 

@@ -54,6 +54,12 @@ func (f fate) withoutSession() fate {
 	return f
 }
 
+// withoutTokens: the tokens may do nothing for now.
+func (f fate) withoutTokens() fate {
+	f.mine, f.typed = false, false
+	return f
+}
+
 func (f fate) withoutPassword() fate {
 	f.typed, f.typedRefresh = false, "invalid_grant"
 	return f
@@ -134,7 +140,7 @@ func changes() []change {
 		{"scope_removed", func(t testing.TB, l *life) { l.applicationForm(t, url.Values{"scope": {"read"}}) }, narrowed},
 		{"every_granted_scope_removed", func(t testing.TB, l *life) {
 			l.applicationForm(t, url.Values{"scope": {"groups"}})
-		}, none.atToken("invalid_grant").atClient("invalid_scope")},
+		}, none.atToken("invalid_grant").atClient("invalid_scope").withoutTokens()},
 		{"grants_removed", func(t testing.TB, l *life) {
 			l.applicationForm(t, url.Values{"grant_type": {"client_credentials"}})
 		}, none.atToken("unauthorized_client").atClient("unauthorized_client")},

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mandate/provider"
+)
+
+const (
+	standingStart = "<!-- standing:start -->"
+	standingEnd   = "<!-- standing:end -->"
+)
+
+// The table of standings in README.md is provider.Config.Allowance.
+func TestStandingReadme(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(text), standingStart)
+	_, after, closed := strings.Cut(rest, standingEnd)
+	if !opened || !closed {
+		t.Fatalf("README.md lacks %s and %s", standingStart, standingEnd)
+	}
+	want := before + standingStart + "\n" + standingTable(t) + standingEnd + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatal("the table of standings in README.md is not that of provider; run go test ./cmd/mandate -run StandingReadme -update")
+	}
+	err = os.WriteFile(readme, []byte(want), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// marked is a configuration in which each setting that the table depends on has a value of its own.
+var marked = Config{Provider: ProviderConfig{
+	Scopes: Scopes{{"default", ""}, {"other", ""}, {"kept", ""}, {scopeIntrospection, ""}}, DefaultScopes: []string{"default", "kept"},
+	AccessTokenExpire: 7200 * time.Second, JWTAccessTokenExpire: 5400 * time.Second, RefreshTokenExpire: 11 * time.Second, RefreshTokenAbsoluteExpire: 12 * time.Second,
+	AdministratorAccessTokenMax: 8001 * time.Second, AdministratorJWTAccessTokenMax: 8002 * time.Second,
+	GrantsByAdministrator: []string{provider.GrantPassword}, ScopesByAdministrator: []string{"kept"},
+	PersonMaxApplications: 21, PersonMaxSessions: 22, PersonMaxApprovals: 23, PersonMaxTokensPerMinute: 24, PersonMaxLiveTokens: 25,
+	OpenMaxApplications: 31, OpenMaxApprovals: 32, OpenMaxTokensPerMinute: 33, OpenMaxLiveTokens: 34,
+}}
+
+// setting names the setting that has a number in the marked configuration.
+func setting(t *testing.T, n int64) string {
+	t.Helper()
+	for _, f := range allFields(&marked) {
+		switch value := f.value.Interface().(type) {
+		case time.Duration:
+			if value == time.Duration(n)*time.Second {
+				return "`" + f.key + "`"
+			}
+		case int:
+			if int64(value) == n {
+				return "`" + f.key + "`"
+			}
+		}
+	}
+	if n == 3600 {
+		return "3600"
+	}
+	t.Fatalf("no setting has the value %d", n)
+	return ""
+}
+
+func standingTable(t *testing.T) string {
+	c := providerConfig(&marked, nil)
+	var b strings.Builder
+	row := func(name string, cell func(provider.Allowance) string) {
+		b.WriteString("| " + name + " |")
+		for _, standing := range provider.Standings() {
+			b.WriteString(" " + cell(c.Allowance(standing)) + " |")
+		}
+		b.WriteString("\n")
+	}
+	bound := func(n int) string {
+		if n == 0 {
+			return "no bound"
+		}
+		return setting(t, int64(n))
+	}
+	b.WriteString("| |")
+	for _, standing := range provider.Standings() {
+		fmt.Fprintf(&b, " `%s` |", standing)
+	}
+	b.WriteString("\n|---|---|---|---|\n")
+	row("grants", func(a provider.Allowance) string {
+		if slices.Contains(a.Grants, provider.GrantPassword) {
+			return "all"
+		}
+		if slices.Contains(a.Grants, provider.GrantClient) {
+			return "all but `GRANTS_BY_ADMINISTRATOR`"
+		}
+		return "`" + strings.Join(a.Grants, "`, `") + "`; public clients only"
+	})
+	row("scopes", func(a provider.Allowance) string {
+		text := map[string]string{"default other kept": "all", "default other": "all but `SCOPES_BY_ADMINISTRATOR` and `introspection`", "default": "`DEFAULT_SCOPES` but `SCOPES_BY_ADMINISTRATOR`"}[strings.Join(a.Scopes, " ")]
+		if text == "" {
+			t.Fatal("no words for the scopes ", a.Scopes)
+		}
+		return text
+	})
+	row("longest life of an access token", func(a provider.Allowance) string { return setting(t, a.AccessMax) })
+	row("... that is a JWT", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
+	row("longest life of a refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
+	row("lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
+	row("skip consent, introspect, omit PKCE", func(a provider.Allowance) string {
+		if a.Vouched {
+			return "where it is switched on"
+		}
+		return "no"
+	})
+	row("applications", func(a provider.Allowance) string { return bound(a.Quota.Applications) })
+	row("sessions of the owner", func(a provider.Allowance) string { return bound(a.Quota.Sessions) })
+	row("approvals that live", func(a provider.Allowance) string { return bound(a.Quota.Approvals) })
+	row("token responses a minute, at each node", func(a provider.Allowance) string { return bound(a.Quota.TokensPerMinute) })
+	row("live tokens", func(a provider.Allowance) string { return bound(a.Quota.LiveTokens) })
+	return b.String()
+}

@@ -1,0 +1,243 @@
+package mandate
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Who may do what with an application, and what an application may do, by who answers for it. The tables in README.md
+// are what is tested: each cell by a request to a running server.
+
+// readmeTable is the table of README.md whose first row begins with a cell, by row and column.
+func readmeTable(t testing.TB, first string) (columns []string, cells map[string][]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "\n| "+first)
+	if !found {
+		t.Fatalf("README.md has no table that begins with %q", first)
+	}
+	table, _, _ = strings.Cut("| "+first+table, "\n\n")
+	cells = map[string][]string{}
+	for i, line := range strings.Split(table, "\n") {
+		var row []string
+		for cell := range strings.SplitSeq(line, "|") {
+			row = append(row, strings.TrimSpace(cell))
+		}
+		switch {
+		case i == 0:
+			columns = row[2 : len(row)-1]
+		case len(row) == len(columns)+3 && !strings.HasPrefix(line, "|---"):
+			cells[row[1]] = row[2 : len(row)-1]
+		}
+	}
+	return columns, cells
+}
+
+// register is the database behind a server, and the people at it.
+type register struct {
+	*server
+	pool *sql.DB
+	tabs map[string]*browser
+}
+
+// field reads a column of an application, empty where the application is gone.
+func (g *register) field(t testing.TB, id, column string) string {
+	t.Helper()
+	var value sql.NullString
+	err := g.pool.QueryRowContext(t.Context(), "SELECT CAST("+column+" AS TEXT) FROM applications WHERE id = '"+id+"'").Scan(&value)
+	if err != nil && err != sql.ErrNoRows {
+		t.Fatal(err)
+	}
+	return value.String
+}
+
+func (g *register) set(t testing.TB, id, assignments string) {
+	t.Helper()
+	_, err := g.pool.ExecContext(t.Context(), "UPDATE applications SET "+assignments+" WHERE id = '"+id+"'")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made registers an application and gives it a standing.
+func (g *register) made(t testing.TB, standing string) application {
+	t.Helper()
+	by, more := "owner", []string{"grant_type", "authorization_code", "redirect_uris", "https://own.example/cb", "scope", "read"}
+	switch standing {
+	case "administrator":
+		by = "root"
+	case "open":
+		more = append(more, "client_type", "public")
+	}
+	app := g.tabs[by].registered(t, more...)
+	switch standing {
+	case "vouched":
+		g.set(t, app.ID, "responsible = 'operator'")
+	case "open":
+		g.set(t, app.ID, "responsible = 'nobody', owner_id = NULL")
+	}
+	return app
+}
+
+func newRegister(t testing.TB, db database) *register {
+	t.Helper()
+	s := startServer(t, options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
+		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}})
+	driver, address := "postgres", db.url
+	if db.name == "sqlite" {
+		driver, address = "sqlite", "file:"+strings.TrimPrefix(db.url, "sqlite:///")+"?_pragma=busy_timeout(10000)"
+	}
+	pool, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	g := &register{s, pool, map[string]*browser{"nobody": s.browser(t)}}
+	for name, flags := range map[string][]string{"owner": nil, "other": nil, "root": {"--admin"}, "admin": {"--admin"}} {
+		g.tabs[name] = s.signedIn(t, s.person(t, name, flags...))
+	}
+	return g
+}
+
+// actors are the columns of the table: who acts, on an application of which standing.
+var actors = map[string]struct{ who, standing string }{
+	"the owner, standing `person`":               {"owner", "person"},
+	"the owner, for whom the operator answers":   {"owner", "vouched"},
+	"another person":                             {"other", "person"},
+	"an administrator, standing `administrator`": {"admin", "administrator"},
+	"an administrator, standing `person`":        {"admin", "person"},
+	"an administrator, standing `open`":          {"admin", "open"},
+	"not signed in":                              {"nobody", "person"},
+}
+
+// deeds are the rows: the column of the database that changes, and the form that changes it. A form of the update
+// page is added to what is registered.
+var deeds = map[string]struct {
+	column, path string
+	form         url.Values
+}{
+	"rename it":                                {"name", "update/", params("name", "New")},
+	"add a redirect URI":                       {"redirect_uris", "update/", params("redirect_uris", "https://own.example/cb\nhttps://own.example/new")},
+	"add the password grant":                   {"grant_types", "update/", params("grant_type", "authorization_code", "grant_type", "password")},
+	"add a grant of `GRANTS_BY_ADMINISTRATOR`": {"grant_types", "update/", params("grant_type", "authorization_code", "grant_type", "client_credentials")},
+	"add a scope of `SCOPES_BY_ADMINISTRATOR`": {"scopes", "update/", params("scope", "read", "scope", "write")},
+	"shorten its lifetimes":                    {"access_token_lifetime", "update/", params("access_token_lifetime", "60", "refresh_token_lifetime", "60")},
+	"lengthen them beyond the server's":        {"access_token_lifetime", "update/", params("access_token_lifetime", "36001")},
+	"let it introspect":                        {"may_introspect", "update/", params("may_introspect", "on")},
+	"let it skip consent":                      {"skip_consent", "update/", params("skip_consent", "on")},
+	"let it omit PKCE":                         {"pkce_exempt", "update/", params("pkce_exempt", "on")},
+	"replace its secret":                       {"secret", "rotate/", params("overlap", "0")},
+	"take it over":                             {"COALESCE(owner_id, '')", "owner/", params("take_over", "on")},
+	"assign it to somebody":                    {"COALESCE(owner_id, '')", "owner/", params("owner", "other")},
+	"delete it":                                {"id", "delete/", params()},
+}
+
+func TestStandingActors(t *testing.T) {
+	columns, cells := readmeTable(t, "Who may")
+	forEachDatabase(t, func(t *testing.T, db database) {
+		g := newRegister(t, db)
+		for row, want := range cells {
+			for i, column := range columns {
+				actor, known := actors[column]
+				if !known {
+					t.Fatalf("nobody is %q", column)
+				}
+				app := g.made(t, actor.standing)
+				if got := g.does(t, row, actor.who, app); got != want[i] {
+					b := g.tabs[actor.who]
+					t.Errorf("%s, %s: %s, want %s (%d %s)", row, column, got, want[i], b.Status, b.URL)
+				}
+			}
+		}
+		if len(cells) != len(deeds)+1 {
+			t.Errorf("the table has %d rows, and %d deeds are known", len(cells), len(deeds)+1)
+		}
+	})
+}
+
+// does tries a deed, and says whether it was done.
+func (g *register) does(t testing.TB, row, who string, app application) string {
+	t.Helper()
+	b, path := g.tabs[who], "/o/applications/"+app.ID+"/"
+	if row == "see it" {
+		b.open(t, path)
+		return yesOrNo(b.Status == http.StatusOK && strings.Contains(b.Body, app.ClientID))
+	}
+	deed, known := deeds[row]
+	if !known {
+		t.Fatalf("nobody does %q", row)
+	}
+	form := url.Values{}
+	if deed.path == "update/" {
+		form = url.Values{"name": {"Own"}, "client_type": {g.field(t, app.ID, "client_type")}, "grant_type": {"authorization_code"}, "redirect_uris": {"https://own.example/cb"},
+			"scope": {"read"}, "hash_client_secret": {"on"}, "access_token_format": {"opaque"}, "algorithm": {"RS256"}}
+	}
+	for name, values := range deed.form {
+		form[name] = values
+	}
+	before := g.field(t, app.ID, deed.column)
+	b.send(t, path+deed.path, form)
+	return yesOrNo(g.field(t, app.ID, deed.column) != before)
+}
+
+func yesOrNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// What an application may do itself, although everything is registered for it that could be.
+func TestStandingApplications(t *testing.T) {
+	columns, cells := readmeTable(t, "| `administrator`")
+	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 12 {
+		t.Fatalf("the table of standings is another one than is tested: %q, %d rows", columns, len(cells))
+	}
+	forEachDatabase(t, func(t *testing.T, db database) {
+		g := newRegister(t, db)
+		victim := g.person(t, "victim")
+		asked := g.mustToken(t, g.application(t, "--name", "Asked", "--grant", "client_credentials").auth(), params("grant_type", "client_credentials")).AccessToken
+		for standing, want := range map[string]string{
+			"administrator": "machine 200, password 200, code query, life 86400, scope read write, introspects 200",
+			"person":        "machine 400, password 200, code consent, life 36000, scope read, introspects 403",
+			"open":          "machine 400, password 400, code consent, life 3600, scope read, introspects 403",
+		} {
+			app := g.made(t, standing)
+			g.set(t, app.ID, "grant_types = 'authorization_code client_credentials password', scopes = '', may_introspect = TRUE, skip_consent = TRUE, pkce_exempt = TRUE, access_token_lifetime = 86400, refresh_token_lifetime = 86400")
+			machine, a := g.token(t, app.auth(), params("grant_type", "client_credentials"))
+			_, b := g.token(t, app.auth(), params("grant_type", "password", "username", victim.Name, "password", victim.Password))
+			tab := g.signedIn(t, victim)
+			address, verifier := g.authorizeURL(app)
+			tab.open(t, address)
+			way := "query"
+			if tab.Away == nil {
+				way = "consent"
+				tab.decide(t, "approve")
+			}
+			got := g.redeem(t, app, tab.Away.Query().Get("code"), verifier)
+			if machine.AccessToken != "" && machine.Scope != got.Scope {
+				t.Errorf("%s: for itself %q, for a person %q", standing, machine.Scope, got.Scope)
+			}
+			c := g.post(t, "/o/introspect/", app.auth(), params("token", asked))
+			if line := fmt.Sprintf("machine %d, password %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
+				t.Errorf("%s:\n got %s\nwant %s", standing, line, want)
+			}
+			// RFC 9700 §2.1.1: PKCE for every client; what leaves it out is a setting, for who is answered for.
+			address, _ = g.authorizeURL(app, "code_challenge", "", "code_challenge_method", "")
+			tab.open(t, address)
+			if omitted := tab.Away != nil && tab.Away.Query().Get("code") != ""; omitted != (standing == "administrator") {
+				t.Errorf("%s: without PKCE it gets a code: %t", standing, omitted)
+			}
+		}
+	})
+}
