@@ -28,6 +28,11 @@ type Tracing struct {
 	w3c      propagation.TraceContext
 }
 
+const (
+	maxAnswer = 64 << 10 // what is read of a collector's answer, in bytes; a longer answer is an error
+	maxError  = 1000     // what is logged of an error, in bytes
+)
+
 // NewTracing reads OTEL_TRACES_EXPORTER and its kin by lookup; the rest of them
 // is read by the library. It is nil where nobody asked for traces.
 func NewTracing(ctx context.Context, lookup func(string) string, version string, log *slog.Logger) (*Tracing, error) {
@@ -35,7 +40,7 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 	if err != nil || !on {
 		return nil, err
 	}
-	exporter, err := otlptracehttp.New(ctx) // connects to nobody yet
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithMaxResponseSize(maxAnswer)) // connects to nobody yet
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
@@ -44,7 +49,7 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces were not sent", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces were not sent", "error", shortened(err)) }))
 	made := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described))
 	return &Tracing{provider: made, tracer: made.Tracer("mandate", trace.WithInstrumentationVersion(version))}, nil
 }
@@ -72,6 +77,15 @@ func wanted(lookup func(string) string) (bool, error) {
 		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: there is no protocol %q here, only http/protobuf", protocol)
 	}
 	return true, nil
+}
+
+// shortened gives the text of an error, which may hold all that a collector said.
+func shortened(err error) string {
+	text := err.Error()
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "") + "..."
+	}
+	return text
 }
 
 // Close sends what has not been sent.
