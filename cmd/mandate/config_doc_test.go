@@ -16,29 +16,29 @@ import (
 
 var update = flag.Bool("update", false, "write generated text into README.md")
 
-const (
-	readme      = "../../README.md"
-	configStart = "<!-- config:start -->"
-	configEnd   = "<!-- config:end -->"
-)
-
 // The tables of settings in README.md are the comments and tags of Config.
-func TestConfigReadme(t *testing.T) {
-	text, err := os.ReadFile(readme)
+func TestConfigReadme(t *testing.T) { readmeBlock(t, "config", configTables(t)) }
+
+// readmeBlock compares what README.md has between the marks of a name with the text, or writes it there.
+func readmeBlock(t *testing.T, name, text string) {
+	t.Helper()
+	const readme = "../../README.md"
+	start, end := "<!-- "+name+":start -->", "<!-- "+name+":end -->"
+	written, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, opened := strings.Cut(string(text), configStart)
-	_, after, closed := strings.Cut(rest, configEnd)
+	before, rest, opened := strings.Cut(string(written), start)
+	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", configStart, configEnd)
+		t.Fatalf("README.md lacks %s and %s", start, end)
 	}
-	want := before + configStart + "\n" + configTables(t) + configEnd + after
-	if want == string(text) {
+	want := before + start + "\n" + text + end + after
+	if want == string(written) {
 		return
 	}
 	if !*update {
-		t.Fatal("the settings in README.md are not those of config.go; run go test ./cmd/mandate -run ConfigReadme -update")
+		t.Fatalf("the block %s of README.md is not what the source says; run go test ./cmd/mandate -run Readme -update", name)
 	}
 	err = os.WriteFile(readme, []byte(want), 0o644)
 	if err != nil {

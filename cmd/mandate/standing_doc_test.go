@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,34 +10,8 @@ import (
 	"mandate/provider"
 )
 
-const (
-	standingStart = "<!-- standing:start -->"
-	standingEnd   = "<!-- standing:end -->"
-)
-
 // The table of standings in README.md is provider.Config.Allowance.
-func TestStandingReadme(t *testing.T) {
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, opened := strings.Cut(string(text), standingStart)
-	_, after, closed := strings.Cut(rest, standingEnd)
-	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", standingStart, standingEnd)
-	}
-	want := before + standingStart + "\n" + standingTable(t) + standingEnd + after
-	if want == string(text) {
-		return
-	}
-	if !*update {
-		t.Fatal("the table of standings in README.md is not that of provider; run go test ./cmd/mandate -run StandingReadme -update")
-	}
-	err = os.WriteFile(readme, []byte(want), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func TestStandingReadme(t *testing.T) { readmeBlock(t, "standing", standingTable(t)) }
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
 var marked = Config{Provider: ProviderConfig{
