@@ -66,7 +66,7 @@ func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// changePassword ends the other sessions too.
+// changePassword ends the other sessions too, and what was allowed in them.
 func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -76,9 +76,13 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.ChangePassword(r.Context(), who, r.PostForm.Get("current_password"), r.PostForm.Get("new_password"))
+	// An unchecked box sends nothing, so the hidden field beside it says that the page had the box: whoever posts
+	// neither field gets the secure default.
+	keep := r.PostForm.Get("approvals") == "asked" && r.PostForm.Get("end_approvals") == ""
+	err = s.provider.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
+		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
 	if err == nil {
-		s.say(w, "password")
+		s.say(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
 		redirect(w, r, s.path("/account/"))
 		return nil
 	}
@@ -97,7 +101,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page.CurrentPassword.Error, page.NewPassword.Error = current, next
+	page.CurrentPassword.Error, page.NewPassword.Error, page.KeepApprovals = current, next, keep
 	return s.render(w, r, status, page)
 }
 

@@ -48,8 +48,25 @@ func TestAccount(t *testing.T) {
 	got := v.post(t, "/account/password/", "current_password", "wrong", "new_password", "short")
 	got.wants(t, 422, "not your current password", `href="#new_password"`)
 	const fresh = "another horse entirely"
-	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password is changed.")
+	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" checked`)
+	got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh, "approvals", "asked")
+	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" aria-`) // cleared, as the person left it
+	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password is changed.", "given there has ended")
 	other.get(t, "/account/").wants(t, 303)
+	for fields, ends := range map[string]bool{"approvals=asked": false, "approvals=asked&end_approvals=on": true, "end_approvals=on": true, "approvals=": true} {
+		s := newSite(t, "")
+		v := s.as(t, "alice")
+		form := []string{"current_password", goodPassword, "new_password", fresh}
+		for field := range strings.SplitSeq(fields, "&") {
+			name, value, _ := strings.Cut(field, "=")
+			form = append(form, name, value)
+		}
+		page := v.follow(t, v.post(t, "/account/password/", form...))
+		page.wants(t, 200, "Your password is changed.")
+		if got := strings.Contains(page.body, "given there has ended"); got != ends {
+			t.Errorf("%s: the page says that approvals have ended: %t, want %t", fields, got, ends)
+		}
+	}
 	for range 20 {
 		got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh)
 		if got.StatusCode == 429 {

@@ -61,8 +61,17 @@ func (p *Provider) RevokeApplication(ctx context.Context, userID, applicationID 
 	return stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 
-// ChangePassword needs the current password, and ends every other session.
-func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, current, next string) error {
+// Passwords are the fields of the form that changes a password.
+type Passwords struct {
+	Current, Next string
+	KeepApprovals bool // what was allowed in other sessions goes on
+}
+
+// ChangePassword needs the current password. It ends every other session and,
+// unless the person says otherwise, what was allowed in one: whoever knew the old
+// password may have allowed an application of their own.
+func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwords) error {
+	current, next := form.Current, form.Next
 	giveBack, err := p.throttle.take(try{"password " + s.User.ID, perPair})
 	if err != nil {
 		return err
@@ -89,7 +98,7 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, current, nex
 	if err != nil {
 		return err
 	}
-	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, now(), s.Session.ID)
+	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, now(), s.Session.ID, form.KeepApprovals)
 	if errors.Is(err, storage.ErrSpent) {
 		found.add("current_password", "Your password was changed somewhere else at the same moment.")
 		return found

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,23 +76,58 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// The copies of tokens hear what ends a person, also of families that no session
+// stands behind: those for a password, and those that have outlived their session.
+func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
+	ctx := t.Context()
+	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
+		"DisableUser":   func(f *fixture, s *SignedIn) error { return f.DisableUser(ctx, s.User.Username) },
+		"DeleteUser":    func(f *fixture, s *SignedIn) error { return f.DeleteUser(ctx, User{}, s.User.ID) },
+		"ResetPassword": func(f *fixture, s *SignedIn) error { return f.ResetPassword(ctx, s.User.Username, "another few words") },
+		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
+			return f.UpdateUser(ctx, User{}, s.User.ID, Person{Username: s.User.Username, Inactive: true})
+		},
+		"ChangePassword": func(f *fixture, s *SignedIn) error {
+			return f.ChangePassword(ctx, s, Passwords{Current: goodPassword, Next: "another few words"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := begin(t)
+			app, there := f.app(), f.login("alice")
+			outlived := f.tokens(app, there)
+			err := f.Logout(ctx, there)
+			if err != nil {
+				t.Fatal(err)
+			}
+			typed := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+			here := f.login("alice")
+			f.wantActive(true, outlived.AccessToken, typed.AccessToken) // and a copy is kept
+			err = end(f, here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.wantActive(false, outlived.AccessToken, outlived.RefreshToken, typed.AccessToken, typed.RefreshToken)
+		})
+	}
+}
+
 func TestChangePassword(t *testing.T) {
 	const next = "another few words"
 	f := begin(t)
 	here, there := f.login("alice"), f.login("alice")
 	app := f.app()
-	byCode := f.tokens(app, here)
+	byCode, elsewhere := f.tokens(app, here), f.tokens(app, there)
 	byPassword := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
 	for field, passwords := range map[string][][2]string{
 		"current_password": {{"wrong", next}, {"", next}, {here.User.Password, next}},
 		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},
 	} {
 		for _, p := range passwords {
-			wantInvalid(t, f.ChangePassword(t.Context(), here, p[0], p[1]), field)
+			wantInvalid(t, f.ChangePassword(t.Context(), here, Passwords{Current: p[0], Next: p[1]}), field)
 		}
 	}
-	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken)
-	err := f.ChangePassword(t.Context(), here, goodPassword, next)
+	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken, elsewhere.AccessToken)
+	err := f.ChangePassword(t.Context(), here, Passwords{Current: goodPassword, Next: next})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +140,27 @@ func TestChangePassword(t *testing.T) {
 	_, err = f.Login(t.Context(), "alice", next, Browser{})
 	wantError(t, err, "no error")
 	f.wantActive(true, byCode.AccessToken, byCode.RefreshToken)
-	f.wantActive(false, byPassword.AccessToken, byPassword.RefreshToken)
-	_ = there
+	f.wantActive(false, byPassword.AccessToken, byPassword.RefreshToken, elsewhere.AccessToken, elsewhere.RefreshToken)
+	for _, keep := range []bool{true, false} {
+		t.Run(fmt.Sprintf("what was allowed elsewhere goes on: %t", keep), func(t *testing.T) {
+			name := fmt.Sprint("carol-", keep)
+			here, there := f.login(name), f.login(name)
+			f.approve(t, app, there, "scope", "read")
+			elsewhere := f.tokens(app, there)
+			err := f.ChangePassword(t.Context(), here, Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
+			wantError(t, err, "no error")
+			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
+			remembered, err := f.remembered(t.Context(), f.authorize(app), here)
+			if err != nil || (len(remembered) > 0) != keep {
+				t.Error("consent to", remembered, err)
+			}
+		})
+	}
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
 		for range int(perPair.tries) {
-			wantInvalid(t, f.ChangePassword(t.Context(), s, "wrong", next), "current_password")
+			wantInvalid(t, f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: next}), "current_password")
 		}
-		wantError(t, f.ChangePassword(t.Context(), s, goodPassword, next), "429 temporarily_unavailable")
+		wantError(t, f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")
 	})
 }

@@ -124,12 +124,18 @@ func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (
 		return Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope: strings.Join(union(slices.Clone(remembered), a.asks()), " "), CreatedAt: now()})
+		Scope: strings.Join(union(slices.Clone(remembered), a.asks()), " "), CreatedAt: now()}, s.Session.ID)
+	if errors.Is(err, storage.ErrSpent) {
+		return Response{}, loggedOut()
+	}
 	if err != nil {
 		return Response{}, unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
 }
+
+// loggedOut is for an approval whose session ended while it was stored.
+func loggedOut() *Error { return refuse("access_denied", "The person was logged out meanwhile.") }
 
 func scopeNames(scopes []Scope) []string {
 	names := make([]string, len(scopes))

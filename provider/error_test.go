@@ -248,7 +248,7 @@ func TestDatabaseFails(t *testing.T) {
 			return w.RevokeApplication(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
-			return w.ChangePassword(t.Context(), w.s, goodPassword, "another few words")
+			return w.ChangePassword(t.Context(), w.s, Passwords{Current: goodPassword, Next: "another few words"})
 		}},
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, Person{}) }},

@@ -220,7 +220,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		ChargedTo: chargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
 	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
-		return refuse("access_denied", "The person was logged out meanwhile.")
+		return loggedOut()
 	}
 	if err == nil {
 		s.p.counters.codes.Add(1)

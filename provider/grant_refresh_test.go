@@ -167,7 +167,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.Logout(t.Context(), s)
 		}, "no error", false},
 		{"the person changes the password", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
-			return f.ChangePassword(t.Context(), s, goodPassword, "another few words")
+			return f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: "another few words"})
 		}, "no error", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

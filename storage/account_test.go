@@ -44,7 +44,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	must(t, w.AddApplication(t.Context(), a, 0))
 	for _, u := range []User{alice, bob} {
 		w.session(t, u.ID) // the family has one of its own
-		must(t, w.KeepConsent(t.Context(), Consent{u.ID, a.ID, "read", at}))
+		w.keepConsent(t, Consent{u.ID, a.ID, "read", at})
 		w.family(t, u.ID, a.ID)
 		g := newGrant(u.ID, a.ID)
 		g.GrantType, g.CodeDigest = "password", nil
@@ -74,6 +74,7 @@ func rowsOf(t *testing.T, s *Store, userID string) map[string]int {
 func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 	has := map[string]int{"memberships": 1, "sessions": 2, "consents": 1, "grants": 2, "live tokens": 4}
 	signedOut := map[string]int{"memberships": 1, "sessions": 0, "consents": 1, "grants": 0}
+	forgotten := map[string]int{"memberships": 1, "sessions": 0, "consents": 0, "grants": 0}
 	each(t, func(t *testing.T, w world) {
 		for name, c := range map[string]struct {
 			change func(u User) error
@@ -100,11 +101,17 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 			},
 			"new password": {
 				func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
-				signedOut,
+				forgotten,
 			},
 			"new password from a session": {
 				func(u User) error {
-					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID)
+					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID, false)
+				},
+				map[string]int{"memberships": 1, "sessions": 1, "consents": 0, "grants": 0},
+			},
+			"new password from a session that keeps the approvals": {
+				func(u User) error {
+					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID, true)
 				},
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 1, "grants": 1, "live tokens": 2},
 			},
@@ -131,7 +138,7 @@ func TestNewPasswordEndsEverySessionButTheOneNamed(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		here, there, others := w.session(t, alice.ID), w.session(t, alice.ID), w.session(t, bob.ID)
-		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, here.ID))
+		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, here.ID, false))
 		_, err := w.SessionByDigest(t.Context(), here.Digest, at, 0)
 		is(t, "the session named", err, nil)
 		_, err = w.SessionByDigest(t.Context(), there.Digest, at, 0)
@@ -151,7 +158,7 @@ func TestNameOfAnotherPersonsSessionKeepsNone(t *testing.T) {
 		alice, bob := w.person(t, "alice"), w.person(t, "bob")
 		w.session(t, alice.ID)
 		bobs := w.session(t, bob.ID)
-		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, bobs.ID))
+		must(t, w.ChangePassword(t.Context(), alice.ID, proof(w.Store, alice.ID), "new", later, bobs.ID, false))
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM sessions WHERE user_id = $1`, alice.ID); n != 0 {
 			t.Errorf("%d sessions are left", n)
 		}
@@ -239,7 +246,7 @@ func TestPasswordThatWasResetIsNotChangedByItsOldOne(t *testing.T) {
 		alice, _, _ := w.scene(t, "alice")
 		here := w.session(t, alice.ID)
 		must(t, w.SetPassword(t.Context(), alice.ID, "reset", later))
-		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.ID, alice.Password, "thief's", later, here.ID), ErrSpent)
+		is(t, "ChangePassword", w.ChangePassword(t.Context(), alice.ID, alice.Password, "thief's", later, here.ID, false), ErrSpent)
 		if got := proof(w.Store, alice.ID); got != "reset" {
 			t.Errorf("the password is %q", got)
 		}

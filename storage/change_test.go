@@ -67,7 +67,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		"DisableUser":       func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
 		"DeleteUser":        func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Bequest{Responsible: ByOperator}) },
 		"SetPassword":       func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
-		"ChangePassword":    func(ctx context.Context) error { return w.ChangePassword(ctx, u.ID, u.Password, "new", at, "") },
+		"ChangePassword":    func(ctx context.Context) error { return w.ChangePassword(ctx, u.ID, u.Password, "new", at, "", false) },
 		"EndSession":        func(ctx context.Context) error { return w.EndSession(ctx, u.ID, n.ID, at, false) },
 		"EndSessions":       func(ctx context.Context) error { return drop(w.EndSessions(ctx, u.ID, at)) },
 		"EndOldSessions":    func(ctx context.Context) error { return drop(w.EndOldSessions(ctx, later, later, 10)) },
@@ -80,10 +80,30 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		},
 		"UpdateUser": func(ctx context.Context) error {
 			b := u
-			b.Username, b.UsernameKey = "renamed", "renamed"
+			b.Username, b.UsernameKey = u.Username+" renamed", u.UsernameKey+" renamed"
 			return w.UpdateUser(ctx, b, nil)
 		},
 	}
+}
+
+// boundFamily ends with a session.
+func (w world) boundFamily(t *testing.T, n Session, applicationID string) family {
+	t.Helper()
+	g := newGrant(n.UserID, applicationID)
+	g.SessionID, g.SessionEndsAt = n.ID, later
+	pair := newPair(g.ID)
+	must(t, w.AddGrant(t.Context(), g, ""))
+	must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
+	return family{g, pair[0].Digest, pair[1].Digest}
+}
+
+// looseFamily has outlived its session: that the person's sessions end says
+// nothing about it.
+func (w world) looseFamily(t *testing.T, userID, applicationID string) family {
+	t.Helper()
+	f := w.family(t, userID, applicationID)
+	must(t, w.EndSession(t.Context(), userID, f.SessionID, at, true))
+	return f
 }
 
 // Whoever keeps a copy is told of everything that makes it wrong: in this
@@ -99,15 +119,15 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 		go func() { over <- node.Listen(ctx, func(at time.Time) { heard <- at }) }()
 		<-heard
 		here := listenTo(w.Store)
-		for _, name := range names {
-			u, a := w.person(t, "user of "+name), w.application(t, "App of "+name)
-			n := w.session(t, u.ID)
-			g := newGrant(u.ID, a.ID)
-			g.SessionID, g.SessionEndsAt = n.ID, later
-			pair := newPair(g.ID)
-			must(t, w.AddGrant(t.Context(), g, ""))
-			must(t, w.RedeemCode(t.Context(), g.ID, at, later, pair))
-			f := family{g, pair[0].Digest, pair[1].Digest}
+		for i := range 2 * len(names) {
+			name, bound := names[i/2], i%2 == 0
+			u, a := w.person(t, fmt.Sprint("user ", i)), w.application(t, fmt.Sprint("App ", i))
+			n, f := w.session(t, u.ID), family{}
+			if bound {
+				f = w.boundFamily(t, n, a.ID)
+			} else {
+				f = w.looseFamily(t, u.ID, a.ID)
+			}
 			before, err := w.TokenByDigest(t.Context(), f.access)
 			must(t, err)
 			client, err := w.ApplicationByClientID(t.Context(), a.ClientID)
@@ -118,7 +138,7 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 			told := here.take()
 			after, err := w.TokenByDigest(t.Context(), f.access)
 			if (err != nil || !reflect.DeepEqual(before, after)) && !touches(told, ofToken(before)) {
-				t.Errorf("%s changes a token, and tells only %v", name, told)
+				t.Errorf("%s changes a token of a family (bound to a session: %t), and tells only %v", name, bound, told)
 			}
 			later, err := w.ApplicationByClientID(t.Context(), a.ClientID)
 			if (err != nil || !reflect.DeepEqual(client, later)) && !touches(told, []Change{{OfApplication, a.ID}}) {

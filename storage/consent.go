@@ -17,11 +17,30 @@ func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Cons
 	return c, err
 }
 
-// KeepConsent remembers the scopes of an approval.
-func (s *Store) KeepConsent(ctx context.Context, c Consent) error {
-	_, err := s.exec(ctx, `INSERT INTO consents (user_id, application_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
-		ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at`,
-		c.UserID, c.ApplicationID, c.Scope, c.CreatedAt)
+// KeepConsent remembers the scopes of an approval. Where the session that it was
+// given in has ended, ErrSpent.
+func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) error {
+	return s.atomically(ctx, func(t tx) error {
+		err := t.holdSession(session, c.UserID, c.CreatedAt)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
+			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at`,
+			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt)
+		return err
+	})
+}
+
+// endApprovals ends every family of a person but those that began in one
+// session, and forgets every consent. The row of a consent does not say in which
+// session it was given, and a consent that somebody else gave would let an
+// application in again without a question. The caller notes the change.
+func (t tx) endApprovals(userID, session string) error {
+	_, err := t.exec(`DELETE FROM consents WHERE user_id = $1`, userID)
+	if err == nil {
+		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_id <> $2`, userID, session)
+	}
 	return err
 }
 

@@ -42,9 +42,7 @@ func (g Grant) values() []any {
 // told when the session ends, owner is who has it.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
 	return s.atomically(ctx, func(t tx) error {
-		// A write, since that is the lock both databases have: whoever ends the
-		// session waits, and then ends this too.
-		err := t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, g.SessionID, g.UserID, g.CreatedAt)
+		err := t.holdSession(g.SessionID, g.UserID, g.CreatedAt)
 		if err != nil {
 			return err
 		}

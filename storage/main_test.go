@@ -198,10 +198,24 @@ func newPair(grantID string) []Token {
 // addGrant stores a grant, in a session that goes on.
 func (w world) addGrant(t *testing.T, g Grant) {
 	t.Helper()
-	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
-		VALUES ($1, $1, $2, $3, $3, $4, '', '') ON CONFLICT (id) DO NOTHING`, g.SessionID, g.UserID, at, later)
-	must(t, err)
+	w.goesOn(t, g.SessionID, g.UserID)
 	must(t, w.AddGrant(t.Context(), g, ""))
+}
+
+// goesOn stores a session of that name, unless it is there.
+func (w world) goesOn(t *testing.T, id, userID string) {
+	t.Helper()
+	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
+		VALUES ($1, $1, $2, $3, $3, $4, '', '') ON CONFLICT (id) DO NOTHING`, id, userID, at, later)
+	must(t, err)
+}
+
+// keepConsent remembers a consent that was given in the session of the families.
+func (w world) keepConsent(t *testing.T, c Consent) {
+	t.Helper()
+	session := "session of " + c.UserID
+	w.goesOn(t, session, c.UserID)
+	must(t, w.KeepConsent(t.Context(), c, session))
 }
 
 // family is a grant whose code was redeemed for the two tokens.

@@ -64,6 +64,14 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 	return found, err
 }
 
+// holdSession locks a session's row while something is stored that was decided in
+// that session: a transaction that ends the session waits, and then ends this too.
+// It is a write because that is the lock both databases have. Where the session
+// has ended, ErrSpent.
+func (t tx) holdSession(id, userID string, now int64) error {
+	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, id, userID, now)
+}
+
 // Touched is how many seconds pass before it is noted again that a session is
 // used.
 const Touched = 60

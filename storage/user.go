@@ -191,7 +191,7 @@ func (t tx) updateUser(u User, groups []string) error {
 
 // SetPassword stores a hash in the place of whatever there was: a reset, by
 // somebody else. A stolen password must be worth nothing after, so everything
-// of the person ends.
+// of the person ends, and nothing that they allowed is remembered.
 func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
@@ -201,14 +201,20 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64)
 		if n == 0 {
 			return ErrNotFound
 		}
-		return t.endUser(userID, now)
+		err = t.endUser(userID, now)
+		if err != nil {
+			return err
+		}
+		return t.endApprovals(userID, "")
 	})
 }
 
 // ChangePassword stores a hash in the place of the one that the person proved:
 // where that is theirs no longer, ErrSpent. Every session but the one they sit
-// at ends, and so does every family that was given for the old password.
-func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string) error {
+// at ends, and so does every family that was given for the old password. Unless
+// the approvals are to be kept, whatever was allowed in another session ends too,
+// also in one that ended before.
+func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string, keepApprovals bool) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
 		if err != nil {
@@ -220,7 +226,10 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 		}
 		t.changed(OfUser, userID)
 		_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND grant_type = 'password'`, userID)
-		return err
+		if err != nil || keepApprovals {
+			return err
+		}
+		return t.endApprovals(userID, session)
 	})
 }
 

@@ -230,6 +230,7 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
+	KeepApprovals                bool // clears the box that ends what was allowed elsewhere
 }
 
 // Fact is a line of what is known.

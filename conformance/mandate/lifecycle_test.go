@@ -116,6 +116,8 @@ func changes() []change {
 	reset := none.withoutMine().withoutPassword().withoutSession()
 	reset.code = "invalid_grant"
 	consent.code, consent.again = "invalid_grant", "consent"
+	asked := none.withoutPassword()
+	asked.again = "consent"
 	return []change{
 		{"nothing", func(testing.TB, *life) {}, none},
 		{"user_disabled", func(t testing.TB, l *life) { l.mustCLI(t, "", "user", "disable", l.person.Name) }, none.withoutPerson()},
@@ -126,8 +128,12 @@ func changes() []change {
 			l.signedIn(t, l.person)
 		}, none.withoutPerson()},
 		{"user_deleted", func(t testing.TB, l *life) { l.done(t, l.userPath(t)+"delete/", nil) }, none.withoutPerson()},
-		{"password_changed_here", func(t testing.TB, l *life) { l.changePassword(t, l.tab) }, none.withoutPassword()},
-		{"password_changed_elsewhere", func(t testing.TB, l *life) { l.changePassword(t, l.signedIn(t, l.person)) }, none.withoutPassword().withoutSession()},
+		{"password_changed_here", func(t testing.TB, l *life) { l.changePassword(t, l.tab) }, asked},
+		{"password_changed_here_approvals_kept", func(t testing.TB, l *life) { l.changePassword(t, l.tab, "approvals", "asked") }, none.withoutPassword()},
+		{"password_changed_elsewhere", func(t testing.TB, l *life) { l.changePassword(t, l.signedIn(t, l.person)) }, reset},
+		{"password_changed_elsewhere_approvals_kept", func(t testing.TB, l *life) {
+			l.changePassword(t, l.signedIn(t, l.person), "approvals", "asked")
+		}, none.withoutPassword().withoutSession()},
 		{"password_set_by_an_administrator", func(t testing.TB, l *life) {
 			l.userForm(t, url.Values{"password": {l.person.Password + "?"}})
 		}, reset},
@@ -244,9 +250,10 @@ func (l *life) makePublic(t testing.TB) {
 	l.applicationForm(t, url.Values{"client_type": {"public"}, "grant_type": {"authorization_code", "password"}})
 }
 
-func (l *life) changePassword(t testing.TB, b *browser) {
+// changePassword sends the form of the account page, with more fields.
+func (l *life) changePassword(t testing.TB, b *browser, more ...string) {
 	t.Helper()
-	b.send(t, "/account/password/", params("current_password", l.person.Password, "new_password", l.person.Password+"!"))
+	b.send(t, "/account/password/", params(append(more, "current_password", l.person.Password, "new_password", l.person.Password+"!")...))
 	if b.Status != http.StatusOK || len(b.Hops) == 0 {
 		t.Fatalf("the password is not changed: %d\n%s", b.Status, b.Body)
 	}
