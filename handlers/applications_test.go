@@ -285,7 +285,7 @@ func TestAuthorizationPages(t *testing.T) {
 	}
 	page := v.get(t, address)
 	page.wants(t, 200, "Ledger", "app.example.com")
-	if csp := page.Header.Get("Content-Security-Policy"); csp == "" || strings.Contains(csp, "form-action") {
+	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self'") || strings.Contains(csp, "form-action") {
 		t.Errorf("policy %q", csp)
 	}
 	ticket := regexp.MustCompile(`name="ticket" value="([^"]+)"`).FindStringSubmatch(page.body)

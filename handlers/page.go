@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,7 +33,7 @@ func pageHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
 
 // render writes a page. It is drawn before the first byte is sent.
 func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page any) error {
@@ -40,7 +41,11 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	if err != nil {
 		return err
 	}
-	h := w.Header()
+	h, policy := w.Header(), policy
+	// What people typed is escaped, so that this is an element of ours or nothing.
+	if bytes.Contains(body, []byte("<script ")) {
+		policy += "; script-src 'self'"
+	}
 	if leadsAway(page) {
 		// Their forms end at the client's redirect URI, by a redirect, and the client
 		// may redirect on to anywhere. Chromium holds every one of these steps

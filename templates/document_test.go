@@ -89,6 +89,9 @@ func (d *document) start(token html.Token, raw string) {
 		if attrs["src"] == "" {
 			d.fault("inline script")
 		}
+		if attrs["integrity"] == "" {
+			d.fault("a script without its digest")
+		}
 	case "style":
 		d.fault("inline style sheet")
 	case "input", "textarea", "select":

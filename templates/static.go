@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -24,6 +25,7 @@ type assets struct {
 type asset struct {
 	kind string
 	body []byte
+	sum  [sha256.Size]byte
 }
 
 func newAssets() (*assets, error) {
@@ -50,7 +52,7 @@ func newAssets() (*assets, error) {
 		sum := sha256.Sum256(body)
 		name := strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:4]) + ext
 		a.names[e.Name()] = name
-		a.files[name] = asset{kind: kind, body: body}
+		a.files[name] = asset{kind, body, sum}
 	}
 	return a, nil
 }
@@ -61,6 +63,12 @@ func (a *assets) url(base, name string) (string, error) {
 		return "", fmt.Errorf("no static file %s", name)
 	}
 	return base + "/static/" + hashed, nil
+}
+
+// integrity is the digest that a browser compares a script with before it runs it (W3C Subresource Integrity).
+func (a *assets) integrity(name string) string {
+	sum := a.files[a.names[name]].sum
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // Static serves the files that the pages link to, below /static/ with the base prefix already taken off.

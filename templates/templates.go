@@ -1,7 +1,7 @@
 // Package templates is what people see: every page of the server, rendered on the server, with the style sheet it needs.
 //
-// A page is a struct in pages.go and a file of the same story beside it. Pages work without script, load nothing from
-// elsewhere and carry no inline script or style, so that the strictest content security policy fits. URLs in the structs
+// A page is a struct in pages.go and a file of the same story beside it. Pages work without script: the three files in
+// static copy a value, send a form on, and guard the consent page against double clicks. Pages load nothing from elsewhere and carry no inline script or style, so that the strictest content security policy fits. URLs in the structs
 // are used as they stand; links that the templates make themselves begin with the base given to New.
 package templates
 
@@ -103,10 +103,11 @@ func (p *Pages) Render(page any) ([]byte, error) {
 // funcs is what the layout may ask of its surroundings.
 func (p *Pages) funcs(page page) template.FuncMap {
 	return template.FuncMap{
-		"path":    func(to string) string { return p.base + to },
-		"asset":   func(name string) (string, error) { return p.assets.url(p.base, name) },
-		"current": page.current,
-		"alone":   page.alone,
-		"width":   func() string { return page.width },
+		"path":      func(to string) string { return p.base + to },
+		"asset":     func(name string) (string, error) { return p.assets.url(p.base, name) },
+		"integrity": p.assets.integrity,
+		"current":   page.current,
+		"alone":     page.alone,
+		"width":     func() string { return page.width },
 	}
 }

@@ -2,7 +2,10 @@ package templates
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"flag"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -130,6 +133,11 @@ func TestStaticFilesAreKeptForEver(t *testing.T) {
 			h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("GET %s: %d %v", link[1], w.Code, h)
 		}
+		sum := sha256.Sum256(w.Body.Bytes())
+		digest := `js" integrity="sha256-` + base64.StdEncoding.EncodeToString(sum[:])
+		if link[2] == "js" && !strings.Contains(html.UnescapeString(string(body)), digest) {
+			t.Errorf("the page has not the digest of %s", link[1])
+		}
 	}
 	if len(seen) != 3 {
 		t.Errorf("the page links to %v", links)
@@ -171,7 +179,7 @@ func TestCheckDocumentFindsFaults(t *testing.T) {
 	}
 	for _, main := range []string{
 		`<p>`, `</p>`, `<b><i></b></i>`, `<br/>`, `<p><div></div></p>`, `<p id="a"></p><p id="a"></p>`, `<p id="a b"></p>`, `<p class="a" class="b"></p>`,
-		`<p style="color:red"></p>`, `<p onclick="x()"></p>`, `<style></style>`, `<script>x()</script>`, `<script src="https://cdn.example/x.js"></script>`,
+		`<p style="color:red"></p>`, `<p onclick="x()"></p>`, `<style></style>`, `<script>x()</script>`, `<script src="https://cdn.example/x.js" integrity="x"></script>`, `<script src="/x.js"></script>`,
 		`<img src="/x">`, `<img alt="" src="//cdn.example/x">`, `<a href="https://example.com/">x</a>`, `<a href="javascript:x()">x</a>`, `<a href="#nowhere">x</a>`,
 		`<form method="post" action="/x"><input id="a" name="a"></form>`, `<label for="a">x</label>`, `<p aria-describedby="a"></p>`, `<button>x</button>`,
 		`<form method="post"></form>`, `<form method="post" action="/x"><form method="post" action="/y"></form></form>`, `<h3>x</h3>`, `<h1>x</h1>`, `<main></main>`,

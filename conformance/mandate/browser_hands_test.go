@@ -36,14 +36,27 @@ func (b *tab) says(texts ...string) {
 	}
 }
 
-// find returns what has this role and this name for a screen reader. It is the only one.
+// find returns what has this role and this name for a screen reader. It is the only one. What cannot be used yet is
+// waited for.
 func (b *tab) find(role, name string) cdp.BackendNodeID {
 	b.Helper()
-	all := b.all(role, name)
-	if len(all) != 1 {
-		b.Fatalf("%s shows %d %s with the name %q, want 1:\n%s", b.URL(), len(all), role, name, b.text())
-	}
-	return all[0].BackendDOMNodeID
+	var node *accessibility.Node
+	waitFor(b, "the "+role+" "+name+" can be used", func() bool {
+		all := b.all(role, name)
+		if len(all) != 1 {
+			b.Fatalf("%s shows %d %s with the name %q, want 1:\n%s", b.URL(), len(all), role, name, b.text())
+		}
+		node = all[0]
+		return !b.off(node)
+	})
+	return node.BackendDOMNodeID
+}
+
+// off says whether a screen reader says of something that it cannot be used.
+func (b *tab) off(node *accessibility.Node) bool {
+	return slices.ContainsFunc(node.Properties, func(p *accessibility.Property) bool {
+		return p.Name == accessibility.PropertyNameDisabled && string(p.Value.Value) == "true"
+	})
 }
 
 func (b *tab) all(role, name string) []*accessibility.Node {
