@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -51,7 +52,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	issued := request.GetSession().(*session)
 	issued.token = &token
 	if token.UsedAt != nil {
-		issued.answer, err = g.again(ctx, text, token)
+		issued.answer, err = g.again(ctx, request.GetRequestForm(), token)
 		return err
 	}
 	issued.scope, err = g.scope(a, token, request.GetRequestForm().Get("scope"))
@@ -65,6 +66,19 @@ func deadRefresh() *Error {
 // scope gives the access token's: all that was granted, or the part that is
 // asked for, as far as the application may still have it.
 func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter string) ([]string, error) {
+	asked, err := askedScope(token, parameter)
+	if err != nil {
+		return nil, err
+	}
+	kept := narrow(asked, g.p.config.allowedScopes(a))
+	if len(kept) == 0 {
+		return nil, refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	}
+	return kept, nil
+}
+
+// askedScope is what a request asks for: without a scope, all that was granted.
+func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	granted := strings.Fields(token.Scope)
 	asked, err := parseScope(parameter)
 	if err != nil {
@@ -75,13 +89,9 @@ func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter s
 		return nil, refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
 	}
 	if len(asked) == 0 {
-		asked = granted
+		return granted, nil
 	}
-	kept := narrow(asked, g.p.config.allowedScopes(a))
-	if len(kept) == 0 {
-		return nil, refuse("invalid_grant", "The application may no longer have any scope of this grant.")
-	}
-	return kept, nil
+	return asked, nil
 }
 
 func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
@@ -112,9 +122,9 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if err != nil {
 		return err
 	}
-	err = g.spend(ctx, a, request.GetRequestForm().Get("refresh_token"), token, &made)
+	err = g.spend(ctx, a, request.GetRequestForm(), token, &made)
 	if errors.Is(err, storage.ErrSpent) {
-		made.answer, err = g.lost(ctx, request.GetRequestForm().Get("refresh_token"))
+		made.answer, err = g.lost(ctx, request.GetRequestForm())
 	}
 	if err != nil {
 		return err
@@ -134,17 +144,18 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 
 // spend rotates the token, or keeps it where the operator said so: rotation is
 // what protects a public client (RFC 9700 §4.14.2), so for those it stays.
-func (g *refreshGrant) spend(ctx context.Context, a Application, text string, token *storage.LiveToken, made *pair) error {
+func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values, token *storage.LiveToken, made *pair) error {
+	text := form.Get("refresh_token")
 	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
 		made.answer.RefreshToken = text
 		last := len(made.tokens) - 1
 		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))
 	}
-	successor, err := g.sealSuccessor(text, made.answer)
+	sealed, err := g.sealSuccessor(text, successor{*made.answer, now() + made.answer.ExpiresIn, form.Get("scope")})
 	if err != nil {
 		return err
 	}
-	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, successor, now(), made.expiresAt, made.tokens))
+	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, now(), made.expiresAt, made.tokens))
 }
 
 // spent passes on that somebody was faster.
@@ -157,26 +168,29 @@ func spent(err error) error {
 
 // lost is for the loser of a race: the token was spent, or its family ended,
 // since it was read.
-func (g *refreshGrant) lost(ctx context.Context, text string) (*TokenResponse, error) {
-	token, err := g.p.store.TokenByDigest(ctx, digest(text))
+func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenResponse, error) {
+	token, err := g.p.store.TokenByDigest(ctx, digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, deadRefresh()
 	}
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	return g.again(ctx, text, token)
+	return g.again(ctx, form, token)
 }
 
 // again answers for a token that was rotated: within the grace, and while its
 // successor waits unused, with that same successor, so that a client that lost
 // the answer is not locked out. Else two parties hold the token, and the family
 // dies (RFC 9700 §4.14.2).
-func (g *refreshGrant) again(ctx context.Context, text string, token storage.LiveToken) (*TokenResponse, error) {
+func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*TokenResponse, error) {
 	if now()-*token.UsedAt < seconds(g.p.config.RefreshGrace) && deref(token.Successor) != "" {
-		answer, unused, err := g.openSuccessor(ctx, text, *token.Successor)
-		if err != nil || unused {
-			return answer, err
+		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
+		if err != nil {
+			return nil, err
+		}
+		if unused {
+			return kept.sameScope(token, form.Get("scope"))
 		}
 	}
 	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
@@ -192,10 +206,30 @@ func (g *refreshGrant) again(ctx context.Context, text string, token storage.Liv
 // reads the table reads no token.
 type successor struct {
 	Answer TokenResponse
-	End    int64 // of the access token
+	End    int64  // of the access token
+	Scope  string // the parameter of the request that it answers
 }
 
-func (g *refreshGrant) sealSuccessor(text string, answer *TokenResponse) (string, error) {
+// sameScope gives the answer to a request that asks for the same scope as the one
+// that it was made for. Another one spends nothing: the client that asks for the
+// same once more gets its answer.
+func (s *successor) sameScope(token storage.LiveToken, parameter string) (*TokenResponse, error) {
+	asked, err := askedScope(token, parameter)
+	if err != nil {
+		return nil, err
+	}
+	before, err := askedScope(token, s.Scope)
+	if err != nil {
+		return nil, err
+	}
+	// RFC 6749 §6: the scope is a part of the request. This is another request, for a token that is spent.
+	if !covers(asked, before) || !covers(before, asked) {
+		return nil, refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the answer had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
+	}
+	return &s.Answer, nil
+}
+
+func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error) {
 	if g.p.config.RefreshGrace == 0 {
 		return "", nil
 	}
@@ -203,14 +237,14 @@ func (g *refreshGrant) sealSuccessor(text string, answer *TokenResponse) (string
 	if err != nil {
 		return "", err
 	}
-	plain, err := json.Marshal(successor{*answer, now() + answer.ExpiresIn})
+	plain, err := json.Marshal(kept)
 	if err != nil {
 		return "", err
 	}
 	return s.seal(plain, digest(text)), nil
 }
 
-func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*TokenResponse, bool, error) {
+func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*successor, bool, error) {
 	s, err := newSealer([]byte(text), "successor")
 	if err != nil {
 		return nil, false, err
@@ -232,5 +266,5 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (
 		return nil, false, unavailable(err)
 	}
 	kept.Answer.ExpiresIn = max(0, kept.End-now())
-	return &kept.Answer, next.UsedAt == nil, nil
+	return &kept, next.UsedAt == nil, nil
 }

@@ -160,6 +160,9 @@ func TestRefreshMeanwhile(t *testing.T) {
 		{"the application loses its grants", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.change(app, grants(GrantClient))
 		}, "400 unauthorized_client", false},
+		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+			return f.change(app, grants(GrantPassword))
+		}, "400 invalid_grant", false},
 		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant", true},
@@ -197,80 +200,6 @@ func TestRefreshMeanwhile(t *testing.T) {
 				t.Error(d)
 			}
 		}
-	})
-}
-
-func TestRefreshGrace(t *testing.T) {
-	bubble := func(rule string, test func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse)) {
-		t.Run(rule, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := begin(t, grace)
-				app := f.app(public)
-				first := f.tokens(app, f.login("alice"))
-				test(t, f, app, first, f.must(f.refresh(app, first.RefreshToken)))
-			})
-		})
-	}
-	bubble("within the grace the very same successor comes again", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
-		for n := range 3 {
-			time.Sleep(3 * time.Second)
-			again := f.must(f.refresh(app, first.RefreshToken))
-			want := *second
-			want.ExpiresIn -= int64(3 * (n + 1))
-			if d := cmp.Diff(&want, again); d != "" {
-				t.Error(d)
-			}
-		}
-		if n := f.count("tokens"); n != 4 {
-			t.Error(n, "tokens are stored, want the two pairs")
-		}
-		f.must(f.refresh(app, second.RefreshToken))
-	})
-	bubble("the grace ends", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
-		time.Sleep(10 * time.Second)
-		_, err := f.refresh(app, first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-		f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
-	})
-	bubble("a successor that was used ends the family", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
-		third := f.must(f.refresh(app, second.RefreshToken))
-		_, err := f.refresh(app, first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-		f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, third.RefreshToken)
-	})
-	bubble("the grace is for the same client only", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
-		_, err := f.refresh(f.app(public), first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-		f.wantActive(true, second.AccessToken, second.RefreshToken)
-	})
-	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
-		_, err := f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
-		wantError(t, err, "no error")
-		_, err = f.refresh(app, first.RefreshToken)
-		wantError(t, err, "400 invalid_grant")
-	})
-	bubble("who reads the table reads no token", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
-		f.store.Close()
-		for _, token := range []string{first.RefreshToken, second.AccessToken, second.RefreshToken} {
-			if f.contains(token) {
-				t.Errorf("%.8s... is in the database", token)
-			}
-		}
-	})
-	t.Run("of many at once all get the same successor", func(t *testing.T) {
-		f := begin(t, grace)
-		app := f.app(public)
-		first := f.tokens(app, f.login("alice"))
-		won := f.race(t, app, first.RefreshToken)
-		if len(won) != 8 {
-			t.Fatal(len(won), "answers")
-		}
-		for _, answer := range won {
-			if answer.RefreshToken != won[0].RefreshToken || answer.AccessToken != won[0].AccessToken {
-				t.Error("two successors")
-			}
-		}
-		f.wantActive(true, won[0].AccessToken, won[0].RefreshToken)
 	})
 }
 

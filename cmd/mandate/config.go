@@ -127,7 +127,7 @@ type ProviderConfig struct {
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the life in seconds of all that came from one approval, however often it is refreshed.
 	RefreshTokenAbsoluteExpire time.Duration `key:"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS" default:"31536000" min:"1" max:"315360000"`
-	// RefreshTokenGracePeriod is how many seconds a spent refresh token still returns the same successor, for clients that lose an answer; 0 is off.
+	// RefreshTokenGracePeriod is how many seconds a spent refresh token still returns the same successor to a request for the same scope, for clients that lose an answer; 0 is off.
 	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"0" min:"0" max:"60"`
 	// RefreshTokenReuseProtection revokes the whole family when a spent refresh token comes back. It cannot be switched off (RFC 9700 §4.14.2).
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`

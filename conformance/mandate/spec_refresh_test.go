@@ -59,6 +59,9 @@ func TestSpecRefreshGrace(t *testing.T) {
 		if a.Status != http.StatusOK || again.AccessToken != second.AccessToken || again.RefreshToken != second.RefreshToken {
 			t.Errorf("within the grace: %d, want the same successor", a.Status)
 		}
+		// Another scope is another request, and it spends nothing.
+		other := s.post(t, "/o/token/", app.auth(), params("grant_type", "refresh_token", "refresh_token", first.RefreshToken, "scope", "read"))
+		checkRefused(t, other, http.StatusBadRequest, "invalid_scope")
 		third := s.checkGranted(t, s.refresh(t, app.auth(), second.RefreshToken), "read write", true)
 		// The successor is in use, so whoever still has the first one is somebody else.
 		checkRefused(t, s.refresh(t, app.auth(), first.RefreshToken), http.StatusBadRequest, "invalid_grant")

@@ -1,0 +1,164 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRefreshGrace(t *testing.T) {
+	bubble := func(rule string, test func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t, grace)
+				app := f.app(public)
+				first := f.tokens(app, f.login("alice"))
+				test(t, f, app, first, f.must(f.refresh(app, first.RefreshToken)))
+			})
+		})
+	}
+	bubble("within the grace the very same successor comes again", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
+		for n := range 3 {
+			time.Sleep(3 * time.Second)
+			again := f.must(f.refresh(app, first.RefreshToken))
+			want := *second
+			want.ExpiresIn -= int64(3 * (n + 1))
+			if d := cmp.Diff(&want, again); d != "" {
+				t.Error(d)
+			}
+		}
+		if n := f.count("tokens"); n != 4 {
+			t.Error(n, "tokens are stored, want the two pairs")
+		}
+		f.must(f.refresh(app, second.RefreshToken))
+	})
+	// RFC 6749 §6: the scope is a part of the request; a successor that has another one would not be an answer to it.
+	bubble("another scope is refused within the grace, and spends nothing", func(t *testing.T, f *fixture, app *Registered, _, second *TokenResponse) {
+		const all = "read write groups"
+		for _, test := range []struct{ asked, same, other string }{
+			{"write read", "read write", "read"},
+			{"write read", "write read", "-"},
+			{"-", all, "read"},
+			{all, "-", "write"},
+			{"read", "read read", "read write"},
+			{"read", "read", "introspection"},
+			{"read", "read", `"`},
+		} {
+			first := f.tokens(app, f.login("alice"), "scope", all)
+			second := f.must(f.refresh(app, first.RefreshToken, "scope", test.asked))
+			_, err := f.refresh(app, first.RefreshToken, "scope", test.other)
+			wantError(t, err, "400 invalid_scope")
+			again := f.must(f.refresh(app, first.RefreshToken, "scope", test.same))
+			if d := cmp.Diff(second, again); d != "" {
+				t.Errorf("%q after %q: %s", test.same, test.asked, d)
+			}
+			f.wantActive(true, first.AccessToken, second.AccessToken, second.RefreshToken)
+			third := f.must(f.refresh(app, second.RefreshToken))
+			// It is theft still where the successor was used, whatever the scope.
+			_, err = f.refresh(app, first.RefreshToken, "scope", test.other)
+			wantError(t, err, "400 invalid_grant")
+			f.wantActive(false, third.AccessToken, third.RefreshToken)
+		}
+		f.wantActive(true, second.AccessToken)
+	})
+	bubble("the grace ends", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
+		time.Sleep(10 * time.Second)
+		_, err := f.refresh(app, first.RefreshToken)
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
+	})
+	bubble("a successor that was used ends the family", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
+		third := f.must(f.refresh(app, second.RefreshToken))
+		_, err := f.refresh(app, first.RefreshToken)
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, third.RefreshToken)
+	})
+	bubble("the grace is for the same client only", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
+		_, err := f.refresh(f.app(public), first.RefreshToken)
+		wantError(t, err, "400 invalid_grant")
+		f.wantActive(true, second.AccessToken, second.RefreshToken)
+	})
+	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *Registered, first, second *TokenResponse) {
+		_, err := f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
+		wantError(t, err, "no error")
+		_, err = f.refresh(app, first.RefreshToken)
+		wantError(t, err, "400 invalid_grant")
+	})
+	bubble("who reads the table reads no token", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
+		f.store.Close()
+		for _, token := range []string{first.RefreshToken, second.AccessToken, second.RefreshToken} {
+			if f.contains(token) {
+				t.Errorf("%.8s... is in the database", token)
+			}
+		}
+	})
+	// The server's own key must not be enough, nor anything else that lies beside the database.
+	bubble("the successor is sealed under the token that it took the place of", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
+		token, err := f.store.TokenByDigest(t.Context(), digest(first.RefreshToken))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSealer([]byte(first.RefreshToken), "successor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := s.open(deref(token.Successor), digest(first.RefreshToken))
+		if err != nil || !strings.Contains(string(plain), second.RefreshToken) {
+			t.Error("the token does not open it:", err)
+		}
+	})
+	t.Run("of many at once all get the same successor", func(t *testing.T) {
+		f := begin(t, grace)
+		app := f.app(public)
+		first := f.tokens(app, f.login("alice"))
+		won := f.race(t, app, first.RefreshToken)
+		if len(won) != 8 {
+			t.Fatal(len(won), "answers")
+		}
+		for _, answer := range won {
+			if answer.RefreshToken != won[0].RefreshToken || answer.AccessToken != won[0].AccessToken {
+				t.Error("two successors")
+			}
+		}
+		f.wantActive(true, won[0].AccessToken, won[0].RefreshToken)
+	})
+}
+
+// Of two requests that race with one token and ask for different scopes, one is
+// answered and the other refused, and the family goes on.
+func TestRefreshGraceOfTwoScopesAtOnce(t *testing.T) {
+	f := begin(t, grace)
+	app := f.app(public)
+	for range 5 {
+		first := f.tokens(app, f.login("alice"), "scope", "read write")
+		start, answers := make(chan struct{}), make(chan error, 8)
+		for i := range cap(answers) {
+			scope := []string{"read", "write"}[i%2]
+			go func() {
+				<-start
+				answer, err := f.refresh(app, first.RefreshToken, "scope", scope)
+				if err == nil && answer.Scope != scope {
+					t.Errorf("asked for %s, got %s", scope, answer.Scope)
+				}
+				answers <- err
+			}()
+		}
+		close(start)
+		won := 0
+		for range cap(answers) {
+			err := <-answers
+			if err == nil {
+				won++
+			} else {
+				wantError(t, err, "400 invalid_scope")
+			}
+		}
+		if won != cap(answers)/2 {
+			t.Errorf("%d were answered", won)
+		}
+		f.wantActive(true, first.AccessToken)
+	}
+}
