@@ -1,0 +1,30 @@
+package provider
+
+import (
+	"encoding/base64"
+	"testing"
+)
+
+// The cookie is all that a session is protected by: nobody guesses 256 random bits.
+func TestSessionCookieHas256Bits(t *testing.T) {
+	f := begin(t)
+	f.person("alice")
+	seen := map[string]bool{}
+	for range 8 {
+		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(in.Session)
+		if err != nil || len(raw) != 32 {
+			t.Errorf("the cookie has %d bytes: %v", len(raw), err)
+		}
+		for i := range len(raw) / 8 {
+			seen[string(raw[8*i:8*i+8])] = true
+		}
+	}
+	// No part of it repeats, within a cookie or from one to the next.
+	if len(seen) != 8*4 {
+		t.Errorf("%d of 32 parts differ", len(seen))
+	}
+}
