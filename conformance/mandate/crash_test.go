@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -22,7 +21,16 @@ type ledger struct {
 	pending  []pledge // codes whose answer did not come
 	revoked  []string // tokens whose end was answered
 	strange  []string // answers that are neither a grant nor a refusal
-	answered int64
+	answered int
+
+	wanted int           // so many answers, and something of each kind
+	enough chan struct{} // closed when they are there
+	once   sync.Once
+}
+
+// mixed says whether there is something of each kind to lose.
+func (l *ledger) mixed() bool {
+	return len(l.access) > 0 && len(l.chains) > 0 && len(l.spent) > 0 && len(l.revoked) > 0
 }
 
 // chain is a family: the last refresh token that was answered, and whether it was on its way when the server died.
@@ -50,7 +58,7 @@ func TestCrash(t *testing.T) {
 					app := []application{v.web, v.rival, v.phone}[n%3]
 					codes = append(codes, pledge{app: app, form: b.issue(t, app, v.alice)})
 				}
-				l := v.crash(t, codes, int64(100+60*round))
+				l := v.crash(t, codes, 100+60*round)
 				v.start(t)
 				v.audit(t, l)
 			})
@@ -58,17 +66,15 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// crash runs a load of all grants and kills the server after so many answers.
-func (v *town) crash(t testing.TB, codes []pledge, answers int64) *ledger {
+// crash runs a load of all grants and kills the server after so many answers, and one of each kind.
+func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 	t.Helper()
-	l := &ledger{}
+	l := &ledger{wanted: answers, enough: make(chan struct{})}
 	todo := make(chan pledge, len(codes))
 	for _, p := range codes {
 		todo <- p
 	}
 	close(todo)
-	enough := make(chan struct{})
-	var once sync.Once
 	var group sync.WaitGroup
 	post := func(path string, app application, form url.Values) (answer, bool) {
 		a, err := v.tryPost(path, app.auth(), form)
@@ -80,9 +86,7 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int64) *ledger {
 		if a.Status != http.StatusOK || path == "/o/token/" && v.granted(a).AccessToken == "" {
 			l.strange = append(l.strange, fmt.Sprintf("%s: %d %s", path, a.Status, a.Body))
 		}
-		if atomic.AddInt64(&l.answered, 1) == answers {
-			once.Do(func() { close(enough) })
-		}
+		l.answered++
 		return a, true
 	}
 	for range 6 { // codes, and what they give: refreshed again and again
@@ -131,7 +135,7 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int64) *ledger {
 		}
 	})
 	select {
-	case <-enough:
+	case <-l.enough:
 	case <-v.process.exited:
 		t.Error("the server ended by itself")
 	}
@@ -153,6 +157,9 @@ func (l *ledger) note(what func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	what()
+	if l.answered >= l.wanted && l.mixed() {
+		l.once.Do(func() { close(l.enough) })
+	}
 }
 
 // refreshOn keeps a family going for a while.
@@ -175,7 +182,7 @@ func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url
 // audit compares the books of the clients with those of the server after the restart.
 func (v *town) audit(t *testing.T, l *ledger) {
 	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access), len(l.chains), len(l.spent), len(l.pending))
-	if len(l.access) == 0 || len(l.chains) == 0 || len(l.spent) == 0 || len(l.revoked) == 0 {
+	if !l.mixed() {
 		t.Error("the load was not mixed")
 	}
 	for _, a := range l.strange {
