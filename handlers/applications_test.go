@@ -321,3 +321,38 @@ func TestClientIDIsNotChosen(t *testing.T) {
 		t.Error("the application has the identifier that its owner chose")
 	}
 }
+
+// RFC 9110 §9.2.1, §9.3.2: HEAD is safe, and shows nothing: what is shown once is still there for the GET after it.
+func TestHeadSpendsNothingThatIsShownOnce(t *testing.T) {
+	s := newSite(t, "/auth")
+	v := s.as(t, "alice")
+	form := []string{"name", "Ledger", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read", "hash_client_secret", "on"}
+	path := ""
+	for _, test := range []struct {
+		notice string
+		send   func() answer
+	}{
+		{"The application is registered.", func() answer { return v.post(t, "/o/applications/register/", form...) }},
+		{"There is a new secret.", func() answer { return v.post(t, path+"rotate/", "overlap", "0") }},
+	} {
+		made := test.send()
+		made.wants(t, 303)
+		path = strings.TrimPrefix(made.Header.Get("Location"), "/auth")
+		for _, at := range []string{path, strings.TrimSuffix(path, "/"), "/account/"} {
+			head := v.do(t, v.request(t, http.MethodHead, at, ""))
+			head.wants(t, 200)
+			if len(head.cookies()) > 0 {
+				t.Errorf("HEAD %s changes cookies: %v", at, head.cookies())
+			}
+		}
+		page := v.get(t, path)
+		page.wants(t, 200, test.notice)
+		if !secretShown.MatchString(page.body) {
+			t.Errorf("%s The secret was spent by HEAD", test.notice)
+		}
+		page = v.get(t, path)
+		if secretShown.MatchString(page.body) || strings.Contains(page.body, test.notice) {
+			t.Errorf("%s It is shown twice", test.notice)
+		}
+	}
+}

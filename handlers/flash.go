@@ -40,8 +40,10 @@ func (s *server) say(w http.ResponseWriter, name string) {
 func (s *server) notice(r *http.Request) string { return notices(s.cookie(r, "notice")) }
 
 // dropNotice removes a notice that the page before it was drawn with.
+//
+// RFC 9110 §9.3.2: HEAD shows nobody the page, so the notice stays.
 func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
-	if s.cookie(r, "notice") != "" {
+	if s.cookie(r, "notice") != "" && r.Method != http.MethodHead {
 		s.setCookie(w, "notice", "", 0)
 	}
 }
