@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -143,10 +144,18 @@ func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error)
 	// former have a type of their own, the latter no end. OIDC Core §2: sub is
 	// required.
 	subject, _ := claims.GetSubject()
-	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || claims["exp"] == nil || subject == "" {
+	_, ends := instant(claims, "exp")
+	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || !ends || subject == "" {
 		return nil, wrong
 	}
 	return claims, nil
+}
+
+// instant reads a NumericDate (RFC 7519 §2), which may have a fraction. Whoever
+// signs with a secret of their own can write anything there.
+func instant(claims jwt.MapClaims, name string) (int64, bool) {
+	at, ok := claims[name].(float64)
+	return int64(at), ok && math.Abs(at) < 1<<53
 }
 
 // hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
@@ -155,10 +164,18 @@ func (p *Provider) hmacSecret(ctx context.Context, a Application) (string, error
 	if !readable(a.Secret) {
 		return "", errors.New("HS256 needs a client secret that is kept readable")
 	}
-	if shown := callOf(ctx).secret; shown != "" {
+	// RFC 7518 §3.2: a shorter key is none. The one before a rotation may be older
+	// than the choice of HS256.
+	if shown := callOf(ctx).secret; len(shown) >= leastHMACSecret {
 		return shown, nil
+	} else if shown != "" {
+		return "", invalidClient("The ID tokens of this application are signed with its secret by HS256, which takes a secret of at least %d bytes: use the new secret.", leastHMACSecret)
 	}
-	return p.readSecret(a.ID, a.Secret)
+	secret, err := p.readSecret(a.ID, a.Secret)
+	if err == nil && len(secret) < leastHMACSecret {
+		err = fmt.Errorf("HS256 needs a client secret of at least %d bytes", leastHMACSecret)
+	}
+	return secret, err
 }
 
 // hmacKeys are the secret, and the one before it while it works.
@@ -173,7 +190,10 @@ func (p *Provider) hmacKeys(a Application) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		set.Keys = append(set.Keys, []byte(secret))
+		// RFC 7518 §3.2: a shorter one can be found out, and so signs nothing.
+		if len(secret) >= leastHMACSecret {
+			set.Keys = append(set.Keys, []byte(secret))
+		}
 	}
 	return set, nil
 }

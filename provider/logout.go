@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 
@@ -36,13 +35,11 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 	}
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {
+		// OIDC RP-Logout §4: what was to be proven by a hint that is none is not done,
+		// also where client_id names the application.
 		claims, err := p.hint(ctx, text)
 		if err == nil {
 			clientID, err = p.readLogoutHint(l, claims, clientID)
-		} else if e := failed(err); clientID != "" && e.Status < http.StatusInternalServerError {
-			// A hint that cannot be read proves nothing. The application is named all the
-			// same, and the person is asked.
-			err = nil
 		}
 		if err != nil {
 			return nil, err
@@ -64,7 +61,7 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 // readLogoutHint takes over whom and which session the hint names, and gives
 // the client that it was issued to.
 func (p *Provider) readLogoutHint(l *LogoutRequest, claims jwt.MapClaims, clientID string) (string, error) {
-	if end, err := claims.GetExpirationTime(); p.config.RPLogout.RefuseExpired && (err != nil || end.Unix() <= now()) {
+	if end, _ := instant(claims, "exp"); p.config.RPLogout.RefuseExpired && end <= now() {
 		return "", refuse("invalid_request", "id_token_hint has expired.")
 	}
 	l.subject, _ = claims.GetSubject()
