@@ -100,8 +100,8 @@ func (p *Provider) nameToken(kind, id string) string { return p.names.seal([]byt
 // knownToken is a token that is known here, opaque or signed.
 type knownToken struct {
 	storage.LiveToken
-	name, subject string // jti and sub, as a signed one has them
-	dormant       bool   // its application may do nothing, or nothing of the token's scope
+	name    string // jti, as a signed one has it
+	dormant bool   // its application may do nothing, or nothing of the token's scope
 }
 
 // findToken reads a token and what stands behind it, or gives
@@ -153,7 +153,7 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 	if err != nil || parsed.Header["typ"] != signedType || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.audience() {
 		return knownToken{}, storage.ErrNotFound
 	}
-	token := knownToken{name: textOf(claims, "jti"), subject: textOf(claims, "sub")}
+	token := knownToken{name: textOf(claims, "jti")}
 	behind, err := p.names.open(token.name, "")
 	if err != nil {
 		return knownToken{}, storage.ErrNotFound

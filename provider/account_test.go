@@ -82,7 +82,7 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 	ctx := t.Context()
 	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
 		"DisableUser":   func(f *fixture, s *SignedIn) error { return f.DisableUser(ctx, s.User.Username) },
-		"DeleteUser":    func(f *fixture, s *SignedIn) error { return f.DeleteUser(ctx, User{}, s.User.ID) },
+		"DeleteUser":    func(f *fixture, s *SignedIn) error { return f.DeleteUser(ctx, &User{}, s.User.ID, "") },
 		"ResetPassword": func(f *fixture, s *SignedIn) error { return f.ResetPassword(ctx, s.User.Username, "another few words") },
 		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
 			return f.UpdateUser(ctx, User{}, s.User.ID, Person{Username: s.User.Username, Inactive: true})

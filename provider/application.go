@@ -142,10 +142,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect, r.SkipConsent, r.PKCEExempt
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, FormatOpaque)
-	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, ""
-	if r.Pairwise {
-		a.Sector = sectorOf(r)
-	}
+	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = now()
 	var err error

@@ -34,7 +34,7 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 			found.add(field, "There is no algorithm %q: use %s or %s.", Clip(algorithm, 40), strings.Join(Algorithms(), ", "), hmacAlgorithm)
 		}
 	}
-	if r.Pairwise && sectorOf(r) == "" {
+	if r.Pairwise && hostOf(r) == "" {
 		found.add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
@@ -74,15 +74,30 @@ func (p *Provider) checkHMAC(found *Invalid, field string, r Registration, was A
 	}
 }
 
-// sectorOf is the one host of all redirect URIs, or "" (OIDC Core §8.1).
-func sectorOf(r Registration) string {
-	sector := ""
+// sectorOf is the sector of an application that has pairwise subjects.
+func sectorOf(r Registration, was Application) string {
+	host := hostOf(r)
+	switch {
+	case !r.Pairwise:
+		return ""
+	case isLoopback(host) && host != was.Sector:
+		// OIDC Core §8.1: programs on people's own computers have this host in common,
+		// and nothing else. One that has such a sector from before keeps it, and the
+		// subjects that it knows.
+		return "loopback " + was.ClientID
+	}
+	return host
+}
+
+// hostOf is the one host of all redirect URIs, or "" (OIDC Core §8.1).
+func hostOf(r Registration) string {
+	host := ""
 	for i, uri := range r.RedirectURIs {
 		u, err := url.Parse(uri)
-		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != sector {
+		if err != nil || i > 0 && strings.ToLower(u.Hostname()) != host {
 			return ""
 		}
-		sector = strings.ToLower(u.Hostname())
+		host = strings.ToLower(u.Hostname())
 	}
-	return sector
+	return host
 }

@@ -76,8 +76,8 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AuthTime: at, CreatedAt: at, ChargedTo: chargedTo(a)}
-	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID}, issued.scope)
+		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: chargedTo(a)}
+	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID, sector: grant.Sector}, issued.scope)
 	if err != nil {
 		return err
 	}

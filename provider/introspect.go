@@ -54,7 +54,7 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 	if token.Refresh && token.ClientID != caller && form.Get("token_type_hint") != "refresh_token" {
 		return &Introspection{}, caller, nil
 	}
-	return p.describeToken(token), caller, nil
+	return p.describeToken(token, caller), caller, nil
 }
 
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
@@ -77,7 +77,7 @@ func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, erro
 // something.
 var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", ErrNotFound)
 
-func (p *Provider) describeToken(token knownToken) *Introspection {
+func (p *Provider) describeToken(token knownToken, caller string) *Introspection {
 	found := &Introspection{
 		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
@@ -85,12 +85,20 @@ func (p *Provider) describeToken(token knownToken) *Introspection {
 		// there is no username.
 		Subject: token.ClientID, Audience: p.config.audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
+	sector := deref(token.Sector)
 	if token.UserID != nil {
-		found.Subject = *token.UserID
+		// OIDC Core §8.1: the same as in the ID token. Who knew another one beside it
+		// could tell two sectors' subjects to be one person.
+		found.Subject = p.subject(sector, *token.UserID)
+	}
+	if sector != "" && caller == token.ClientID {
+		// OIDC Core §8.1: nor by a name that is the same everywhere. Where the person
+		// agrees to it, it is the claim preferred_username.
+		found.Username = ""
 	}
 	if token.name != "" {
 		// A signed token says the same of itself.
-		found.ID, found.Subject = token.name, token.subject
+		found.ID = token.name
 	}
 	if token.Refresh {
 		// No API may take it for an access token.

@@ -47,8 +47,10 @@ type LiveToken struct {
 }
 
 // behind is what stands behind a token: its application with who answers for it,
-// and its grant and its person if it has any.
-const behind = answering + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at, g.sector, g.auth_time, g.claims`
+// and its grant and its person if it has any. A password grant from before its
+// sector was kept has the application's.
+const behind = answering + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
+	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims`
 
 const answering = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
