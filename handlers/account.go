@@ -134,7 +134,7 @@ func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.loggedOut(w, r, &provider.LogoutRequest{})
+	return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
 }
 
 // revokeApplication takes back what the person has allowed an application.

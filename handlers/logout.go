@@ -41,7 +41,7 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.loggedOut(w, r, &provider.LogoutRequest{})
+		return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
 	}
 	l, err := s.provider.ResumeLogout(r.Context(), ticket)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	// RFC 9700 §4.11.2: a link of a stranger's must not lead on to wherever they
 	// like by way of this server.
-	aside := who == nil && l.RedirectURI != "" && !l.Proven()
+	aside := who == nil && l.RedirectURI != "" && !s.provider.FollowsEnd(l, s.cookie(r, "ended"))
 	if !aside && (who == nil || !s.provider.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
 	}
@@ -125,10 +125,20 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.L
 			return err
 		}
 	}
-	return s.loggedOut(w, r, l)
+	return s.loggedOut(w, r, l, who)
 }
 
-func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest) error {
+// loggedOut is where the browser goes when the session of who, if there was
+// somebody, has ended. It keeps which one that was: other applications may send it
+// here because of the same session.
+func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
+	if who != nil {
+		kept, err := s.provider.Ended(who)
+		if err != nil {
+			return err
+		}
+		s.setCookie(w, "ended", kept, provider.EndedLife)
+	}
 	s.setCookie(w, "session", "", 0)
 	if l.RedirectURI != "" {
 		redirect(w, r, l.After().Location())

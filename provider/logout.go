@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -137,9 +138,6 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 	return l, p.checkLogoutURI(l)
 }
 
-// Proven says that an ID token stands behind the request.
-func (l *LogoutRequest) Proven() bool { return l.subject != "" }
-
 // MustConfirm says whether the person is to be asked: always, unless the hint
 // proves that the request comes from an application they are signed in to by
 // this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
@@ -148,7 +146,42 @@ func (p *Provider) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
 	if p.config.RPLogout.AlwaysPrompt || l.subject == "" {
 		return true
 	}
-	return l.subject != p.subject(l.Application.Sector, s.User.ID) || l.sid != p.sid(l.Application.Sector, s.Session.ID)
+	return !l.isOf(p, s.User.ID, s.Session.ID)
+}
+
+// EndedLife is how long a browser keeps which session ended in it.
+const EndedLife = 24 * time.Hour
+
+// ended is a session that has ended in a browser.
+type ended struct {
+	At                int64
+	UserID, SessionID string
+}
+
+// Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
+func (p *Provider) Ended(s *SignedIn) (string, error) {
+	text, err := json.Marshal(ended{now(), s.User.ID, s.Session.ID})
+	return p.tickets.seal(text, "ended"), err
+}
+
+// FollowsEnd says whether a request comes of a session that ended in this very
+// browser not long ago: one of several applications was the first to log out.
+// Any other ID token proves nothing where nobody is signed in. Whoever registers
+// an application has one, and would send other people's browsers to wherever they
+// like (RFC 9700 §4.11.2).
+func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
+	text, err := p.tickets.open(kept, "ended")
+	if err != nil || l.Application == nil {
+		return false
+	}
+	var e ended
+	err = json.Unmarshal(text, &e)
+	return err == nil && now()-e.At <= seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
+}
+
+// isOf says whether the hint is of a person's session.
+func (l *LogoutRequest) isOf(p *Provider, userID, sessionID string) bool {
+	return l.subject == p.subject(l.Application.Sector, userID) && l.sid == p.sid(l.Application.Sector, sessionID)
 }
 
 // LogoutFor ends the session as an application asked.
