@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"mandate/provider"
 	"mandate/templates"
@@ -13,17 +14,14 @@ import (
 // maxQuery bounds an authorization request as a query. The longest state fits
 // in, every byte of it encoded. The whole fits into next, encoded once more,
 // and there into what the server reads of a header.
-const (
-	maxQuery = 16 << 10
-	maxAdded = 256 // by which we mark that the person has signed in
-)
+const maxQuery = 16 << 10
 
 // authorize is the authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2.1).
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodPost {
 		return s.authorizeByPost(w, r)
 	}
-	if len(r.URL.RawQuery) > maxQuery+maxAdded {
+	if len(r.URL.RawQuery) > maxQuery {
 		return tooLong(http.StatusRequestURITooLong)
 	}
 	parameters, err := url.ParseQuery(r.URL.RawQuery)
@@ -59,7 +57,32 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 
 // loginFor sends the person to sign in, and back to exactly this request.
 func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization) error {
-	return s.toLogin(w, r, r.URL.Path+"?"+s.provider.Again(a, r.URL.RawQuery), a.LoginHint())
+	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint())
+}
+
+// keepWayBack is for the request that a person has just signed in for, if it was
+// one.
+func (s *server) keepWayBack(w http.ResponseWriter, in *provider.SignIn, next string) {
+	to, err := url.Parse(next)
+	if err != nil || !s.config.OpenID || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
+		return
+	}
+	request, err := url.ParseQuery(to.RawQuery)
+	if err == nil {
+		s.setCookie(w, wayBack, s.provider.WayBack(in, request), provider.WayBackLife)
+	}
+}
+
+// wayBack is the cookie that a login leaves for the request that it was for.
+const wayBack = "login"
+
+// cameBy hands over what the login left, once: the same request asks again when it
+// comes again.
+func (s *server) cameBy(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
+	if kept := s.cookie(r, wayBack); kept != "" {
+		a.CameBy(kept)
+		s.setCookie(w, wayBack, "", 0)
+	}
 }
 
 // authorizeByPost takes the request that a page of another site posted. Such a
@@ -140,6 +163,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 		ended(r.Context(), a.Refused.Code)
 		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
 	}
+	s.cameBy(w, r, a)
 	asked, err := s.provider.Next(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
 		note(r.Context(), "error", e.Code)

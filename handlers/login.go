@@ -59,6 +59,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	note(r.Context(), "subject", in.User.ID)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setCookie(w, "device", in.Device, deviceLife)
+	s.keepWayBack(w, in, page.Next)
 	redirect(w, r, page.Next)
 	return nil
 }

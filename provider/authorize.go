@@ -27,7 +27,8 @@ type Authorization struct {
 
 	state        string
 	redirectSent bool
-	parameters   url.Values
+	sent         url.Values // the whole request
+	parameters   url.Values // without those that count as left out
 	openID       openIDRequest
 	request      fosite.AuthorizeRequester
 }
@@ -38,7 +39,7 @@ func (a *Authorization) asks() []string { return append(scopeNames(a.Scopes), sc
 // Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
 // a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
 func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
-	a := &Authorization{parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
+	a := &Authorization{sent: parameters, parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !PlainText(values[0])) {
 			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -22,9 +23,8 @@ type openIDRequest struct {
 	claims    string   // the claims parameter, checked
 	told      []string // the scopes that stand for its claims
 	formPost  bool
-	// loginAfter is when the person was sent to sign in for this request; 0
-	// where they were not.
-	loginAfter int64
+	// wayBack is what the browser kept of a login for this request.
+	wayBack string
 }
 
 // claimsRequest is the claims parameter (OIDC Core §5.5).
@@ -44,14 +44,8 @@ const (
 	maxClaims = 8192
 )
 
-// reauth is our own parameter: it comes back with the request when the person
-// returns from signing in, so that prompt=login asks once and not for ever.
-const reauth = "mandate_login"
-
 func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 	form := a.parameters
-	a.openID.loginAfter = p.openReauth(form.Get(reauth), a.Application)
-	form.Del(reauth)
 	// OIDC Form Post §2. It is read first: every error after it goes that way.
 	if form.Get("response_mode") == "form_post" {
 		// A form goes to a web server; a program on this computer that has a scheme of
@@ -187,34 +181,41 @@ func audience(claims jwt.MapClaims) []string {
 	return list
 }
 
-// sealReauth notes when the person was sent to sign in, for one application and
-// for as long as a login may take: the address stays in the browser's history.
-func (p *Provider) sealReauth(at int64, a Application) string {
-	return p.tickets.seal([]byte(strconv.FormatInt(at, 10)), "reauth "+a.ID)
+// WayBackLife is how long a browser may take from the login page back to the
+// request that sent it there.
+const WayBackLife = time.Minute
+
+// waits names an authorization request that waits for a login: in the session
+// that began with that login, and in no other, and nothing else that the same
+// client may ask for.
+func waits(sessionDigest string, request url.Values) string {
+	return "login " + sessionDigest + " " + digest(request.Encode())
 }
 
-func (p *Provider) openReauth(sealed string, a Application) int64 {
-	text, err := p.tickets.open(sealed, "reauth "+a.ID)
+// WayBack is what a browser keeps of a login on its way back to the request that
+// it was for, so that prompt=login asks once and not for ever. It comes of the
+// login itself: an address has nothing in it that could be carried elsewhere.
+func (p *Provider) WayBack(in *SignIn, request url.Values) string {
+	return p.tickets.seal([]byte(strconv.FormatInt(now(), 10)), waits(digest(in.Session), request))
+}
+
+// CameBy says what the browser kept.
+func (a *Authorization) CameBy(wayBack string) { a.openID.wayBack = wayBack }
+
+// hasCome says whether the person has just signed in for this very request.
+func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
+	text, err := p.tickets.open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
-		return 0
+		return false
 	}
 	at, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || now()-at > ticketLife {
-		return 0
-	}
-	return at
+	return err == nil && now()-at <= seconds(WayBackLife)
 }
-
-// wayBack is how many seconds a browser may take from the login page back to the
-// request.
-const wayBack = 60
 
 // mustLogin says whether the person who is signed in must sign in again.
 func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
-	// Whoever has just come from the login page for this request is done with it.
-	just := now()-s.Session.AuthTime <= max(o.maxAge, wayBack)
-	if o.loginAfter > 0 && s.Session.AuthTime >= o.loginAfter && just {
+	if p.hasCome(a, s) {
 		return !o.about(p.subject(a.Application.Sector, s.User.ID))
 	}
 	switch {
@@ -251,14 +252,4 @@ func (a *Authorization) LoginHint() string { return Clip(a.openID.loginHint, 150
 // Core §3.1.2.6).
 func LoginRequired() *Error {
 	return refuse("login_required", "The person must sign in, which prompt=none forbids.")
-}
-
-// Again is the request as it comes back after the person has signed in for it.
-func (p *Provider) Again(a *Authorization, query string) string {
-	if !p.config.OpenID {
-		return query
-	}
-	// As it was sent: another encoding may be longer than an address may be.
-	parts := slices.DeleteFunc(strings.Split(query, "&"), func(part string) bool { return strings.HasPrefix(part, reauth+"=") })
-	return strings.Join(append(parts, reauth+"="+p.sealReauth(now(), a.Application)), "&")
 }

@@ -1,0 +1,238 @@
+package provider
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// OIDC Core §3.1.2.1.
+func TestReadPrompt(t *testing.T) {
+	for _, test := range []struct {
+		sent   url.Values
+		prompt string
+		maxAge int64
+		err    string
+	}{
+		{values(), "", -1, "no error"},
+		{values("prompt", "none"), "none", -1, "no error"},
+		{values("prompt", "login consent select_account"), "login consent select_account", -1, "no error"},
+		{values("prompt", "none login"), "none login", -1, "400 invalid_request"},
+		{values("prompt", "consent none"), "consent none", -1, "400 invalid_request"},
+		{values("prompt", "none none"), "none none", -1, "400 invalid_request"},
+		{values("prompt", "Login"), "Login", -1, "400 invalid_request"},
+		{values("prompt", "create"), "create", -1, "400 invalid_request"},
+		{values("display", "page"), "", -1, "no error"},
+		{values("display", "wap"), "", -1, "no error"},
+		{values("display", "wall"), "", -1, "400 invalid_request"},
+		{values("max_age", "0"), "", 0, "no error"},
+		{values("max_age", "2147483647"), "", 2147483647, "no error"},
+		{values("max_age", "2147483648"), "", -1, "400 invalid_request"},
+		{values("max_age", "-1"), "", -1, "400 invalid_request"},
+		{values("max_age", "1.5"), "", -1, "400 invalid_request"},
+		{values("max_age", "soon"), "", -1, "400 invalid_request"},
+	} {
+		o := openIDRequest{maxAge: -1}
+		err := o.readPrompt(test.sent)
+		if kind(err) != test.err || strings.Join(o.prompt, " ") != test.prompt || o.maxAge != test.maxAge {
+			t.Errorf("%v: %q %d %v", test.sent, o.prompt, o.maxAge, err)
+		}
+	}
+}
+
+// OIDC Core §3.1.2.1, §3.1.2.2.
+func TestReadHint(t *testing.T) {
+	f := begin(t, openID)
+	s, app, other, pairwise := f.login("alice"), f.app(), f.app(), f.app(func(r *Registration) { r.Pairwise = true })
+	mine, elsewhere := f.tokens(app, s, "scope", "openid").IDToken, f.tokens(other, s, "scope", "openid").IDToken
+	theirs := f.tokens(pairwise, s, "scope", "openid").IDToken
+	for _, test := range []struct {
+		rule     string
+		app      *Registered
+		sent     []string
+		subjects []string
+		err      string
+	}{
+		{"none", app, nil, nil, "no error"},
+		{"its own", app, []string{"id_token_hint", mine}, []string{s.User.ID}, "no error"},
+		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
+		{"another client's", app, []string{"id_token_hint", elsewhere}, nil, "400 invalid_request"},
+		{"no JWT", app, []string{"id_token_hint", "x"}, nil, "400 invalid_request"},
+		{"about one of those that claims asks for", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","` + s.User.ID + `"]}}}`}, []string{s.User.ID}, "no error"},
+		{"about none of those", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","y"]}}}`}, []string{"x", "y"}, "400 invalid_request"},
+	} {
+		a, err := f.Authorize(t.Context(), f.query(test.app, append(test.sent, "scope", "openid")...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused error
+		if a.Refused != nil {
+			refused = a.Refused
+		}
+		if kind(refused) != test.err {
+			t.Errorf("%s: %v, want %s", test.rule, refused, test.err)
+		}
+		if d := cmp.Diff(test.subjects, a.openID.subjects); d != "" {
+			t.Errorf("%s:\n%s", test.rule, d)
+		}
+	}
+}
+
+// OIDC Core §3.1.2.1, §3.1.2.3.
+func TestMustLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, openID)
+		app, s := f.app(), f.login("alice")
+		time.Sleep(100 * time.Second)
+		for _, test := range []struct {
+			sent []string
+			want bool
+		}{
+			{nil, false},
+			{[]string{"prompt", "login"}, true},
+			{[]string{"prompt", "select_account"}, true},
+			{[]string{"prompt", "consent login"}, true},
+			{[]string{"prompt", "consent"}, false},
+			{[]string{"prompt", "none"}, false},
+			{[]string{"max_age", "101"}, false},
+			{[]string{"max_age", "100"}, false},
+			{[]string{"max_age", "99"}, true},
+			{[]string{"max_age", "0"}, true},
+			{[]string{"max_age", "101", "prompt", "login"}, true},
+			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
+			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
+			// What an address says of a login is nothing.
+			{[]string{"prompt", "login", "mandate_login", f.WayBack(&SignIn{Session: "x"}, url.Values{})}, true},
+		} {
+			a := f.authorize(app, append(test.sent, "scope", "openid")...)
+			if got := f.mustLogin(a, s); got != test.want {
+				t.Errorf("%v: %t", test.sent, got)
+			}
+		}
+		if !f.mustLogin(f.authorize(app, "scope", "openid", "max_age", "0"), f.login("alice")) {
+			t.Error("max_age=0 in the second of the login")
+		}
+	})
+}
+
+// OIDC Core §3.1.2.1: a login is for the request that asked for it, in the browser where it happened, and once.
+func TestWayBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, openID)
+		app, other := f.app(), f.app()
+		f.person("alice")
+		in := func() (*SignIn, *SignedIn) {
+			in, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := f.SignedIn(t.Context(), in.Session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return in, s
+		}
+		before, old := in()
+		login, s := in()
+		_, elsewhere := in()
+		request := func(app *Registered, pairs ...string) url.Values {
+			return f.query(app, append([]string{"scope", "openid", "prompt", "login", "state", "1"}, pairs...)...)
+		}
+		asks := func(sent url.Values, wayBack string, s *SignedIn) bool {
+			a, err := f.Authorize(t.Context(), sent)
+			if err != nil || a.Refused != nil {
+				t.Fatal(err, a.Refused)
+			}
+			a.CameBy(wayBack)
+			return f.mustLogin(a, s)
+		}
+		kept := f.WayBack(login, request(app))
+		subject := request(app, "claims", `{"id_token":{"sub":{"value":"bob"}}}`)
+		for _, test := range []struct {
+			rule    string
+			sent    url.Values
+			wayBack string
+			s       *SignedIn
+			want    bool
+		}{
+			{"the way back", request(app), kept, s, false},
+			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.WayBack(login, request(app, "prompt", "-", "max_age", "0")), s, false},
+			{"by select_account", request(app, "prompt", "select_account"), f.WayBack(login, request(app, "prompt", "select_account")), s, false},
+			{"nothing kept", request(app), "", s, true},
+			{"nobody has signed in since", request(app), f.WayBack(before, request(app)), s, true},
+			{"somebody has signed in elsewhere", request(app), kept, elsewhere, true},
+			{"it was a later login", request(app), kept, old, true},
+			{"another application", request(other), kept, s, true},
+			{"another state", request(app, "state", "2"), kept, s, true},
+			{"another parameter beside", request(app, "max_age", "0"), kept, s, true},
+			{"another seal", request(app), f.tickets.seal([]byte("99999999999"), "consent"), s, true},
+			{"somebody else is asked for", subject, f.WayBack(login, subject), s, true},
+		} {
+			if got := asks(test.sent, test.wayBack, test.s); got != test.want {
+				t.Errorf("%s: asks %t", test.rule, got)
+			}
+		}
+		time.Sleep(WayBackLife)
+		if asks(request(app), kept, s) {
+			t.Error("not after a minute")
+		}
+		time.Sleep(time.Second)
+		if !asks(request(app), kept, s) {
+			t.Error("long after the login")
+		}
+	})
+}
+
+// OIDC Core §11.
+func TestSessionBound(t *testing.T) {
+	for _, test := range []struct {
+		openID bool
+		scopes string
+		want   int64
+	}{
+		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
+	} {
+		p := &Provider{config: Config{OpenID: test.openID}}
+		if got := p.sessionBound(strings.Fields(test.scopes), Session{ExpiresAt: 7}); got != test.want {
+			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
+		}
+	}
+}
+
+// OIDC Core §3.1.2.6: what prompt=none is answered with, to whom somebody is.
+func TestSilentRequests(t *testing.T) {
+	f := begin(t, openID)
+	s, known, unknown := f.login("alice"), f.app(), f.app()
+	f.approve(t, known, s, "scope", "openid email")
+	about := func(subject string) string { return `{"id_token":{"sub":{"value":"` + subject + `"}}}` }
+	for _, test := range []struct {
+		rule string
+		app  *Registered
+		sent []string
+		want string
+	}{
+		{"what was approved", known, []string{"scope", "openid"}, "no error"},
+		{"about this person", known, []string{"scope", "openid", "claims", about(s.User.ID)}, "no error"},
+		{"about somebody else", known, []string{"scope", "openid", "claims", about("bob")}, "400 login_required"},
+		{"a new login", known, []string{"scope", "openid", "max_age", "0"}, "400 login_required"},
+		{"a new login, and more than was approved", known, []string{"scope", "openid read", "max_age", "0"}, "400 login_required"},
+		{"more than was approved", known, []string{"scope", "openid read"}, "400 consent_required"},
+		{"more than was approved, by claims", known, []string{"scope", "openid", "claims", `{"userinfo":{"name":null}}`}, "400 consent_required"},
+		{"nobody let it in", unknown, []string{"scope", "openid"}, "400 consent_required"},
+		{"nobody let it in, and it asks who is there", unknown, []string{"scope", "openid", "claims", about("bob")}, "400 consent_required"},
+		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 consent_required"},
+	} {
+		a := f.authorize(test.app, append(test.sent, "prompt", "none")...)
+		asked, err := f.Next(t.Context(), a, s)
+		if !a.Silent() || asked != nil || kind(err) != test.want {
+			t.Errorf("%s: %+v %v, want %s", test.rule, asked, err, test.want)
+		}
+	}
+	if f.authorize(known, "scope", "openid", "prompt", "consent").Silent() {
+		t.Error("prompt=consent is silent")
+	}
+}
