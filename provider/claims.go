@@ -33,13 +33,11 @@ func scopeOf(claim string) string {
 }
 
 // within keeps the claims whose scope the application may ask for: the claims
-// parameter is no way around that.
+// parameter is no way around that. One of no scope is on no page either, and a
+// later release may know it: nobody was asked about it.
 func (r claimsRequest) within(allowed []string) claimsRequest {
 	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
-		maps.DeleteFunc(asked, func(claim string, _ *claimRequest) bool {
-			scope := scopeOf(claim)
-			return scope != "" && !slices.Contains(allowed, scope)
-		})
+		maps.DeleteFunc(asked, func(claim string, _ *claimRequest) bool { return !slices.Contains(allowed, scopeOf(claim)) })
 	}
 	return r
 }
@@ -49,9 +47,7 @@ func (r claimsRequest) scopes() []string {
 	var names []string
 	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
 		for claim := range asked {
-			if scope := scopeOf(claim); scope != "" {
-				names = union(names, []string{scope})
-			}
+			names = union(names, []string{scopeOf(claim)})
 		}
 	}
 	slices.Sort(names)

@@ -45,7 +45,11 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	// meanwhile must not be approved with it.
 	parameters := maps.Clone(a.parameters)
 	parameters.Set("scope", strings.Join(scopeNames(a.Scopes), " "))
-	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.RedirectURI, a.redirectSent})
+	shown, err := a.shown()
+	if err != nil {
+		return nil, err
+	}
+	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown})
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +89,20 @@ type ticket struct {
 	Parameters   string
 	RedirectURI  string
 	RedirectSent bool
+	Shown        string
 }
 
 const ticketLife = 3600
 
+// shown is a digest of what the consent page says of a request: who asks, and for
+// what. (Where the answer goes is compared by itself.)
+func (a *Authorization) shown() (string, error) {
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, deref(a.Application.Owner), a.Scopes, a.Told, a.openID.claims})
+	return digest(string(text)), err
+}
+
 // Resume checks a request again when the person has answered: the application
-// or its redirect URIs may have changed meanwhile.
+// may have changed meanwhile, and what the same parameters mean.
 func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
 	stale := &Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
@@ -114,7 +126,19 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 	if err == nil && a.RedirectURI != t.RedirectURI {
 		return nil, stale
 	}
-	return a, err
+	if err != nil || a.Refused != nil {
+		return a, err
+	}
+	// OIDC Core §3.1.2.4: the person agreed to what the page showed, and to nothing
+	// else.
+	shown, err := a.shown()
+	if err == nil && shown != t.Shown {
+		err = stale
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Approve remembers the answer and completes the request.

@@ -280,3 +280,50 @@ func TestConsentMeanwhile(t *testing.T) {
 		wantError(t, err, "400 invalid_request")
 	})
 }
+
+// OIDC Core §3.1.2.4: the answer is to what the page showed.
+func TestConsentIsToWhatWasShown(t *testing.T) {
+	f := begin(t, openID)
+	s, owner := f.login("alice"), f.person("owner")
+	claims := []string{"scope", "openid", "claims", `{"userinfo":{"email":null,"name":null,"unknown":null}}`}
+	narrow := func(r *Registration) { r.Scopes = []string{"openid", "email"} }
+	for _, test := range []struct {
+		rule   string
+		change func(*Registered) error
+		want   string
+	}{
+		{"nothing changes", func(*Registered) error { return nil }, "no error"},
+		{"nothing that is shown", func(app *Registered) error {
+			return f.change(app, narrow, func(r *Registration) { r.AccessTokenLifetime = 60 })
+		}, "no error"},
+		{"claims yields more", func(app *Registered) error { return f.change(app) }, "400 invalid_request"},
+		{"claims yields less", func(app *Registered) error {
+			return f.change(app, func(r *Registration) { r.Scopes = []string{"openid"} })
+		}, "400 invalid_request"},
+		{"another name", func(app *Registered) error {
+			return f.change(app, narrow, func(r *Registration) { r.Name = "Your Bank" })
+		}, "400 invalid_request"},
+		{"another owner", func(app *Registered) error {
+			f.sql("UPDATE applications SET owner_id = '" + owner.ID + "' WHERE id = '" + app.Application.ID + "'")
+			return nil
+		}, "400 invalid_request"},
+		{"a scope has another description", func(*Registered) error {
+			f.config.Scopes = append([]Scope{}, f.config.Scopes...)
+			for i := range f.config.Scopes {
+				f.config.Scopes[i].Description += ", and more"
+			}
+			return nil
+		}, "400 invalid_request"},
+	} {
+		app := f.app(narrow)
+		ticket := f.ask(t, app, s, claims...).Ticket
+		err := test.change(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.Resume(t.Context(), ticket, s)
+		if kind(err) != test.want || (a == nil) != (err != nil) || a != nil && a.Refused != nil {
+			t.Errorf("%s: %v", test.rule, err)
+		}
+	}
+}

@@ -115,6 +115,7 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
+	acr, sub := asked.IDToken["acr"], asked.IDToken["sub"]
 	asked = asked.within(allowed)
 	var kept strings.Builder
 	plain := json.NewEncoder(&kept)
@@ -125,10 +126,10 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	}
 	o.claims, o.told = strings.TrimSpace(kept.String()), asked.scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
-	if acr := asked.IDToken["acr"]; acr != nil && acr.Essential && !acr.takes(passwordLogin) {
+	if acr != nil && acr.Essential && !acr.takes(passwordLogin) {
 		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
 	}
-	if sub := asked.IDToken["sub"]; sub != nil {
+	if sub != nil {
 		return o.readSubjects(*sub)
 	}
 	return nil

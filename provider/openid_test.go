@@ -44,6 +44,42 @@ func TestReadPrompt(t *testing.T) {
 	}
 }
 
+// OIDC Core §5.5.
+func TestReadClaims(t *testing.T) {
+	allowed := []string{"openid", "email", "profile"}
+	for _, test := range []struct{ sent, kept, told, subjects, err string }{
+		{"", "", "", "", "no error"},
+		{"{}", "{}", "", "", "no error"},
+		{"null", "{}", "", "", "no error"},
+		{"[]", "", "", "", "400 invalid_request"},
+		{"email", "", "", "", "400 invalid_request"},
+		{`{"id_token":1}`, "", "", "", "400 invalid_request"},
+		{`{"id_token":{"email":true}}`, "", "", "", "400 invalid_request"},
+		{`{"userinfo":{"a":"` + strings.Repeat("x", maxClaims) + `"}}`, "", "", "", "400 invalid_request"},
+		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, `{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
+		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
+		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
+		{`{"verified_claims":{"x":null}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + passwordLogin + `"]}}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"acr":{"value":"urn:x"}}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "{}", "", "", "400 unmet_authentication_requirements"},
+		{`{"userinfo":{"sub":{"value":"a"}}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"sub":null}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"sub":{"value":"a"}}}`, "{}", "", "a", "no error"},
+		{`{"id_token":{"sub":{"values":["a","b"]}}}`, "{}", "", "a b", "no error"},
+		{`{"id_token":{"sub":{"value":"c","values":["a","b"]}}}`, "{}", "", "a b c", "no error"},
+		{`{"id_token":{"sub":{"value":""}}}`, "{}", "", "", "400 invalid_request"},
+		{`{"id_token":{"sub":{"value":1}}}`, "{}", "", "", "400 invalid_request"},
+		{`{"id_token":{"sub":{"values":["a",null]}}}`, "{}", "", "a", "400 invalid_request"},
+	} {
+		var o openIDRequest
+		err := o.readClaims(values("claims", test.sent), allowed)
+		if kind(err) != test.err || o.claims != test.kept || strings.Join(o.told, " ") != test.told || strings.Join(o.subjects, " ") != test.subjects {
+			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.told, o.subjects, err)
+		}
+	}
+}
+
 // OIDC Core §3.1.2.1, §3.1.2.2.
 func TestReadHint(t *testing.T) {
 	f := begin(t, openID)
