@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -49,6 +51,7 @@ func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Autho
 			a.parameters[name] = values
 		}
 	}
+	a.readRefusedObject()
 	err := p.proveClient(ctx, a)
 	if err != nil {
 		return nil, err
@@ -69,6 +72,36 @@ func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Autho
 		return nil, a.Refused
 	}
 	return a, nil
+}
+
+// readRefusedObject takes from a request object how the client wants to be told
+// that objects are not supported (OIDC Core §3.1.2.6): response_mode and state,
+// where they are nowhere else. They are worth no more than parameters, and are
+// checked like those. Nothing else of the object is used.
+func (a *Authorization) readRefusedObject() {
+	object := a.parameters["request"]
+	if len(object) != 1 {
+		return
+	}
+	parts := strings.Split(object[0], ".")
+	if len(parts) != 3 {
+		return
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return
+	}
+	var claims map[string]any
+	err = json.Unmarshal(text, &claims)
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"response_mode", "state"} {
+		value, _ := claims[name].(string)
+		if !a.parameters.Has(name) && value != "" {
+			a.parameters.Set(name, value)
+		}
+	}
 }
 
 func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"encoding/base64"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -271,4 +273,34 @@ func TestSilentRequests(t *testing.T) {
 	if f.authorize(known, "scope", "openid", "prompt", "consent").Silent() {
 		t.Error("prompt=consent is silent")
 	}
+}
+
+// OIDC Core §3.1.2.6: of a request object that is refused two parameters are used, where they are not outside, and
+// whatever it is, nothing else.
+func FuzzRefusedObject(f *testing.F) {
+	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
+		f.Add("." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".")
+	}
+	f.Add("..")
+	f.Add("a.b.c.d.e")
+	f.Fuzz(func(t *testing.T, object string) {
+		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"), values("client_id", "c", "state", "o", "response_mode", "query")} {
+			a := &Authorization{parameters: maps.Clone(outside)}
+			a.parameters.Set("request", object)
+			a.readRefusedObject()
+			for name, values := range a.parameters {
+				switch {
+				case len(values) != 1, outside.Has(name) && values[0] != outside.Get(name):
+					t.Errorf("%s was %q, and is %q", name, outside[name], values)
+				case !outside.Has(name) && name != "request" && (name != "state" && name != "response_mode" || values[0] == ""):
+					t.Errorf("%s is %q", name, values)
+				}
+			}
+		}
+		twice := &Authorization{parameters: url.Values{"request": {object, object}}}
+		twice.readRefusedObject()
+		if len(twice.parameters) != 1 {
+			t.Errorf("of two objects: %v", twice.parameters)
+		}
+	})
 }

@@ -1,0 +1,64 @@
+package mandate
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// OIDC Core §3.1.2.6: a request object is refused in the way that it asks for itself, and nothing else of it is used.
+func TestOIDCCore3RefusedRequestObject(t *testing.T) {
+	s := openidServer(t, newSQLite(t))
+	alice, app := s.somebody(t, "alice"), s.relyingParty(t)
+	b := s.signIn(t, alice, "/account/")
+	object := func(claims string) string {
+		encode := base64.RawURLEncoding.EncodeToString
+		return encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(claims)) + "."
+	}
+	for _, test := range []struct {
+		what, state, mode, object string
+		post                      bool
+		back                      string // the state, or 400
+	}{
+		{"both inside", "", "", object(`{"state":"within & more","response_mode":"form_post"}`), true, "within & more"},
+		{"state inside", "", "", object(`{"state":"within"}`), false, "within"},
+		{"the mode inside", "s", "", object(`{"response_mode":"form_post"}`), true, "s"},
+		{"both outside too", "s", "query", object(`{"state":"within","response_mode":"form_post"}`), false, "s"},
+		{"nothing inside", "s", "form_post", object(`{}`), true, "s"},
+		{"no other parameter", "s", "", object(`{"redirect_uri":"https://evil.example/","client_id":"x","response_type":"x","prompt":"none login","max_age":"x"}`), false, "s"},
+		{"a mode that there is not", "", "", object(`{"state":"within","response_mode":"fragment"}`), false, "400"},
+		{"a state that is too long", "", "", object(`{"state":"` + strings.Repeat("x", 4097) + `"}`), false, ""},
+		{"a state that is no text", "", "", object(`{"state":1,"response_mode":["form_post"]}`), false, ""},
+		{"a signature", "", "", object(`{"state":"within"}`) + "c2lnbmF0dXJl", false, "within"},
+		{"no JWT", "s", "", "x", false, "s"},
+		{"no JSON", "s", "", "e30.e30x.", false, "s"},
+		{"encrypted", "s", "", "a.b.c.d.e", false, "s"},
+	} {
+		b.open(t, s.mustAuthorize(app, "scope", "openid", "state", test.state, "response_mode", test.mode, "request", test.object))
+		if test.back == "400" {
+			if b.Status != http.StatusBadRequest || b.Away != nil {
+				t.Errorf("%s: %d, sent to %v", test.what, b.Status, b.Away)
+			}
+			continue
+		}
+		want := params("error", "request_not_supported", "iss", s.Issuer)
+		if strings.Contains(test.what, "too long") {
+			want.Set("error", "invalid_request")
+		}
+		if test.back != "" {
+			want.Set("state", test.back)
+		}
+		if !test.post {
+			if b.Away == nil || !strings.HasPrefix(b.Away.String(), app.RedirectURI+"?") {
+				t.Errorf("%s: %d, sent to %v", test.what, b.Status, b.Away)
+				continue
+			}
+			checkEqual(t, test.what, without(b.Away.Query(), "error_description"), want)
+			continue
+		}
+		f, _ := b.find(t, "", nil)
+		checkEqual(t, test.what+": to", attribute(f.node, "action"), app.RedirectURI)
+		checkEqual(t, test.what, without(f.values(), "error_description"), want)
+	}
+}
