@@ -203,4 +203,6 @@ type Rule struct {
 	Methods []string `key:"METHODS" default:"[]"`
 	// Scopes are the scopes the token must have; none is any active token.
 	Scopes []string `key:"SCOPES" default:"[]"`
+	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). It is closed when its token ends, when a check each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1) finds the token inactive or without a scope of the rule, when such checks have failed for a minute, and after 24 hours at the latest. Every other change of protocol is refused.
+	WebSocket bool `key:"WEBSOCKET" default:"false"`
 }

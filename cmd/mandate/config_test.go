@@ -126,6 +126,7 @@ RULES:
   - PATH: /users/
     METHODS: [GET]
     SCOPES: [read]
+    WEBSOCKET: true
   - PATH: /open
 OAUTH2_PROVIDER:
   SCOPES:
@@ -151,12 +152,12 @@ OAUTH2_PROVIDER:
 	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
 	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
-	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}}, {Path: "/open"}})
+	check("RULES", c.Rules, []Rule{{Path: "/users/", Methods: []string{"GET"}, Scopes: []string{"read"}, WebSocket: true}, {Path: "/open"}})
 	check("SCOPES in order", c.Provider.Scopes, Scopes{{"write", "Write scope"}, {"introspection", "Introspect token scope"}, {"openid", "Log in"}, {"read", "Read scope"}})
 	check("DEFAULT_SCOPES in order", c.Provider.DefaultScopes, []string{"write", "read"})
 	check("PKCE_REQUIRED", c.Provider.PKCERequired, false)
 	check("credentials", c.Provider.ResourceServerIntrospectionCredentials, []string{"id", "secret"})
-	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 21)
+	check("source", c.sources["OAUTH2_PROVIDER.PKCE_REQUIRED"].line, 22)
 	check("OIDC_ENABLED", c.Provider.OpenID, true)
 }
 

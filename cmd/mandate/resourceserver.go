@@ -61,7 +61,9 @@ func (p *program) resourceServer(ctx context.Context) error {
 		defer stopOps()
 	}
 	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", config.Upstream, listener.Addr())
-	return serveUntil(ctx, httpServer(proxy, log, proxyPatience), listener, config, log)
+	server := httpServer(proxy, log, proxyPatience)
+	server.RegisterOnShutdown(proxy.Close)
+	return serveUntil(ctx, server, listener, config, log)
 }
 
 func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
@@ -75,9 +77,10 @@ func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
 	}
 	var rules []resource.Rule
 	for _, r := range config.Rules {
-		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes})
+		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes, WebSocket: r.WebSocket})
 	}
-	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization, Logger: log})
+	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization,
+		WebSocketCheck: max(config.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("RULES: %w", err)
 	}

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // ProxyConfig is what a [Proxy] needs. Upstream, Guard and Rules are required.
@@ -26,6 +28,10 @@ type ProxyConfig struct {
 	// Off, OPTIONS is a method like any other.
 	AllowPreflight bool
 
+	// WebSocketCheck is the time after which the token of an open WebSocket is
+	// looked at again; 10 seconds if zero.
+	WebSocketCheck time.Duration
+
 	Logger *slog.Logger // is told why the upstream could not be reached; may be nil
 }
 
@@ -40,6 +46,10 @@ type ProxyConfig struct {
 // the percent sign too; scopes are separated by a space. A header is missing
 // where the token has no such fact. Whatever a client sends under such a name is removed.
 //
+// No request may change the protocol of its connection, but for a WebSocket
+// (RFC 6455) where [Rule] allows it. That is closed when its token ends or is
+// no longer good for the rule, after a day at the latest, and by [Proxy.Close].
+//
 // A method override in a form body (_method) is not seen here: an upstream that
 // heeds it needs it off, or a rule for POST that asks for the scopes of all.
 type Proxy struct {
@@ -48,6 +58,9 @@ type Proxy struct {
 	upstream  *url.URL
 	keepAuth  bool
 	preflight bool
+	recheck   time.Duration
+	closing   context.Context
+	close     context.CancelFunc
 	log       *slog.Logger
 }
 
@@ -63,24 +76,29 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		return nil, errors.New("proxy: no guard")
 	case len(c.Rules) == 0:
 		return nil, errors.New("proxy: no rules, so every request would be refused")
+	case c.WebSocketCheck < 0:
+		return nil, errors.New("proxy: set WebSocketCheck to a positive duration")
 	}
 	copied := *u
 	p := &Proxy{
 		upstream:  &copied,
 		keepAuth:  c.PassAuthorization,
 		preflight: c.AllowPreflight,
+		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
 	}
+	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
-		Rewrite:      p.rewrite,
-		ErrorHandler: p.unreachable,
-		Transport:    newUpstreamTransport(),
-		ErrorLog:     slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+		Rewrite:        p.rewrite,
+		ModifyResponse: checkSwitch,
+		ErrorHandler:   p.unreachable,
+		Transport:      newUpstreamTransport(),
+		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	for _, r := range c.Rules {
-		h := http.Handler(p.forward)
+		h := p.forwardTo(c.Guard, r)
 		if !r.Public {
-			h = c.Guard.Require(p.forward, r.Scopes...)
+			h = c.Guard.Require(h, r.Scopes...)
 		}
 		err := p.routes.add(r, h)
 		if err != nil {
@@ -89,6 +107,10 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	}
 	return p, nil
 }
+
+// Close ends the WebSockets that are open, and lets no new ones in. An
+// http.Server does not know them: give Close to its RegisterOnShutdown.
+func (p *Proxy) Close() { p.close() }
 
 // newUpstreamTransport returns a transport that hands bodies on as they are.
 // How long the upstream may take to answer is for the server in front to bound.
@@ -108,6 +130,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !plainMethod(r) {
 		writeDetail(w, http.StatusBadRequest, "The method can be read in more than one way.")
+		return
+	}
+	if refuseUpgrade(w, r) {
 		return
 	}
 	h := p.routes.find(r.URL.Path, r.Method)
@@ -228,8 +253,13 @@ func visibleAll(scopes []string) string {
 	return strings.Join(encoded, " ")
 }
 
-// unreachable answers for an upstream that did not.
+// unreachable answers for an upstream that did not, or not as it may.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, errSwitched) {
+		p.log.Error("the upstream's answer was not passed on", "path", r.URL.Path, "error", err)
+		writeDetail(w, http.StatusBadGateway, "The service behind this address switched to another protocol.")
+		return
+	}
 	level := slog.LevelError
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		level = slog.LevelDebug

@@ -27,6 +27,9 @@ type Rule struct {
 
 	// Public lets requests through without a token.
 	Public bool
+
+	// WebSocket lets a GET request open a WebSocket (RFC 6455).
+	WebSocket bool
 }
 
 // anyMethod stands for the methods that no rule of the path names.
@@ -78,6 +81,10 @@ func (r *Rule) validate() error {
 	}
 	if !plainPath(r.Path) {
 		return errors.New("write the path with one slash before each segment and without dot segments, %, \\ and ;")
+	}
+	// RFC 6455 §4.1: a WebSocket is opened with GET.
+	if r.WebSocket && len(r.Methods) > 0 && !slices.Contains(r.Methods, http.MethodGet) {
+		return errors.New("a WebSocket is opened with GET: add GET to the methods, or leave the WebSocket out")
 	}
 	for _, m := range r.Methods {
 		if m == "" || strings.ContainsFunc(m, func(c rune) bool { return c < 'A' || c > 'Z' }) {

@@ -1,0 +1,116 @@
+package resource
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Details of refusals, for the client's developer.
+const (
+	noUpgrade   = "This server switches to no other protocol: send the request without the headers Upgrade and HTTP2-Settings, and without their names in Connection."
+	noHandshake = "This is no handshake of a WebSocket: use GET and HTTP/1.1 without content, and one Sec-WebSocket-Key of 16 bytes in base64 (RFC 6455 §4.1)."
+	noVersion   = "This server knows WebSockets of version 13 alone."
+	noWebSocket = "You do not have permission to perform this action: no rule of this server allows a WebSocket here."
+)
+
+// errSwitched is what is wrong with an upstream that switches protocols unasked.
+var errSwitched = errors.New("the upstream switched to another protocol, and not as RFC 6455 wants it for a WebSocket that was asked for and is allowed")
+
+// refuseUpgrade reports whether it has refused the request, since it asks for
+// another protocol and is no proper handshake of a WebSocket. After a switch,
+// requests would reach the upstream that no rule was asked about.
+func refuseUpgrade(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !asksUpgrade(r.Header):
+		return false
+	// RFC 9110 §7.8: the name of a protocol has no case, and the list may offer several.
+	case !one(r.Header, "Upgrade", func(v string) bool { return strings.EqualFold(v, "websocket") }) ||
+		!connectionNames(r.Header, "upgrade") || asksHTTP2(r.Header):
+		writeDetail(w, http.StatusBadRequest, noUpgrade)
+	// RFC 6455 §4.1: GET, HTTP/1.1, and a key of 16 bytes. A GET with content is
+	// read by some servers as two requests.
+	case r.Method != http.MethodGet || r.ProtoMajor != 1 || !r.ProtoAtLeast(1, 1) || r.ContentLength != 0 ||
+		!one(r.Header, "Sec-Websocket-Key", isNonce):
+		writeDetail(w, http.StatusBadRequest, noHandshake)
+	// RFC 6455 §4.2.2: who asks for another version is told the one that there is.
+	case !one(r.Header, "Sec-Websocket-Version", func(v string) bool { return v == "13" }):
+		w.Header().Set("Sec-Websocket-Version", "13")
+		w.Header().Set("Connection", "Upgrade") // RFC 9110 §15.5.22: 426 names the protocol
+		w.Header().Set("Upgrade", "websocket")
+		writeDetail(w, http.StatusUpgradeRequired, noVersion)
+	default:
+		return false
+	}
+	return true
+}
+
+// asksUpgrade reports whether any part of a request speaks of another protocol.
+func asksUpgrade(h http.Header) bool {
+	_, upgrade := h["Upgrade"]
+	return upgrade || connectionNames(h, "upgrade") || asksHTTP2(h)
+}
+
+// asksHTTP2 looks for the header of RFC 7540 §3.2.1, in all its spellings.
+func asksHTTP2(h http.Header) bool {
+	for name := range h {
+		if headerAlias(name) == "http2-settings" {
+			return true
+		}
+	}
+	return connectionNames(h, "http2-settings")
+}
+
+// connectionNames reports whether a Connection header has this option (RFC 9110 §7.6.1).
+func connectionNames(h http.Header, option string) bool {
+	for _, line := range h["Connection"] {
+		for value := range strings.SplitSeq(line, ",") {
+			if headerAlias(strings.TrimSpace(value)) == option {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// one reports whether there is one header of this name, and its value is as wanted.
+func one(h http.Header, name string, wanted func(string) bool) bool {
+	return len(h[name]) == 1 && wanted(h[name][0])
+}
+
+func isNonce(key string) bool {
+	raw, err := base64.StdEncoding.Strict().DecodeString(key)
+	return err == nil && len(raw) == 16
+}
+
+// acceptOf returns the Sec-WebSocket-Accept for a key. RFC 6455 §4.2.2 wants
+// SHA-1 there: it shows that the server speaks the protocol, and protects nothing.
+func acceptOf(key string) string {
+	digest := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return base64.StdEncoding.EncodeToString(digest[:])
+}
+
+// checkSwitch looks at each answer of the upstream, and lets 101 pass only to a
+// WebSocket that a rule allows.
+func checkSwitch(resp *http.Response) error {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return nil
+	}
+	s, allowed := resp.Request.Context().Value(webSocketKey{}).(*webSocket)
+	backend, writable := resp.Body.(io.ReadWriteCloser)
+	// RFC 6455 §4.1: the client fails a connection on these, and so do we.
+	if !allowed || !writable || !connectionNames(resp.Header, "upgrade") ||
+		!one(resp.Header, "Upgrade", func(v string) bool { return strings.EqualFold(v, "websocket") }) ||
+		!one(resp.Header, "Sec-Websocket-Accept", func(v string) bool { return v == s.accept }) {
+		return errSwitched
+	}
+	// RFC 9110 §8.6, RFC 9112 §6.1: 101 has no content, whatever its headers say.
+	resp.Header.Del("Content-Length")
+	resp.Header.Del("Transfer-Encoding")
+	resp.TransferEncoding = nil
+	resp.Body = &frames{ReadWriteCloser: backend, extended: resp.Header.Get("Sec-Websocket-Extensions") != ""}
+	return nil
+}
