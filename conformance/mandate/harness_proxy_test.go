@@ -1,0 +1,168 @@
+package mandate
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What stands behind the proxy and in front of it: programs from PyPI, and servers that break the rules.
+
+// pythonPackages installs what testdata/python/requirements.txt names, and returns where.
+var pythonPackages = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(binaryDir, "python")
+	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
+		"--require-hashes", "--only-binary", ":all:", "--requirement", filepath.Join("testdata", "python", "requirements.txt")).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("pip install (apt-get install python3-pip): %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// fromPyPI is a program of testdata/python that uses those packages.
+func fromPyPI(program string, args ...string) (*exec.Cmd, error) {
+	dir, err := pythonPackages()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(python, append([]string{filepath.Join("testdata", "python", program)}, args...)...)
+	cmd.Env = append(environment(), "PYTHONPATH="+dir)
+	return cmd, nil
+}
+
+// hypercorn runs an API on Hypercorn, as that is without settings, and returns its URL.
+func hypercorn(t testing.TB) string {
+	t.Helper()
+	address := freeAddress()
+	cmd, err := fromPyPI("upstream.py", address)
+	if err != nil {
+		absent(t, err.Error())
+	}
+	var log logBuffer
+	api, err := launch(cmd, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = api.cmd.Process.Kill()
+		<-api.exited
+	})
+	waitFor(t, "Hypercorn listens", func() bool {
+		if !api.running() {
+			t.Fatalf("Hypercorn has ended:\n%s", log.String())
+		}
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address
+}
+
+var webSocketClient = sync.OnceValues(func() (*foreignProgram, error) {
+	cmd, err := fromPyPI("websocket.py")
+	if err != nil {
+		return nil, err
+	}
+	return startForeign(cmd)
+})
+
+// webSocket runs a step of the client websockets. See testdata/python/websocket.py.
+func webSocket(t testing.TB, step map[string]any) map[string]any {
+	t.Helper()
+	program, err := webSocketClient()
+	if err != nil {
+		absent(t, err.Error())
+	}
+	line, err := json.Marshal(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := program.ask(line)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", step["step"], err, program.stderr.String())
+	}
+	var got map[string]any
+	err = json.Unmarshal(answer, &got)
+	if err != nil || got["problem"] != nil {
+		t.Fatalf("%v: %v: %s\n%s", step["step"], err, answer, program.stderr.String())
+	}
+	return got
+}
+
+// switcher is an upstream that answers each request with 101 and the headers that it is told to, and writes what
+// follows on that connection to tunnelled.
+type switcher struct {
+	url       string
+	mu        sync.Mutex
+	headers   func(r *http.Request) string // lines, each with its end
+	tunnelled []byte
+}
+
+func newSwitcher(t testing.TB) *switcher {
+	t.Helper()
+	s := &switcher{headers: func(*http.Request) string { return "" }}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		s.mu.Lock()
+		lines := s.headers(r)
+		s.mu.Unlock()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+lines+"\r\n")
+		_, _ = io.Copy(s, buffered)
+	}))
+	t.Cleanup(api.Close)
+	s.url = api.URL
+	return s
+}
+
+// answers sets the headers of the next answers.
+func (s *switcher) answers(headers func(r *http.Request) string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.headers = headers
+}
+
+func (s *switcher) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tunnelled = append(s.tunnelled, p...)
+	return len(p), nil
+}
+
+// got returns what came after the switch, and forgets it.
+func (s *switcher) got() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.tunnelled = nil }()
+	return string(s.tunnelled)
+}
+
+// switches sends a GET request as it stands and reads the head of the answer. What follows can be read from the reader.
+func (s *server) switches(t testing.TB, path, token string, headers ...string) (net.Conn, *bufio.Reader, *http.Response) {
+	t.Helper()
+	lines := []string{"GET " + path + " HTTP/1.1", "Host: api.example"}
+	if token != "" {
+		lines = append(lines, "Authorization: Bearer "+token)
+	}
+	conn := s.dial(t, strings.Join(append(lines, headers...), "\r\n")+"\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatalf("%s %q: %v", path, headers, err)
+	}
+	return conn, reader, response
+}
