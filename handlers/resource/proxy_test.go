@@ -34,6 +34,8 @@ var proxyRules = []Rule{
 	{Path: "/healthz", Methods: []string{"GET"}, Public: true},
 	{Path: "/files", Methods: []string{"GET"}, Scopes: []string{"read"}},
 	{Path: "/files", Methods: []string{"HEAD"}},
+	{Path: "/reports", Scopes: []string{"admin"}},
+	{Path: "/reports", Methods: []string{"GET"}, Scopes: []string{"read"}},
 }
 
 func newProxy(t testing.TB, change func(*ProxyConfig)) (*httptest.Server, *http.Request) {
@@ -104,6 +106,9 @@ func TestProxyRules(t *testing.T) {
 		{"HEAD /users", "none", 403, ""},
 		{"HEAD /files/a", "none", 200, ""},
 		{"GET /files/a", "none", 403, ""},
+		{"HEAD /reports", "read", 200, ""}, // as GET, not as all other methods
+		{"HEAD /reports", "admin", 403, ""},
+		{"HEAD /admin", "admin", 200, ""},
 		{"POST /users", "read", 403, ""},
 		{"POST /users", "write", 200, "POST /v1/users"},
 		{"DELETE /users/7", "write", 200, "DELETE /v1/users/7"},
@@ -152,6 +157,9 @@ func TestProxyRules(t *testing.T) {
 		{"GET /admin%00", "read", 400, ""},
 		{"GET /admin%0a", "read", 400, ""},
 		{"GET /%c0%afadmin", "read", 400, ""},
+		{"GET /healthz/．．/admin", "", 400, ""},
+		{"GET /healthz%EF%BC%8Fadmin", "", 400, ""},
+		{"GET /admin%e2%80%a8", "read", 400, ""},
 		{"GET http://elsewhere.example/admin", "read", 403, ""},
 		{"GET http:admin", "admin", 400, ""},
 		{"OPTIONS *", "admin", 200, ""}, // net/http answers it

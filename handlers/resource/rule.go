@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Rule says what a request needs. The rules with the longest path that covers
@@ -138,31 +137,4 @@ func within(path, base string) bool {
 // characters meet others only as capitals, so both ways are gone.
 func fold(path string) string {
 	return strings.ToLower(strings.ToUpper(path))
-}
-
-// plainPath reports whether a decoded path means the same to everybody. What
-// servers read in different ways is refused, since the upstream might find
-// another resource in it than the rules did:
-//
-//   - empty segments and those that end in a dot or a space, among them . and ..,
-//     are resolved, dropped or trimmed by some;
-//   - a backslash is a slash on some systems;
-//   - what follows ; in a segment is a parameter to some and a name to others;
-//   - a percent sign that is left after decoding would be decoded once more.
-func plainPath(path string) bool {
-	rest, ok := strings.CutPrefix(path, "/")
-	if !ok || !utf8.ValidString(path) {
-		return false
-	}
-	if strings.ContainsFunc(path, func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }) {
-		return false
-	}
-	segments := strings.Split(rest, "/")
-	for i, s := range segments {
-		last := i == len(segments)-1
-		if s == "" && !last || strings.HasSuffix(s, ".") || strings.HasSuffix(s, " ") {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,66 @@
+package resource
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lookAlikes are the characters that a Unicode normalization turns into text with
+// a slash, backslash, dot, semicolon or percent sign, such as U+FF0F (a full-width
+// slash), U+2025 (two dots) and U+2100 (a/c). Some servers normalize a path before
+// they split it. A test compares the table with the normalization forms of
+// Unicode Standard Annex #15.
+var lookAlikes = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x037e, Hi: 0x037e, Stride: 1}, // ;
+		{Lo: 0x2024, Hi: 0x2026, Stride: 1}, // one, two and three dots
+		{Lo: 0x2100, Hi: 0x2101, Stride: 1}, // a/c, a/s
+		{Lo: 0x2105, Hi: 0x2106, Stride: 1}, // c/o, c/u
+		{Lo: 0x2488, Hi: 0x249b, Stride: 1}, // 1. to 20.
+		{Lo: 0x33c2, Hi: 0x33c2, Stride: 1}, // a.m.
+		{Lo: 0x33c7, Hi: 0x33c7, Stride: 1}, // Co.
+		{Lo: 0x33d8, Hi: 0x33d8, Stride: 1}, // p.m.
+		{Lo: 0xfe14, Hi: 0xfe14, Stride: 1}, // ;
+		{Lo: 0xfe19, Hi: 0xfe19, Stride: 1}, // three dots
+		{Lo: 0xfe30, Hi: 0xfe30, Stride: 1}, // two dots
+		{Lo: 0xfe52, Hi: 0xfe52, Stride: 1}, // .
+		{Lo: 0xfe54, Hi: 0xfe54, Stride: 1}, // ;
+		{Lo: 0xfe68, Hi: 0xfe68, Stride: 1}, // \
+		{Lo: 0xfe6a, Hi: 0xfe6a, Stride: 1}, // %
+		{Lo: 0xff05, Hi: 0xff05, Stride: 1}, // %
+		{Lo: 0xff0e, Hi: 0xff0f, Stride: 1}, // . and /
+		{Lo: 0xff1b, Hi: 0xff1b, Stride: 1}, // ;
+		{Lo: 0xff3c, Hi: 0xff3c, Stride: 1}, // \
+	},
+	R32: []unicode.Range32{{Lo: 0x1f100, Hi: 0x1f100, Stride: 1}}, // 0.
+}
+
+// plainPath reports whether a decoded path means the same to everybody. What
+// servers read in different ways is refused, since the upstream might find
+// another resource in it than the rules did:
+//
+//   - empty segments and those that end in a dot or a space, among them . and ..,
+//     are resolved, dropped or trimmed by some;
+//   - a backslash is a slash on some systems;
+//   - what follows ; in a segment is a parameter to some and a name to others;
+//   - a percent sign that is left after decoding would be decoded once more;
+//   - other characters are turned into one of these by some.
+func plainPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok || !utf8.ValidString(path) || strings.ContainsFunc(path, ambiguous) {
+		return false
+	}
+	segments := strings.Split(rest, "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		if s == "" && !last || strings.HasSuffix(s, ".") || strings.TrimRightFunc(s, unicode.IsSpace) != s {
+			return false
+		}
+	}
+	return true
+}
+
+func ambiguous(c rune) bool {
+	return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) || unicode.Is(lookAlikes, c)
+}

@@ -1,0 +1,35 @@
+package resource
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Every character of Unicode in every normalization form: one that becomes what a path must not hold is refused,
+// and no other one is.
+func TestPlainPathNormalized(t *testing.T) {
+	forms := map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
+	for c := rune(utf8.RuneSelf); c <= unicode.MaxRune; c++ {
+		if !utf8.ValidRune(c) {
+			continue
+		}
+		inside, end, because := false, false, ""
+		for name, form := range forms {
+			text := form.String(string(c))
+			if strings.ContainsAny(text, `/\.%;`) {
+				inside, because = true, name
+			}
+			end = end || strings.HasSuffix(text, " ")
+		}
+		if plainPath("/a"+string(c)+"b") == inside {
+			t.Errorf("%U inside a segment: plain is %v, and %q holds a sign of paths (%s)", c, !inside, norm.NFKC.String(string(c)), because)
+		}
+		if end && plainPath("/a"+string(c)) {
+			t.Errorf("%U, a space when normalized, ends a segment", c)
+		}
+	}
+}
