@@ -1,9 +1,13 @@
 package mandate
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -37,5 +41,94 @@ func TestAttackPathInOtherCharacters(t *testing.T) {
 		if strings.Contains(r.URL.Path, "admin") {
 			t.Errorf("the upstream got %+q", r.URL.Path)
 		}
+	}
+}
+
+// arrived is what an upstream saw of a request.
+type arrived struct {
+	header, trailer http.Header
+	last            bool // on its connection
+}
+
+// listening is an upstream that reads requests to their end and keeps the newest. At /open/hints it sends an interim answer first.
+func listening(t *testing.T) (string, func() arrived) {
+	t.Helper()
+	var mu sync.Mutex
+	var newest arrived
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/open/hints" {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // the trailer comes after it
+		mu.Lock()
+		defer mu.Unlock()
+		newest = arrived{r.Header, r.Trailer, r.Close}
+		fmt.Fprint(w, r.Method)
+	}))
+	t.Cleanup(api.Close)
+	return api.URL, func() arrived {
+		mu.Lock()
+		defer mu.Unlock()
+		return newest
+	}
+}
+
+// What a client sends after the head, or under another spelling, is not taken for the proxy's word or for a second request.
+func TestAttackForgedAtProxy(t *testing.T) {
+	attack(t, "request smuggling, and headers forged behind a proxy", "CL.0 desynchronization (PortSwigger, 2022); CVE-2025-64484 for underscores in headers")
+	api, newest := listening(t)
+	s := startServer(t, options{})
+	app := s.whole(t, "service")
+	g := s.protects(t, api, "{PATH: /open}")
+	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
+	send := func(line string, headers []string, content string) int {
+		t.Helper()
+		lines := append([]string{line, "Host: api.example", "Connection: close", "Authorization: Bearer " + token}, headers...)
+		conn := g.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n"+content)
+		return status(conn)
+	}
+	// RFC 9110 §6.5.1: what a trailer says is no header.
+	send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n")
+	if got := newest(); len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" || got.header.Get("Trailer") != "" {
+		t.Errorf("a trailer: %v %v", got.header, got.trailer)
+	}
+	send("POST /open HTTP/1.1", []string{"X_Token_Subject: root", "X-Token.Role: root", "Transfer_Encoding: chunked", "Content_Length: 5", "Connection: X-Token-Client-Id", "Content-Length: 1"}, "a")
+	got := newest().header
+	for name := range got {
+		if strings.ContainsAny(name, "_.") {
+			t.Errorf("%s has arrived", name)
+		}
+	}
+	if got.Get("X-Token-Client-Id") != app.ClientID {
+		t.Errorf("the upstream was not told the client: %v", got)
+	}
+	// RFC 9110 §9.3.1: an upstream that expects no content in a GET would read it as the next request.
+	for method, last := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false} {
+		send(method+" /open HTTP/1.1", []string{"Content-Length: 4"}, "GET ")
+		if newest().last != last {
+			t.Errorf("%s with content: the connection ends %v, want %v", method, newest().last, last)
+		}
+	}
+	send("GET /open HTTP/1.1", nil, "")
+	if newest().last {
+		t.Error("each GET ends its connection")
+	}
+	// RFC 9110 §9.3.8: TRACE shows what the proxy has added.
+	for _, line := range []string{"TRACE /open HTTP/1.1", "TRACK /open HTTP/1.1"} {
+		if got := send(line, nil, ""); got != http.StatusForbidden {
+			t.Errorf("%s: %d, want 403", line, got)
+		}
+	}
+	for _, line := range []string{"CONNECT /open HTTP/1.1", "CONNECT api.example:80 HTTP/1.1", "PRI * HTTP/2.0"} {
+		if got := send(line, nil, ""); got != http.StatusBadRequest {
+			t.Errorf("%s: %d, want 400", line, got)
+		}
+	}
+	// RFC 9110 §15.2: a client of HTTP/1.0 takes a 1xx for the answer itself.
+	if got := send("GET /open/hints HTTP/1.0", nil, ""); got != http.StatusOK {
+		t.Errorf("HTTP/1.0: %d, want 200", got)
+	}
+	if got := send("GET /open/hints HTTP/1.1", nil, ""); got != http.StatusEarlyHints {
+		t.Errorf("HTTP/1.1: %d, want 103", got)
 	}
 }

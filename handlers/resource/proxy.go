@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -132,8 +133,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusBadRequest, "The method can be read in more than one way.")
 		return
 	}
+	if reflects(r.Method) {
+		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: "+r.Method+" is never passed on.")
+		return
+	}
 	if refuseUpgrade(w, r) {
 		return
+	}
+	if !r.ProtoAtLeast(1, 1) {
+		w = finalOnly{w}
 	}
 	h := p.routes.find(r.URL.Path, r.Method)
 	if p.preflight && isPreflight(r) && p.routes.find(r.URL.Path, r.Header.Get("Access-Control-Request-Method")) != nil {
@@ -167,6 +175,22 @@ func plainMethod(r *http.Request) bool {
 	return true
 }
 
+// reflects reports whether the answer to a method is the request as it arrived.
+// RFC 9110 §9.3.8: TRACE; an old server calls it TRACK.
+func reflects(method string) bool { return method == http.MethodTrace || method == "TRACK" }
+
+// finalOnly holds interim answers back. RFC 9110 §15.2: a client of HTTP/1.0 is
+// sent none, it would take one for the answer.
+type finalOnly struct{ http.ResponseWriter }
+
+func (f finalOnly) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+func (f finalOnly) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
 // isPreflight reports whether a browser asks if its page may send a request: by
 // the CORS protocol of the Fetch standard, with OPTIONS, an origin and a method.
 func isPreflight(r *http.Request) bool {
@@ -185,8 +209,16 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			delete(pr.Out.Header, name)
 		}
 	}
-	if !p.keepAuth {
-		pr.Out.Header.Del("Authorization")
+	// The guard has read the header, whether Connection names it or not; the upstream
+	// sees the same, or nothing.
+	pr.Out.Header.Del("Authorization")
+	if sent := pr.In.Header["Authorization"]; p.keepAuth && sent != nil {
+		pr.Out.Header["Authorization"] = sent
+	}
+	// RFC 9110 §9.3.1: an upstream that expects no content reads it as the next
+	// request of the connection, one that no rule was asked about.
+	if pr.In.ContentLength != 0 && !slices.Contains(withContent, pr.In.Method) {
+		pr.Out.Close = true
 	}
 	pr.SetXForwarded()
 	token, ok := FromContext(pr.In.Context())
@@ -205,11 +237,16 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	}
 }
 
+// withContent are the methods for which every server expects content.
+var withContent = []string{http.MethodPost, http.MethodPut, http.MethodPatch}
+
 // isOurs reports whether only a proxy may send a header of this alias: facts of
 // the token, of the way here, and those that let a proxy change the path.
 func isOurs(alias string) bool {
 	switch alias {
 	case "x-original-url", "x-original-uri", "x-rewrite-url", "x-real-ip", "x-client-ip", "true-client-ip", "forwarded":
+		return true
+	case "content-length", "transfer-encoding": // the transport writes its own
 		return true
 	case "proxy": // a CGI program takes it for its own HTTP_PROXY
 		return true

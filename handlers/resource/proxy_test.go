@@ -168,6 +168,8 @@ func TestProxyRules(t *testing.T) {
 		{"get /admin", "admin", 400, ""},
 		{"Purge /admin", "admin", 400, ""},
 		{"CONNECT /admin", "admin", 400, ""},
+		{"CONNECT api.example:80", "admin", 400, ""},
+		{"PRI *", "admin", 400, ""},
 		{"POST /users?_method=PUT", "write", 400, ""},
 		{"POST /users?a&%5fmethod=PUT", "write", 400, ""},
 	}
@@ -202,7 +204,7 @@ func TestProxyHeaders(t *testing.T) {
 	spoofed := []string{
 		"X-Token-Subject: 1", "X_Token_Subject: 1", "x-token_subject: 1", "X.Token.Subject: 1", "X-Token-Role: admin",
 		"X-Original-URL: /admin", "X_Rewrite_Url: /admin", "X-Forwarded-User: root", "X_Forwarded_For: 10.0.0.1",
-		"X-Forwarded-For: 10.0.0.1", "X-Other: kept",
+		"X-Forwarded-For: 10.0.0.1", "Transfer_Encoding: chunked", "Content_Length: 5", "X-Other: kept",
 	}
 	tests := []struct {
 		name    string
@@ -217,6 +219,9 @@ func TestProxyHeaders(t *testing.T) {
 		{"facts that would not survive a header", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
 			"X-Token-Client-Id": {"%C3%A9"}, "X-Token-Subject": {"100%25"}, "X-Token-Scope": {"read"},
 			"X-Token-Username": {"%20admin%0D%0AX-Token-Scope:%20admin"}}},
+		{"the token is said to be for one hop", "GET /", []string{"Authorization: Bearer read", "Connection: authorization"}, true, http.Header{
+			"Authorization":     {"Bearer read"},
+			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
 		{"the token is passed on if told so", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
 			"Authorization":     {"Bearer read"},
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
@@ -240,6 +245,55 @@ func TestProxyHeaders(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestProxyReflection(t *testing.T) {
+	server, _ := newProxy(t, nil)
+	for _, method := range []string{"TRACE", "TRACK"} {
+		status, _ := send(t, server, method+" /admin", "Authorization: Bearer admin")
+		if status != 403 {
+			t.Errorf("%s: got %d", method, status)
+		}
+	}
+}
+
+// Content where an upstream may expect none is the last thing on its connection; a trailer stays here.
+func TestProxyContent(t *testing.T) {
+	server, last := newProxy(t, nil)
+	for _, test := range []struct {
+		request, headers string
+		last             bool
+	}{
+		{"GET /admin", "Content-Length: 3\r\n\r\nGET", true},
+		{"DELETE /admin", "Transfer-Encoding: chunked\r\n\r\n0\r\n", true},
+		{"POST /admin", "Content-Length: 3\r\n\r\nGET", false},
+		{"POST /admin", "Transfer-Encoding: chunked\r\nTrailer: X-Token-Subject\r\n\r\n0\r\nX-Token-Subject: 1", false},
+		{"GET /admin", "Content-Length: 0", false},
+	} {
+		status, _ := send(t, server, test.request, "Authorization: Bearer admin", test.headers)
+		if status != 200 || last.Close != test.last || len(last.Trailer) > 0 {
+			t.Errorf("%s, %q: got %d, the last %v, %v", test.request, test.headers, status, last.Close, last.Trailer)
+		}
+	}
+}
+
+// A client of HTTP/1.0 gets no interim answers, and others do.
+func TestProxyInterim(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusEarlyHints) }))
+	defer api.Close()
+	server, _ := newProxy(t, func(c *ProxyConfig) { c.Upstream = parseURL(t, api.URL) })
+	for version, want := range map[string]string{"1.0": "HTTP/1.0 200 OK\r\n", "1.1": "HTTP/1.1 103 Early Hints\r\n"} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /healthz HTTP/%s\r\nHost: api.example\r\n\r\n", version)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err != nil || line != want {
+			t.Errorf("HTTP/%s: got %q, %v", version, line, err)
+		}
 	}
 }
 
@@ -303,6 +357,9 @@ func TestNewProxy(t *testing.T) {
 		{"no path", "http://api/", guard, []Rule{{}}, "slash"},
 		{"dots", "http://api/", guard, []Rule{{Path: "/a/../b"}}, "dot"},
 		{"a small method", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"get"}}}, "capital"},
+		{"TRACE", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"TRACE"}}}, "never passed on"},
+		{"a WebSocket by POST", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"POST"}, WebSocket: true}}, "GET"},
+		{"a WebSocket", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"POST", "GET"}, WebSocket: true}}, ""},
 		{"an empty scope", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{""}}}, "scopes"},
 		{"two scopes in one", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{"read write"}}}, "scopes"},
 		{"public with a scope", "http://api/", guard, []Rule{{Path: "/", Public: true, Scopes: []string{"read"}}}, "public"},

@@ -89,6 +89,9 @@ func (r *Rule) validate() error {
 		if m == "" || strings.ContainsFunc(m, func(c rune) bool { return c < 'A' || c > 'Z' }) {
 			return fmt.Errorf("method %q: use capital letters", m)
 		}
+		if reflects(m) {
+			return fmt.Errorf("method %s: is never passed on, since it shows the client what the proxy adds", m)
+		}
 	}
 	// RFC 6749 §3.3: a scope is printable ASCII without space, quote and backslash.
 	if slices.ContainsFunc(r.Scopes, func(s string) bool {
