@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -218,13 +220,50 @@ func TestAttackTunnelInWebSocket(t *testing.T) {
 			}
 		}
 		_, err := io.ReadAll(reader) // until the proxy closes
-		if late, ok := err.(interface{ Timeout() bool }); ok && late.Timeout() {
+		if late, ok := err.(net.Error); ok && late.Timeout() {
 			t.Errorf("%.20q: the connection stays open", c.sent)
 		}
 		if got := api.got(); !strings.HasPrefix(c.passed, got) {
 			t.Errorf("%.20q: the upstream got %q, want %q", c.sent, got, c.passed)
 		}
 	}
+}
+
+// A WebSocket ends when the proxy begins to stop, and does not wait for requests in flight.
+func TestAttackWebSocketOutlivesProxy(t *testing.T) {
+	attack(t, "a connection that outlives its credentials", "")
+	api := newSwitcher(t)
+	asked, answer := make(chan bool), make(chan bool)
+	api.answers(func(r *http.Request) string {
+		if r.URL.Path == "/ws/slow" {
+			close(asked)
+			<-answer
+		}
+		return accepting(r)
+	})
+	s := startServer(t, options{})
+	app := s.whole(t, "service")
+	g := s.protects(t, api.url, "{PATH: /ws, WEBSOCKET: true}")
+	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
+	_, reader, response := g.switches(t, "/ws", token, handshake()...)
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%d", response.StatusCode)
+	}
+	slow := g.dial(t, "GET /ws/slow HTTP/1.1\r\nHost: api.example\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+	<-asked
+	err := g.process.cmd.Process.Signal(syscall.SIGTERM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = reader.ReadByte()
+	if late, ok := err.(net.Error); err == nil || ok && late.Timeout() || !g.process.running() {
+		t.Errorf("%v; the proxy runs: %v", err, g.process.running())
+	}
+	close(answer)
+	if got := status(slow); got != http.StatusBadGateway {
+		t.Errorf("the request in flight: %d", got)
+	}
+	<-g.process.exited
 }
 
 // A WebSocket ends with the token that opened it, however it ends, and with the proxy.

@@ -119,9 +119,9 @@ func newSwitcher(t testing.TB) *switcher {
 		}
 		defer conn.Close()
 		s.mu.Lock()
-		lines := s.headers(r)
+		headers := s.headers
 		s.mu.Unlock()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+lines+"\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+headers(r)+"\r\n")
 		_, _ = io.Copy(s, buffered)
 	}))
 	t.Cleanup(api.Close)

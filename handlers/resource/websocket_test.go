@@ -192,6 +192,42 @@ func TestWebSocketEnd(t *testing.T) {
 	}
 }
 
+// An upstream that has ended its half leaves no connection behind when the proxy ends the other.
+func TestWebSocketHalfClosed(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, accepted)
+		conn.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, conn)
+	}))
+	defer api.Close()
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, api.URL), Guard: newGuard(t, GuardConfig{Verifier: live(time.Time{})}), Rules: []Rule{{Path: "/", WebSocket: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.ServeHTTP(w, r)
+		close(served)
+	}))
+	defer server.Close()
+	_, reader, _ := openWebSocket(t, server, opening)
+	if _, err := reader.ReadByte(); err != io.EOF {
+		t.Errorf("got %v", err)
+	}
+	p.Close()
+	select {
+	case <-served:
+	case <-time.After(20 * time.Second):
+		t.Error("the connection of the client is still held")
+	}
+}
+
 func TestWebSocketWatch(t *testing.T) {
 	unknown := errors.New("nobody knows")
 	tests := []struct {
