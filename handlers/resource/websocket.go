@@ -54,21 +54,28 @@ func (p *Proxy) forwardWebSocket(w http.ResponseWriter, r *http.Request, g *Guar
 	s := &webSocket{
 		ResponseWriter: w,
 		accept:         acceptOf(r.Header.Get("Sec-Websocket-Key")),
-		until:          time.Now().Add(webSocketAge),
 		every:          p.recheck,
 		ctx:            ctx,
 		end:            cancel,
 	}
-	if token, ok := FromContext(ctx); ok { // a public rule asks for none
-		if !token.ExpiresAt.IsZero() && token.ExpiresAt.Before(s.until) {
-			s.until = token.ExpiresAt
-		}
+	token, ok := FromContext(ctx)
+	s.until = webSocketEnd(token, time.Now())
+	if ok { // a public rule asks for no token
 		s.check = func(ctx context.Context) *refusal {
 			_, no := g.check(r.WithContext(ctx), rule.Scopes)
 			return no
 		}
 	}
 	p.forward.ServeHTTP(s, r.WithContext(context.WithValue(ctx, webSocketKey{}, s)))
+}
+
+// webSocketEnd returns when a WebSocket ends at the latest. There may be no token.
+func webSocketEnd(token *Token, opened time.Time) time.Time {
+	end := opened.Add(webSocketAge)
+	if token != nil && !token.ExpiresAt.IsZero() && token.ExpiresAt.Before(end) {
+		return token.ExpiresAt
+	}
+	return end
 }
 
 // Unwrap lets http.ResponseController find the rest of the response.

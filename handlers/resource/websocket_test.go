@@ -228,6 +228,26 @@ func TestWebSocketHalfClosed(t *testing.T) {
 	}
 }
 
+func TestWebSocketEndOfToken(t *testing.T) {
+	now := time.Now()
+	day := now.Add(24 * time.Hour)
+	tests := []struct {
+		name  string
+		token *Token
+		want  time.Time
+	}{
+		{"no token", nil, day},
+		{"no end", &Token{}, day},
+		{"an hour", &Token{ExpiresAt: now.Add(time.Hour)}, now.Add(time.Hour)},
+		{"a year", &Token{ExpiresAt: now.AddDate(1, 0, 0)}, day},
+	}
+	for _, test := range tests {
+		if got := webSocketEnd(test.token, now); !got.Equal(test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
 func TestWebSocketWatch(t *testing.T) {
 	unknown := errors.New("nobody knows")
 	tests := []struct {
