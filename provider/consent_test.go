@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -308,10 +309,8 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 			return nil
 		}, "400 invalid_request"},
 		{"a scope has another description", func(*Registered) error {
-			f.config.Scopes = append([]Scope{}, f.config.Scopes...)
-			for i := range f.config.Scopes {
-				f.config.Scopes[i].Description += ", and more"
-			}
+			i := slices.IndexFunc(f.config.Scopes, func(s Scope) bool { return s.Name == "openid" })
+			f.config.Scopes[i].Description += ", and more"
 			return nil
 		}, "400 invalid_request"},
 	} {

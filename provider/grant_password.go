@@ -48,6 +48,10 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
+	err = g.p.mayApprove(ctx, a)
+	if err != nil {
+		return err
+	}
 	issued.person = &u
 	form.Del("password")
 	return nil

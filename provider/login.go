@@ -58,7 +58,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	}
 	most := p.config.PersonQuota.Sessions
 	if most > 0 && !u.Administrator {
-		n, err := p.store.EndSessionsBeyond(ctx, u.ID, most, at)
+		n, err := p.store.EndSessionsBeyond(ctx, u.ID, digest(cookie), most, at)
 		if err != nil {
 			return nil, unavailable(err)
 		}

@@ -278,7 +278,7 @@ func TestSilentRequests(t *testing.T) {
 // OIDC Core §3.1.2.6: of a request object that is refused two parameters are used, where they are not outside, and
 // whatever it is, nothing else.
 func FuzzRefusedObject(f *testing.F) {
-	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
+	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x","prompt":"none"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
 		f.Add("." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".")
 	}
 	f.Add("..")

@@ -72,6 +72,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		"EndSessions":       func(ctx context.Context) error { return drop(w.EndSessions(ctx, u.ID, at)) },
 		"EndOldSessions":    func(ctx context.Context) error { return drop(w.EndOldSessions(ctx, later, later, 10)) },
 		"DeleteApplication": func(ctx context.Context) error { return w.DeleteApplication(ctx, a.ID) },
+		"AssignApplication": func(ctx context.Context) error { return w.AssignApplication(ctx, a, nil, ByOwner, at) },
 		"RotateSecret":      func(ctx context.Context) error { return w.RotateSecret(ctx, a.ID, a.Secret, "new", later, at) },
 		"UpdateApplication": func(ctx context.Context) error {
 			b := a

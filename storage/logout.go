@@ -112,12 +112,12 @@ func (s *Store) ForgetLogin(ctx context.Context, l Login) error {
 }
 
 // EndSessionsBeyond ends the sessions of one person that were used longest ago,
-// so that most are left.
-func (s *Store) EndSessionsBeyond(ctx context.Context, userID string, most int, now int64) (int, error) {
+// so that most are left: the one of a digest in any case.
+func (s *Store) EndSessionsBeyond(ctx context.Context, userID, digest string, most int, now int64) (int, error) {
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
-		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1 ORDER BY seen_at DESC, auth_time DESC, id LIMIT $2)`, userID, most)
+		n, err = t.endSessions(now, false, `user_id = $1 AND id NOT IN (SELECT id FROM sessions WHERE user_id = $1 ORDER BY CASE WHEN digest = $3 THEN 0 ELSE 1 END, seen_at DESC, id LIMIT $2)`, userID, most, digest)
 		return err
 	})
 	return n, err

@@ -1,0 +1,275 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/storage"
+)
+
+func owned(by string, active, administrator bool) Application {
+	return Application{Responsible: by, OwnerID: new("alice"), OwnerActive: &active, OwnerAdministrator: &administrator}
+}
+
+func TestStandingOf(t *testing.T) {
+	for _, test := range []struct {
+		rule      string
+		app       Application
+		standing  Standing
+		suspended bool
+		charged   string
+	}{
+		{"the operator's", Application{Responsible: storage.ByOperator}, ByAdministrator, false, ""},
+		{"the operator's, with an owner", owned(storage.ByOperator, true, false), ByAdministrator, false, ""},
+		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), ByAdministrator, false, ""},
+		{"an administrator's", owned(storage.ByOwner, true, true), ByAdministrator, false, ""},
+		{"a person's", owned(storage.ByOwner, true, false), ByPerson, false, "alice"},
+		{"an administrator's who is not active", owned(storage.ByOwner, false, true), ByPerson, true, "alice"},
+		{"a person's who is not active", owned(storage.ByOwner, false, false), ByPerson, true, "alice"},
+		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, ByPerson, true, ""},
+		{"nobody's", Application{Responsible: storage.ByNobody}, ByNobody, false, everybodyOpen},
+		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), ByNobody, false, everybodyOpen},
+		{"of a program that said nothing", Application{}, ByPerson, false, ""},
+	} {
+		got := []any{StandingOf(test.app), Suspended(test.app), deref(chargedTo(test.app))}
+		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
+			t.Error(test.rule, d)
+		}
+	}
+}
+
+// restricted has a setting of each kind that the table depends on.
+func restricted(c *Config) {
+	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{GrantPassword}, []string{"groups"}
+	c.DefaultScopes = []string{"read", "groups"}
+	c.AccessTokenLifetime, c.JWTAccessTokenLifetime = 2*time.Hour, 90*time.Minute
+	c.AccessTokenMax, c.JWTAccessTokenMax = 3*time.Hour, 4*time.Hour
+}
+
+func TestAllowance(t *testing.T) {
+	c := testConfig()
+	restricted(&c)
+	c.PersonQuota, c.OpenQuota = Quota{1, 2, 3, 4, 5}, Quota{6, 0, 7, 8, 9}
+	year, month := int64(365*24*3600), int64(30*24*3600)
+	for standing, want := range map[Standing]Allowance{
+		ByAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
+			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
+		ByPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
+			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
+		ByNobody: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+	} {
+		if d := cmp.Diff(want, c.Allowance(standing)); d != "" {
+			t.Error(standing, d)
+		}
+	}
+	// A maximum below the server's own takes nothing away.
+	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
+	if got := c.Allowance(ByAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
+		t.Error(got.AccessMax, got.JWTMax)
+	}
+}
+
+func TestInForce(t *testing.T) {
+	c := testConfig()
+	restricted(&c)
+	everything := func(a Application) Application {
+		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime = true, true, true, 1<<40, 1<<40
+		return a
+	}
+	nobodys := everything(Application{Responsible: storage.ByNobody})
+	public := nobodys
+	public.ClientType = Public
+	for name, test := range map[string]struct {
+		app    Application
+		grants string
+		flags  bool
+		access int64
+		scopes string
+	}{
+		"administrator":      {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
+		"person":             {everything(owned(storage.ByOwner, true, false)), "authorization_code client_credentials", false, 2 * 3600, "read write"},
+		"open":               {public, "authorization_code", false, 3600, "read"},
+		"open, confidential": {nobodys, "", false, 3600, "read"},
+	} {
+		got := c.inForce(test.app)
+		p := &Provider{config: c.withAllowances()}
+		for _, flag := range []bool{got.MayIntrospect, got.SkipConsent, got.PKCEExempt} {
+			if flag != test.flags {
+				t.Errorf("%s: a privilege is %t", name, flag)
+			}
+		}
+		line := []any{got.GrantTypes, p.accessLifetime(got), strings.Join(c.allowedScopes(test.app), " ")}
+		if d := cmp.Diff([]any{test.grants, test.access, test.scopes}, line); d != "" {
+			t.Error(name, d)
+		}
+		if p.accessLifetime(test.app) != test.access {
+			t.Errorf("%s: what is not in force has a lifetime of %d", name, p.accessLifetime(test.app))
+		}
+	}
+}
+
+// Suspended: no new tokens, no introspection, no login through it, and nothing of what it had.
+func TestSuspendedApplication(t *testing.T) {
+	f := begin(t)
+	alice, bob := f.person("alice"), f.login("bob")
+	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	app, err := f.Register(t.Context(), &alice, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ClientType, r.GrantTypes = Public, []string{GrantCode}
+	open, err := f.Register(t.Context(), &alice, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, mine := f.must(f.token(app, "grant_type", GrantClient)), f.tokens(app, bob)
+	code := f.code(open, bob)
+	ends := func(want bool) {
+		t.Helper()
+		f.wantActive(!want, own.AccessToken, mine.AccessToken, mine.RefreshToken)
+		status, page := "no error", "no error"
+		if want {
+			status, page = "401 invalid_client", "400 unauthorized_client"
+		}
+		_, err := f.token(app, "grant_type", GrantClient)
+		wantError(t, err, status)
+		_, err = f.Authorize(t.Context(), f.query(app))
+		wantError(t, err, page)
+		if want {
+			_, err = f.exchange(open, code)
+			wantError(t, err, status)
+		}
+		// Who does not know the secret learns nothing of the owner.
+		_, err = f.token(&Registered{app.Application, "wrong"}, "grant_type", GrantClient)
+		if strings.Contains(err.Error(), "suspended") {
+			t.Error(err)
+		}
+	}
+	ends(false)
+	if err := f.DisableUser(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	ends(true)
+	if err := f.EnableUser(t.Context(), "alice"); err != nil {
+		t.Fatal(err)
+	}
+	ends(false)
+	f.must(f.exchange(open, code))
+	if err := f.DeleteUser(t.Context(), nil, alice.ID, TakeOver); err != nil {
+		t.Fatal(err)
+	}
+	ends(false)
+}
+
+func TestOwnersOfApplications(t *testing.T) {
+	f := begin(t)
+	alice, root := f.person("alice"), f.person("root")
+	root.Administrator = true
+	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
+	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true}
+	app, err := f.Register(t.Context(), &alice, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := app.Application.ID
+	r.MayIntrospect = true
+	_, err = f.UpdateApplication(t.Context(), &root, id, r)
+	wantInvalid(t, err, "may_introspect")
+	_, err = f.TakeOver(t.Context(), &alice, id)
+	wantError(t, err, "403 access_denied")
+	_, err = f.Assign(t.Context(), &alice, id, "root")
+	wantError(t, err, "403 access_denied")
+	taken, err := f.TakeOver(t.Context(), &root, id)
+	if err != nil || StandingOf(taken) != ByAdministrator || *taken.OwnerID != root.ID {
+		t.Error(err, taken)
+	}
+	_, err = f.UpdateApplication(t.Context(), &root, id, r)
+	wantError(t, err, "no error")
+	back, err := f.Assign(t.Context(), &root, id, "alice")
+	if err != nil || StandingOf(back) != ByPerson || f.InForce(back).MayIntrospect || !back.MayIntrospect {
+		t.Error(err, back)
+	}
+	_ = f.DisableUser(t.Context(), "alice")
+	_, err = f.Assign(t.Context(), &root, id, "alice")
+	wantInvalid(t, err, "owner")
+	_, err = f.Assign(t.Context(), nil, id, "nobody")
+	wantInvalid(t, err, "owner")
+	operators, err := f.TakeOver(t.Context(), nil, id)
+	if err != nil || StandingOf(operators) != ByAdministrator || operators.OwnerID != nil {
+		t.Error(err, operators)
+	}
+	for _, theirs := range []string{"", "keep"} {
+		other, err := f.Register(t.Context(), &root, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantInvalid(t, f.DeleteUser(t.Context(), nil, root.ID, theirs), "applications")
+		wantError(t, f.DeleteApplication(t.Context(), nil, other.Application.ID), "no error")
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) {
+			c.PersonQuota = Quota{Applications: 3, Sessions: 2, Approvals: 3, TokensPerMinute: 30, LiveTokens: 40}
+		})
+		alice := f.person("alice")
+		r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient, GrantCode, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		var apps []*Registered
+		for range 3 {
+			app, err := f.Register(t.Context(), &alice, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apps = append(apps, app)
+		}
+		_, err := f.Register(t.Context(), &alice, r)
+		wantInvalid(t, err, "name")
+		issue := func(most int) int {
+			given := 0
+			for i := range most {
+				if _, err := f.token(apps[i%3], "grant_type", GrantClient); err != nil {
+					wantError(t, err, "429 temporarily_unavailable")
+					break
+				}
+				given++
+			}
+			return given
+		}
+		if n := issue(50); n != 30 {
+			t.Errorf("%d tokens in a minute, want 30", n)
+		}
+		time.Sleep(time.Minute)
+		if n := issue(50); n != 10 {
+			t.Errorf("%d more tokens live, want 10", n)
+		}
+		f.must(f.token(f.app(), "grant_type", GrantClient)) // the operator's
+		time.Sleep(10 * time.Hour)
+		s := f.login("bob")
+		for range 3 {
+			f.code(apps[0], s)
+		}
+		a, err := f.Authorize(t.Context(), f.query(apps[1]))
+		if err != nil || a.Refused == nil || a.Refused.Code != "temporarily_unavailable" {
+			t.Error("a fourth approval:", err, a.Refused)
+		}
+		_, err = f.token(apps[0], "grant_type", GrantPassword, "username", "bob", "password", goodPassword)
+		wantError(t, err, "429 temporarily_unavailable")
+		time.Sleep(time.Minute)
+		f.code(apps[1], s)
+		for range 4 {
+			f.login("bob")
+		}
+		if n := f.count("sessions"); n != 2 {
+			t.Errorf("%d sessions, want 2", n)
+		}
+	})
+}

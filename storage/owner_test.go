@@ -1,0 +1,165 @@
+package storage
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// owned is an application that a person answers for.
+func (w world) owned(t *testing.T, u User, name string) Application {
+	t.Helper()
+	a := newApplication(name)
+	a.OwnerID, a.Responsible = &u.ID, ByOwner
+	must(t, w.AddApplication(t.Context(), a, 0))
+	a, err := w.Application(t.Context(), a.ID)
+	must(t, err)
+	return a
+}
+
+func TestApplicationsOfOnePersonAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
+		w.owned(t, bob, "Other")
+		vouched := newApplication("Vouched")
+		vouched.OwnerID = &alice.ID
+		must(t, w.AddApplication(t.Context(), vouched, 0))
+		stored := 0
+		for _, err := range race(16, func(i int) error {
+			a := newApplication("App")
+			a.OwnerID, a.Responsible = &alice.ID, ByOwner
+			return stores[i%2].AddApplication(t.Context(), a, 3)
+		}) {
+			if err == nil {
+				stored++
+			} else {
+				is(t, "AddApplication", err, ErrFull)
+			}
+		}
+		if stored != 3 {
+			t.Errorf("%d applications were stored, want 3", stored)
+		}
+		open := 0
+		for _, err := range race(8, func(i int) error {
+			a := newApplication("Open")
+			a.Responsible = ByNobody
+			return stores[i%2].AddApplication(t.Context(), a, 2)
+		}) {
+			if err == nil {
+				open++
+			}
+		}
+		if open != 2 {
+			t.Errorf("%d open applications were stored, want 2", open)
+		}
+	})
+}
+
+func TestAnApplicationIsAssignedOnce(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice, bob, stores := w.person(t, "alice"), w.person(t, "bob"), w.pair(t)
+		a := w.owned(t, alice, "App")
+		won := oneWins(t, race(8, func(i int) error {
+			if i%2 == 0 {
+				return stores[0].AssignApplication(t.Context(), a, &bob.ID, ByOwner, at)
+			}
+			return stores[1].AssignApplication(t.Context(), a, nil, ByOperator, at)
+		}))
+		got, err := w.Application(t.Context(), a.ID)
+		must(t, err)
+		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at {
+			t.Errorf("%s answers, want %s", got.Responsible, want)
+		}
+		// Who read the application before cannot change it any more.
+		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)
+		is(t, "AssignApplication", w.AssignApplication(t.Context(), a, nil, ByOperator, at), ErrSpent)
+		must(t, w.UpdateApplication(t.Context(), got, got))
+	})
+}
+
+func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		heir := w.person(t, "heir")
+		for name, b := range map[string]Bequest{
+			"deleted":                       {Delete: true},
+			"taken over":                    {Owner: &heir.ID, Responsible: ByOwner},
+			"taken over by the operator":    {Responsible: ByOperator},
+			"deleted, and there is an heir": {Delete: true, Owner: &heir.ID, Responsible: ByOwner},
+		} {
+			u := w.person(t, name)
+			theirs, others := []Application{w.owned(t, u, "One"), w.owned(t, u, "Two")}, w.owned(t, heir, "Other")
+			vouched := newApplication("Vouched")
+			vouched.OwnerID = &u.ID
+			must(t, w.AddApplication(t.Context(), vouched, 0))
+			listed, err := w.OwnedBy(t.Context(), u.ID)
+			must(t, err)
+			if len(listed) != 3 || listed[0].Name != "One" || listed[2].Name != "Vouched" {
+				t.Errorf("%s: owns %d applications", name, len(listed))
+			}
+			told := []Change{}
+			w.OnChange(func(changes []Change) { told = append(told, changes...) })
+			must(t, w.DeleteUser(t.Context(), u.ID, at, b))
+			w.OnChange(nil)
+			for _, a := range theirs {
+				got, err := w.Application(t.Context(), a.ID)
+				if b.Delete {
+					is(t, name, err, ErrNotFound)
+				} else if err != nil || cmp.Diff(got.OwnerID, b.Owner) != "" || got.Responsible != b.Responsible {
+					t.Errorf("%s: %v, %v, %s", name, err, got.OwnerID, got.Responsible)
+				}
+				if !slices.Contains(told, Change{OfApplication, a.ID}) {
+					t.Errorf("%s: nobody is told of %s", name, a.Name)
+				}
+			}
+			got, err := w.Application(t.Context(), vouched.ID)
+			if err != nil || got.OwnerID != nil || got.Responsible != ByOperator {
+				t.Errorf("%s: what the operator answers for: %v %v %s", name, err, got.OwnerID, got.Responsible)
+			}
+			got, err = w.Application(t.Context(), others.ID)
+			if diff := cmp.Diff(others, got); err != nil || diff != "" {
+				t.Errorf("%s: somebody else's: %v %s", name, err, diff)
+			}
+		}
+	})
+}
+
+func TestOwnerIsReadWithTheApplication(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := administrators(t, w, "alice", "root")[0]
+		a := w.owned(t, alice, "App")
+		state := func(active, administrator bool) {
+			t.Helper()
+			got, err := w.ApplicationByClientID(t.Context(), a.ClientID)
+			if err != nil || *got.OwnerActive != active || *got.OwnerAdministrator != administrator {
+				t.Errorf("%v: active %t, administrator %t", err, *got.OwnerActive, *got.OwnerAdministrator)
+			}
+			must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
+			token, err := w.TokenByDigest(t.Context(), "own")
+			if err != nil || *token.OwnerActive != active || *token.OwnerAdministrator != administrator || *token.OwnerID != alice.ID || token.Responsible != ByOwner {
+				t.Errorf("token: %v %+v", err, token)
+			}
+		}
+		state(true, true)
+		must(t, w.DisableUser(t.Context(), alice.ID, at))
+		state(false, true)
+		must(t, w.EnableUser(t.Context(), alice.ID, at))
+		state(true, true)
+		alice.Administrator = false
+		must(t, w.UpdateUser(t.Context(), alice, nil))
+		state(true, false)
+		is(t, "EnableUser", w.EnableUser(t.Context(), "nobody", at), ErrNotFound)
+	})
+}
+
+// Who is enabled begins anew; who was active all the time goes on.
+func TestEnableUserEndsNothingOfAnActivePerson(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		alice := w.person(t, "alice")
+		n := w.session(t, alice.ID)
+		must(t, w.EnableUser(t.Context(), alice.ID, at))
+		if _, err := w.SessionByDigest(t.Context(), n.Digest, at, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
