@@ -72,7 +72,7 @@ type Passwords struct {
 // password may have allowed an application of their own.
 func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
-	giveBack, err := p.throttle.take(try{"password " + s.User.ID, perPair})
+	giveBack, err := p.take(try{ofDevice, "change " + s.User.ID, "change " + s.User.ID})
 	if err != nil {
 		return err
 	}

@@ -104,10 +104,11 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 // cannot be guessed, so a worker that still has an old one must not keep its
 // fellows out. Only a secret that somebody chose waits its turn.
 func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
-	tries := try{"client " + Clip(sent.id, 255) + " " + network(callOf(ctx).address), perPair}
+	address := callOf(ctx).address
 	a, err := p.application(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return Application{}, p.wrongClient(tries)
+		// Ids that nobody has are without number: only their address is counted.
+		return Application{}, p.wrongClient(try{ofAddress, "client " + Network(address), wideNetwork(address)})
 	}
 	if err != nil {
 		return Application{}, unavailable(err)
@@ -123,9 +124,10 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
+	tries := try{ofClient, a.ID + " " + Network(address), a.ID + " " + wideNetwork(address)}
 	guessable := chosen(a.Secret) || a.OldSecretExpiresAt > now() && chosen(a.OldSecret)
 	if guessable {
-		err = p.throttle.refused(tries)
+		err = p.refused(tries)
 		if err != nil {
 			return Application{}, err
 		}
@@ -142,13 +144,13 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	}
 	if guessable {
 		// Many guesses may have begun at once: those before this one count by now.
-		err = p.throttle.refused(tries)
+		err = p.refused(tries)
 	}
 	return a, err
 }
 
 func (p *Provider) wrongClient(tries try) error {
-	_, err := p.throttle.take(tries)
+	_, err := p.take(tries)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -151,14 +152,26 @@ func TestClientAuthentication(t *testing.T) {
 		}
 	})
 	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
-		unknown := &Registered{Application{ClientID: "nobody", ClientType: Confidential}, "x"}
-		for range int(perPair.tries) {
-			if got := guess(unknown, "198.51.100.3"); got != "401 invalid_client" {
-				t.Fatal(got)
+		unknown := func(n int) *Registered {
+			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: Confidential}, "x"}
+		}
+		before := f.throttle.size()
+		for n := range perAddress.tries {
+			if got := guess(unknown(n), "198.51.100.3"); got != "401 invalid_client" {
+				t.Fatal(n, got)
 			}
 		}
-		if got := guess(unknown, "198.51.100.3"); got != "429 temporarily_unavailable" {
+		if got := guess(unknown(-1), "198.51.100.3"); got != "429 temporarily_unavailable" {
 			t.Error(got)
+		}
+		if got := guess(unknown(-1), "198.51.100.4"); got != "401 invalid_client" {
+			t.Error("from elsewhere:", got)
+		}
+		if got := guess(app, "198.51.100.3"); got != "no error" {
+			t.Error("an id that somebody has:", got)
+		}
+		if n := f.throttle.size() - before; n != 2 {
+			t.Errorf("%d counters are new, want one for each address", n)
 		}
 	})
 }

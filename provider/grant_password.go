@@ -44,7 +44,8 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	u, err := g.p.checkPassword(ctx, g.p.machine, foldName(username), password, g.tries(ctx, a, foldName(username)))
+	key, address := foldName(username), callOf(ctx).address
+	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address)}, key, password)
 	if err != nil {
 		return err
 	}
@@ -57,20 +58,23 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	return nil
 }
 
-// tries counts the failures of a confidential application per person and in
-// all: its people come from one address, and nobody else can spend its tries.
-// Whoever may register applications could have any number of them, so one that
-// no administrator stands for shares the tries of the account.
-func (g *passwordGrant) tries(ctx context.Context, a Application, key string) []try {
-	if a.ClientType == Confidential {
-		own := []try{{"application " + a.ID + " " + key, perPair}, {"application " + a.ID, perAddress}}
-		if a.OwnerID == nil || a.OwnerAdministrator != nil && *a.OwnerAdministrator {
-			return own
-		}
-		return append(own, try{"account " + key, perAccount})
+// passwordTries counts the failures of a confidential application that an
+// administrator answers for per person and in all: its people come from one
+// address, and nobody else can spend its tries. All others are counted by where
+// they come from, as guesses at the login page are. Whoever may register
+// applications could have any number of them, so those of one owner share the
+// owner's tries.
+func passwordTries(a Application, key, address string) []try {
+	trusted := StandingOf(a) == ByAdministrator
+	if trusted && a.ClientType == Confidential {
+		return []try{{ofPair, "application " + a.ID + " " + key, a.ID}, {ofOwner, "application " + a.ID, a.ID}}
 	}
-	from := network(callOf(ctx).address)
-	return []try{{"address " + from, perAddress}, {"pair " + key + " " + from, perPair}, {"account " + key, perAccount}}
+	tries := guessAt(atProgram, key, address)
+	if trusted {
+		return tries
+	}
+	owner := deref(chargedTo(a))
+	return append(tries, try{ofPair, "owner " + owner + " " + key, "owner " + owner}, try{ofOwner, "owner " + owner, "owner " + owner})
 }
 
 func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {

@@ -154,46 +154,93 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	guess := func(f *fixture, app *Registered, name, password string) string {
 		return kind(second(f.token(app, "grant_type", GrantPassword, "username", name, "password", password)))
 	}
-	t.Run("whoever may register applications has no more tries for it", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := begin(t)
-			f.person("alice")
-			f.person("bob")
-			f.person("owner")
-			_, err := f.AddUser(t.Context(), Person{Username: "root", Password: goodPassword, Administrator: true})
-			if err != nil {
-				t.Fatal(err)
+	const looked, refused = "400 invalid_grant", "429 temporarily_unavailable"
+	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
+	spray := func(f *fixture, app func(i int) *Registered, name, address func(i int) string) int {
+		n := 0
+		for i := range 3 * perOwner.tries {
+			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", GrantPassword, "username", name(i), "password", "wrong"), address(i))
+			switch got := kind(err); got {
+			case looked:
+				n++
+			case refused:
+			default:
+				f.t.Fatal(i, got)
 			}
-			owned := func(name string) *Registered { return f.app(func(r *Registration) { r.Owner = name }) }
-			n := 0
-			for range 2 * int(perAccount.tries/perPair.tries) {
-				app := owned("owner")
-				for range int(perPair.tries) {
-					if guess(f, app, "alice", "wrong") == "400 invalid_grant" {
-						n++
+		}
+		return n
+	}
+	always := func(text string) func(int) string { return func(int) string { return text } }
+	each := func(text string) func(int) string { return func(i int) string { return fmt.Sprint(text, i) } }
+	for _, test := range []struct {
+		rule          string
+		name, address func(int) string
+		want          int
+	}{
+		{"many names from one address", each("name"), always("a"), perAddress.tries},
+		{"many names from many addresses", each("name"), each("a"), perOwner.tries},
+		{"one name from one address", always("alice"), always("a"), perPair.tries},
+		{"one name from many addresses", always("alice"), each("a"), perPair.tries},
+	} {
+		t.Run("whoever may register applications has no more tries for it: "+test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t)
+				f.t = t
+				f.person("alice")
+				mallory, root := f.person("mallory"), f.person("root")
+				root.Administrator = true
+				var apps []*Registered
+				for range 10 {
+					apps = append(apps, f.owned(mallory))
+				}
+				n := spray(f, func(i int) *Registered { return apps[i%10] }, test.name, test.address)
+				if n != test.want {
+					t.Errorf("%d guesses, want %d", n, test.want)
+				}
+				for _, app := range []*Registered{f.owned(root), f.app()} {
+					if got := guess(f, app, "alice", goodPassword); got != "no error" {
+						t.Error("an application that an administrator answers for:", got)
 					}
 				}
+				_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "a"})
+				wantError(t, err, "no error")
+			})
+		})
+	}
+	t.Run("one address has so many tries over all owners", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.t = t
+			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
+			n := spray(f, func(i int) *Registered { return []*Registered{mallory, trent}[i%2] }, each("name"), always("a"))
+			if n != perAddress.tries {
+				t.Errorf("%d guesses, want %d", n, perAddress.tries)
 			}
-			if n != int(perAccount.tries) {
-				t.Errorf("%d guesses, want %d", n, int(perAccount.tries))
+		})
+	})
+	t.Run("guesses at the login page and by programs are counted apart", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t)
+			f.t = t
+			f.person("alice")
+			phone := f.app(public)
+			at := func(i int) string { return fmt.Sprint("a", i/perPair.tries) }
+			for i := range perAccount.tries {
+				_, _, err := f.Token(t.Context(), by(phone, "grant_type", GrantPassword, "username", "alice", "password", "wrong"), at(i))
+				wantError(t, err, looked)
 			}
-			_, err = f.Login(t.Context(), "alice", goodPassword, Browser{Address: "new"})
-			wantError(t, err, "429 temporarily_unavailable") // the tries are the account's
-			fresh := owned("owner")
-			for _, test := range []struct {
-				rule string
-				app  *Registered
-				name string
-				want string
-			}{
-				{"one more application", fresh, "alice", "429 temporarily_unavailable"},
-				{"another person", fresh, "bob", "no error"},
-				{"an administrator's application", owned("root"), "alice", "no error"},
-				{"the operator's application", f.app(), "alice", "no error"},
-			} {
-				if got := guess(f, test.app, test.name, goodPassword); got != test.want {
-					t.Errorf("%s: %s, want %s", test.rule, got, test.want)
-				}
+			if got := guess(f, phone, "alice", goodPassword); got != refused {
+				t.Error("the account at a program:", got)
+			}
+			for i := range perAccount.tries {
+				_, err := f.Login(t.Context(), "alice", "wrong", Browser{Address: at(i)})
+				wantError(t, err, looked)
+			}
+			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
+			wantError(t, err, refused)
+			time.Sleep(perAccount.refill)
+			if got := guess(f, phone, "alice", goodPassword); got != "no error" {
+				t.Error("after a while:", got)
 			}
 		})
 	})
@@ -221,6 +268,16 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			}
 		})
 	})
+}
+
+// owned is an application that a person registered.
+func (f *fixture) owned(by User) *Registered {
+	f.t.Helper()
+	made, err := f.Register(f.t.Context(), &by, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantPassword}, HashClientSecret: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return made
 }
 
 func TestPasswordGrantIsWarnedOf(t *testing.T) {

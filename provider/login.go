@@ -35,13 +35,11 @@ func wrongPassword() *Error {
 // same browser ends: its id may have been planted there.
 func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := foldName(username)
-	tries := []try{{"address " + network(b.Address), perAddress}, {"pair " + key + " " + network(b.Address), perPair}}
+	in := attempt{p.passwords, guessAt(atPage, key, b.Address)}
 	if device, err := p.devices.open(b.Device, "device"); err == nil && string(device) == key {
-		tries = []try{{"device " + key + " " + digest(b.Device), perPair}}
-	} else {
-		tries = append(tries, try{"account " + key, perAccount})
+		in.tries = []try{{ofDevice, key + " " + digest(b.Device), key}}
 	}
-	u, err := p.checkPassword(ctx, p.passwords, key, password, tries)
+	u, err := p.checkPassword(ctx, in, key, password)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +67,20 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.seal([]byte(key), "device"), User: u}, nil
 }
 
+// attempt is how a password is checked: what hashes it, and what counts it.
+type attempt struct {
+	hasher *passwords
+	tries  []try
+}
+
 // checkPassword takes as long for a name that nobody has as for a wrong
 // password.
-func (p *Provider) checkPassword(ctx context.Context, hasher *passwords, key, password string, tries []try) (User, error) {
-	giveBack, err := p.throttle.take(tries...)
+func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password string) (User, error) {
+	giveBack, err := p.take(by.tries...)
 	if err != nil {
 		return User{}, err
 	}
+	hasher := by.hasher
 	u, err := p.store.UserByKey(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = hasher.pretend(ctx, password)

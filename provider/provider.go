@@ -56,10 +56,10 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, errors.New("the server key must be 32 bytes")
 	}
 	config = config.withAllowances()
-	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: &throttle{buckets: map[string]*bucket{}},
+	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: newLimits(throttleSize),
 		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
 	p.changes = &changes{bound: config.MaxStaleness, at: map[storage.Change]time.Time{}, onKeys: p.forgetKeys}
-	p.quotas.rate.buckets = map[string]*bucket{}
+	p.quotas.rate = newRates(config)
 	p.applications = newCopies(10_000, p.changes, applicationChanged)
 	p.tokens = newCopies(50_000, p.changes, tokenChanged)
 	store.OnChange(p.changes.tell)

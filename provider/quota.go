@@ -12,7 +12,7 @@ import (
 type quotas struct {
 	mu   sync.Mutex
 	room map[string]room
-	rate throttle
+	rate *throttle // of token responses
 }
 
 // room is how many more this node may hand out before it counts again.
@@ -26,6 +26,16 @@ const (
 	roomPart = 32 // of what is free; several nodes share it
 	maxRooms = 10_000
 )
+
+const (
+	ofPersons = iota // the applications of each person
+	ofOpen           // all that nobody answers for
+)
+
+func newRates(c Config) *throttle {
+	perMinute := func(n int) limit { return limit{n, time.Minute / time.Duration(max(1, n))} }
+	return newThrottle(maxRooms, perMinute(c.PersonQuota.TokensPerMinute), perMinute(c.OpenQuota.TokensPerMinute))
+}
 
 // take uses one place, if any is known of.
 func (q *quotas) take(key string) bool {
@@ -79,8 +89,12 @@ func (p *Provider) mayIssue(ctx context.Context, a Application) error {
 		return nil
 	}
 	if n := quota.TokensPerMinute; n > 0 {
-		_, err := p.quotas.rate.take(try{*who, limit{float64(n), time.Minute / time.Duration(n)}})
-		if err != nil {
+		kind := ofPersons
+		if StandingOf(a) == ByNobody {
+			kind = ofOpen
+		}
+		_, wait := p.quotas.rate.take(try{kind, *who, ""})
+		if wait > 0 {
 			return quotaUsedUp("The applications of this owner may be given tokens %d times a minute.", n)
 		}
 	}

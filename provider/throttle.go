@@ -1,139 +1,218 @@
 package provider
 
 import (
-	"net/http"
-	"net/netip"
+	"container/heap"
+	"crypto/sha256"
 	"sync"
 	"time"
 )
 
-// throttle slows guessing. Each key has a bucket of tries that fills up again
-// with time; a try takes one from every bucket it concerns, and success gives
-// them back. It lives in one node's memory: n nodes allow n times as much.
+// throttle bounds how often something may be tried. Each key has a counter of
+// tries that fills up again with time; a try takes one from every counter it
+// concerns, and success gives them back. It lives in one node's memory: n nodes
+// allow n times as much.
+//
+// Its memory is bounded. A counter that is new takes the place of the one that
+// is soonest full again, and never of one that is exhausted: nobody gets new
+// tries by making the throttle forget. While all counters of a kind are
+// exhausted, whoever is new is counted by a wider key.
 type throttle struct {
-	mu      sync.Mutex
-	buckets map[string]*bucket
+	mu    sync.Mutex
+	began time.Time
+	kinds []*counterSet
 }
 
-type bucket struct {
-	left float64
-	at   time.Time
-	limit
-}
-
+// limit is how many tries there are at once, and how long one takes to come back.
 type limit struct {
-	tries  float64       // at once
-	refill time.Duration // for one more
+	tries  int
+	refill time.Duration
 }
 
-// The account's own limit is wide: strangers who guess at it from many networks
-// slow its logins for as long as they go on. A browser in which the person has
-// signed in before is not subject to it, nor is an application that an
-// administrator stands for.
-var (
-	perPair    = limit{10, 10 * time.Second}
-	perAccount = limit{100, 5 * time.Second}
-	perAddress = limit{100, time.Second}
-)
-
-const throttleSize = 100_000
-
-// A try is named in full for the reader and kept as a digest: a name may be
-// as long as a request.
+// A try is counted under its kind and key. A key is kept as a digest: it may be
+// as long as a request. wide is the key that counts while there is no room.
 type try struct {
-	key string
+	kind      int
+	key, wide string
+}
+
+// newThrottle has so many kinds as there are limits, and room for so many
+// counters of each.
+func newThrottle(most int, kinds ...limit) *throttle {
+	t := &throttle{began: time.Now()}
+	for _, l := range kinds {
+		wide := &counterSet{limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
+		t.kinds = append(t.kinds, &counterSet{limit: l, most: most, known: map[digest16]*counter{}, wide: wide})
+	}
+	return t
+}
+
+// take uses a try of each counter before it is known how it ends, so that many
+// tries at once count as many. The returned func gives them back. Where one is
+// exhausted nothing is taken, and it says how long to wait.
+func (t *throttle) take(tries ...try) (func(), time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Since(t.began)
+	wait := t.longest(tries, now)
+	if wait > 0 {
+		return nil, wait
+	}
+	var taken []*counter
+	for _, want := range tries {
+		c, wait := t.find(want, now)
+		if wait > 0 { // the room went to another counter of this very try
+			giveBack(taken, now)
+			return nil, wait
+		}
+		c.set(max(c.full, now) + c.of.refill)
+		taken = append(taken, c)
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		giveBack(taken, time.Since(t.began))
+	}, 0
+}
+
+// wait looks without taking, and says for how long there is no try.
+func (t *throttle) wait(tries ...try) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.longest(tries, time.Since(t.began))
+}
+
+func (t *throttle) longest(tries []try, now time.Duration) time.Duration {
+	var longest time.Duration
+	for _, want := range tries {
+		c, of, _ := t.place(want, now)
+		longest = max(longest, of.wait(c, now))
+	}
+	return longest
+}
+
+// place is the counter that a try has, or where it would be made.
+func (t *throttle) place(want try, now time.Duration) (*counter, *counterSet, digest16) {
+	of, key := t.kinds[want.kind], short(want.key)
+	c := of.known[key]
+	if c == nil && of.spent(now) > 0 {
+		of, key = of.wide, short(want.wide)
+		c = of.known[key]
+	}
+	return c, of, key
+}
+
+// find makes the counter where there is none.
+func (t *throttle) find(want try, now time.Duration) (*counter, time.Duration) {
+	c, of, key := t.place(want, now)
+	if wait := of.wait(c, now); wait > 0 || c != nil {
+		return c, wait
+	}
+	return of.add(key, now), 0
+}
+
+func giveBack(taken []*counter, now time.Duration) {
+	for _, c := range taken {
+		switch full := c.full - c.of.refill; {
+		case c.index == gone:
+		case full <= now:
+			heap.Remove(c.of, c.index)
+		default:
+			c.set(full)
+		}
+	}
+}
+
+type digest16 [16]byte
+
+func short(key string) digest16 {
+	sum := sha256.Sum256([]byte(key))
+	return digest16(sum[:16])
+}
+
+// counterSet holds the counters of one kind, ordered by when they are full again.
+type counterSet struct {
 	limit
+	most  int
+	known map[digest16]*counter
+	order []*counter // a heap, with the one in front that is soonest full
+	wide  *counterSet
 }
 
-// take uses a try of each bucket before it is known how it ends, so that many
-// guesses at once count as many. The returned func gives the tries back.
-func (t *throttle) take(tries ...try) (func(), error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	err := t.check(tries)
-	if err != nil {
-		return nil, err
+// A counter knows only when it is full again: from that follows how many tries
+// are left.
+type counter struct {
+	full  time.Duration // since the throttle began
+	key   digest16
+	of    *counterSet
+	index int
+}
+
+const gone = -1 // the index of a counter that is forgotten
+
+func (c *counter) set(full time.Duration) {
+	c.full = full
+	heap.Fix(c.of, c.index)
+}
+
+// lacks is how long it takes until a counter that is full at this time has a try.
+func (c *counterSet) lacks(full, now time.Duration) time.Duration {
+	return max(0, full-now-time.Duration(c.tries-1)*c.refill)
+}
+
+// spent is how long it takes until there is room for one more counter.
+func (c *counterSet) spent(now time.Duration) time.Duration {
+	if len(c.order) < c.most {
+		return 0
 	}
-	for _, want := range tries {
-		t.bucket(want, time.Now()).left--
+	return c.lacks(c.order[0].full, now)
+}
+
+// wait is how long it takes until one has a try, which may not exist yet.
+func (c *counterSet) wait(one *counter, now time.Duration) time.Duration {
+	if one == nil {
+		return c.spent(now)
 	}
-	return func() { t.giveBack(tries) }, nil
+	return c.lacks(one.full, now)
 }
 
-// refused looks without taking: right requests may come in any number at once.
-func (t *throttle) refused(tries ...try) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.check(tries)
-}
-
-func (t *throttle) check(tries []try) error {
-	at := time.Now()
-	var wait time.Duration
-	for _, want := range tries {
-		b := t.bucket(want, at)
-		if b.left < 1 {
-			wait = max(wait, time.Duration((1-b.left)*float64(b.refill)))
+func (c *counterSet) add(key digest16, now time.Duration) *counter {
+	// Two that are full again go for each that comes, so that a flood leaves
+	// nothing behind.
+	for range 2 {
+		if len(c.order) > 0 && c.order[0].full <= now {
+			heap.Pop(c)
 		}
 	}
-	if wait == 0 {
-		return nil
+	if len(c.order) >= c.most {
+		heap.Pop(c)
 	}
-	return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
-		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
+	one := &counter{full: now, key: key, of: c}
+	heap.Push(c, one)
+	return one
 }
 
-func (t *throttle) giveBack(tries []try) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, want := range tries {
-		if b := t.buckets[digest(want.key)]; b != nil {
-			b.left = min(b.left+1, b.tries)
-		}
-	}
+// For container/heap.
+
+func (c *counterSet) Len() int           { return len(c.order) }
+func (c *counterSet) Less(i, j int) bool { return c.order[i].full < c.order[j].full }
+func (c *counterSet) Swap(i, j int) {
+	c.order[i], c.order[j] = c.order[j], c.order[i]
+	c.order[i].index, c.order[j].index = i, j
 }
 
-func (t *throttle) bucket(want try, at time.Time) *bucket {
-	key := digest(want.key)
-	b := t.buckets[key]
-	if b == nil {
-		if len(t.buckets) >= throttleSize {
-			t.forget(at)
-		}
-		b = &bucket{left: want.tries, at: at, limit: want.limit}
-		t.buckets[key] = b
-	}
-	b.left = min(b.tries, b.left+float64(at.Sub(b.at))/float64(b.refill))
-	b.at = at
-	return b
+func (c *counterSet) Push(one any) {
+	added := one.(*counter)
+	added.index = len(c.order)
+	c.order = append(c.order, added)
+	c.known[added.key] = added
 }
 
-// forget drops the buckets that are full again; if that frees too little, it
-// drops any half, since a bounded memory matters more than a few more guesses.
-func (t *throttle) forget(at time.Time) {
-	for key, b := range t.buckets {
-		if b.left+float64(at.Sub(b.at))/float64(b.refill) >= b.tries {
-			delete(t.buckets, key)
-		}
-	}
-	for key := range t.buckets {
-		if len(t.buckets) <= throttleSize/2 {
-			return
-		}
-		delete(t.buckets, key)
-	}
-}
-
-// network is what one subscriber has: an IPv4 address, or an IPv6 /64.
-func network(address string) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	ip = ip.Unmap()
-	if ip.Is6() {
-		prefix, _ := ip.WithZone("").Prefix(64)
-		return prefix.String()
-	}
-	return ip.String()
+func (c *counterSet) Pop() any {
+	last := len(c.order) - 1
+	removed := c.order[last]
+	c.order[last] = nil
+	c.order = c.order[:last]
+	removed.index = gone
+	delete(c.known, removed.key)
+	return removed
 }

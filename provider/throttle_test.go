@@ -1,140 +1,235 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func newThrottle() *throttle { return &throttle{buckets: map[string]*bucket{}} }
+// left counts how many tries there are, and uses them.
+func (t *throttle) left(want try) int {
+	for n := 0; ; n++ {
+		if _, wait := t.take(want); wait > 0 || n == 1000 {
+			return n
+		}
+	}
+}
 
 func TestThrottle(t *testing.T) {
 	three := limit{3, 10 * time.Second}
-	t.Run("tries run out, and come back one by one", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			th := newThrottle()
-			for range 3 {
-				_, err := th.take(try{"a", three})
-				wantError(t, err, "no error")
-			}
-			for wait := 10; wait > 0; wait-- {
-				_, err := th.take(try{"a", three})
-				wantError(t, err, "429 temporarily_unavailable")
-				if e, _ := errors.AsType[*Error](err); e.RetryAfter < wait || e.RetryAfter > wait+1 {
-					t.Errorf("come again in %d s, want %d", e.RetryAfter, wait)
-				}
-				time.Sleep(time.Second)
-			}
-			_, err := th.take(try{"a", three})
-			wantError(t, err, "no error")
-			_, err = th.take(try{"a", three})
-			wantError(t, err, "429 temporarily_unavailable")
+	a, b := try{0, "a", "wide"}, try{1, "b", "wide"}
+	begin := func(t *testing.T, rule string, test func(t *testing.T, th *throttle)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, newThrottle(100, three, three)) })
 		})
+	}
+	begin(t, "tries run out, and come back one by one", func(t *testing.T, th *throttle) {
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries")
+		}
+		for wait := 10 * time.Second; wait > 0; wait -= time.Second {
+			if _, got := th.take(a); got != wait || th.wait(a) != wait {
+				t.Errorf("wait for %v and %v, want %v", got, th.wait(a), wait)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := th.left(a); n != 1 {
+			t.Error(n, "tries have come back")
+		}
+		time.Sleep(25 * time.Second)
+		if n := th.left(a); n != 2 {
+			t.Error(n, "tries have come back")
+		}
 	})
-	t.Run("no more tries are saved up than the limit", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			th := newThrottle()
-			_, _ = th.take(try{"a", three})
-			time.Sleep(time.Hour)
-			n := 0
-			for ; n < 10; n++ {
-				if _, err := th.take(try{"a", three}); err != nil {
-					break
-				}
-			}
-			if n != 3 {
-				t.Error(n, "tries after an hour")
-			}
-		})
+	begin(t, "no more tries are saved up than the limit", func(t *testing.T, th *throttle) {
+		_, _ = th.take(a)
+		time.Sleep(time.Hour)
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries after an hour")
+		}
 	})
-	t.Run("who is refused takes from no other bucket", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			th := newThrottle()
-			for range 3 {
-				_, _ = th.take(try{"a", three})
+	begin(t, "who is refused takes from no other counter, and waits for the later one", func(t *testing.T, th *throttle) {
+		th.left(a)
+		time.Sleep(5 * time.Second)
+		th.left(try{0, "c", ""})
+		for range 20 {
+			if _, wait := th.take(try{0, "d", ""}, a, try{0, "c", ""}, b); wait != 10*time.Second {
+				t.Error("wait for", wait)
 			}
-			for range 20 {
-				_, err := th.take(try{"a", three}, try{"b", three})
-				wantError(t, err, "429 temporarily_unavailable")
-			}
-			for range 3 {
-				_, err := th.take(try{"b", three})
-				wantError(t, err, "no error")
-			}
-		})
+		}
+		if n, m := th.left(b), th.left(try{0, "d", ""}); n != 3 || m != 3 {
+			t.Error(n, m, "tries are left")
+		}
 	})
-	t.Run("success gives back, and never more than was there", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			th := newThrottle()
-			for range 100 {
-				giveBack, err := th.take(try{"a", three}, try{"b", three})
-				if err != nil {
-					t.Fatal(err)
-				}
-				giveBack()
-				giveBack()
+	begin(t, "success gives back, never more than was there, and leaves nothing behind", func(t *testing.T, th *throttle) {
+		for range 100 {
+			giveBack, wait := th.take(a, b)
+			if wait > 0 {
+				t.Fatal("wait for", wait)
 			}
-			n := 0
-			for ; n < 10; n++ {
-				if _, err := th.take(try{"a", three}); err != nil {
-					break
-				}
-			}
-			if n != 3 {
-				t.Error(n, "tries")
-			}
-		})
+			giveBack()
+			giveBack()
+		}
+		if n := len(th.kinds[0].known) + len(th.kinds[1].order); n != 0 {
+			t.Error(n, "counters are left of tries that were given back")
+		}
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries")
+		}
 	})
-	t.Run("the memory is bounded", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			th := newThrottle()
-			_, _ = th.take(try{"spent", limit{1, time.Hour}})
-			fill := func(left float64) {
-				for i := 0; len(th.buckets) < throttleSize; i++ {
-					th.buckets[fmt.Sprint(i)] = &bucket{left: left, at: time.Now(), limit: three}
-				}
+	begin(t, "who looks takes nothing, and is not kept", func(t *testing.T, th *throttle) {
+		for range 10 {
+			if th.wait(a, b) != 0 {
+				t.Error("there is none to wait for")
 			}
-			fill(2)
-			time.Sleep(time.Minute)
-			// All but one are full again: those go, and the spent one stays.
-			_, _ = th.take(try{"one more", three})
-			if n := len(th.buckets); n != 2 {
-				t.Error(n, "buckets are kept of those that are full again")
-			}
-			if _, err := th.take(try{"spent", limit{1, time.Hour}}); err == nil {
-				t.Error("what was spent is forgotten")
-			}
-			// None is full: half of them go, whichever.
-			fill(0)
-			for i := range 1000 {
-				_, err := th.take(try{fmt.Sprint("new ", i), three})
-				wantError(t, err, "no error")
-			}
-			if n := len(th.buckets); n != throttleSize/2+1000 {
-				t.Error(n, "buckets after the half went")
-			}
-			if n := len(th.buckets); n > throttleSize {
-				t.Error(n, "buckets")
-			}
-		})
+		}
+		if n := len(th.kinds[0].known) + len(th.kinds[1].order); n != 0 {
+			t.Error(n, "counters")
+		}
 	})
-	t.Run("who gives back to a bucket that is forgotten harms nothing", func(t *testing.T) {
-		th := newThrottle()
-		giveBack, _ := th.take(try{"a", three})
-		clear(th.buckets)
-		giveBack()
+	begin(t, "kinds are apart", func(t *testing.T, th *throttle) {
+		th.left(a)
+		if n := th.left(try{1, "a", "wide"}); n != 3 {
+			t.Error(n, "tries of another kind")
+		}
 	})
 }
 
+func (t *throttle) size() int {
+	n := 0
+	for _, of := range t.kinds {
+		n += len(of.order) + len(of.wide.order)
+	}
+	return n
+}
+
+func TestThrottleIsBounded(t *testing.T) {
+	const most = 64
+	three := limit{3, 10 * time.Second}
+	begin := func(t *testing.T, rule string, test func(t *testing.T, th *throttle)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, newThrottle(most, three)) })
+		})
+	}
+	// flood takes so many tries of each of n new keys.
+	flood := func(th *throttle, name string, n, each int) {
+		for i := range n {
+			for range each {
+				_, _ = th.take(try{0, fmt.Sprint(name, i), name})
+			}
+		}
+	}
+	victim := try{0, "victim", "home"}
+	begin(t, "what is exhausted survives any flood of new keys", func(t *testing.T, th *throttle) {
+		th.left(victim)
+		flood(th, "once", 100*most, 1)
+		flood(th, "twice", 100*most, 2)
+		if n := th.left(victim); n != 0 {
+			t.Error(n, "new tries")
+		}
+		if n := th.size(); n > most {
+			t.Error(n, "counters")
+		}
+	})
+	begin(t, "the fullest goes first", func(t *testing.T, th *throttle) {
+		flood(th, "twice", most/2, 2)
+		flood(th, "once", most/2, 1)
+		flood(th, "new", most/2, 2)
+		for i := range most / 2 {
+			if n := th.left(try{0, fmt.Sprint("twice", i), "twice"}); n != 1 {
+				t.Fatal(n, "tries of a counter that had one")
+			}
+		}
+	})
+	begin(t, "what is full again makes room, without being asked for", func(t *testing.T, th *throttle) {
+		flood(th, "once", most, 1)
+		time.Sleep(10 * time.Second)
+		flood(th, "new", most/2, 1)
+		if n := th.size(); n != most/2 {
+			t.Error(n, "counters, want those that are new")
+		}
+	})
+	begin(t, "where all are exhausted, who is new is counted with the neighbours and nobody else", func(t *testing.T, th *throttle) {
+		flood(th, "attacker", 10*most, 3)
+		if n := th.left(try{0, "another of them", "attacker"}); n != 0 {
+			t.Error(n, "tries of one more of the attacker's")
+		}
+		if n := th.left(victim); n != 3 {
+			t.Error(n, "tries from elsewhere")
+		}
+		if n := th.left(try{0, "neighbour", "home"}); n != 0 {
+			t.Error(n, "more tries of the same neighbours")
+		}
+		time.Sleep(10 * time.Second) // each has a try again, so one of them can go
+		if n := th.left(try{0, "new", "attacker"}); n != 3 {
+			t.Error(n, "tries of who is new")
+		}
+	})
+	begin(t, "where the wider counters are exhausted too, who is new waits and who is known does not", func(t *testing.T, th *throttle) {
+		giveBack, _ := th.take(victim)
+		for i := range 2 * most { // the victim's has two tries left and goes first: it keeps one
+			th.left(try{0, fmt.Sprint("attacker", i), fmt.Sprint("net", i)})
+		}
+		for i := range 10 * most {
+			th.left(try{0, fmt.Sprint("more", i), fmt.Sprint("net", i)})
+		}
+		if _, wait := th.take(try{0, "new", "new"}); wait <= 0 || wait > 10*time.Second {
+			t.Error("who is new waits for", wait)
+		}
+		if n := th.size(); n > most+most/8 {
+			t.Error(n, "counters")
+		}
+		giveBack() // of a counter that is forgotten: that harms nothing
+		for i := range most {
+			if th.left(try{0, fmt.Sprint("attacker", i), "x"}) != 0 {
+				t.Fatal("a try came from nowhere")
+			}
+		}
+	})
+	begin(t, "a try that needs two new counters where there is room for one takes neither", func(t *testing.T, th *throttle) {
+		flood(th, "attacker", most-1, 3)
+		one := newThrottle(1, limit{1, time.Minute})
+		_, wait := one.take(try{0, "a", "a"}, try{0, "b", "a"}, try{0, "c", "a"})
+		if wait == 0 {
+			t.Error("it is taken")
+		}
+		if n := one.size(); n != 0 {
+			t.Error(n, "counters are left of it")
+		}
+	})
+}
+
+// A full memory costs a flood no more than an empty one: this takes seconds, and hours where each new key looks
+// through all that are there.
+func TestThrottleIsQuickWhenFull(t *testing.T) {
+	th := newLimits(throttleSize)
+	for i := range 6 * throttleSize {
+		_, _ = th.take(try{ofAddress, fmt.Sprint(i), ""})
+	}
+	if n := th.size(); n > throttleSize {
+		t.Error(n, "counters")
+	}
+}
+
+func BenchmarkThrottleFull(b *testing.B) {
+	th := newLimits(throttleSize)
+	for i := range throttleSize {
+		_, _ = th.take(try{ofAddress, fmt.Sprint("first", i), ""})
+	}
+	for i := 0; b.Loop(); i++ {
+		_, _ = th.take(try{ofAddress, fmt.Sprint(i), ""})
+	}
+}
+
 func TestNetwork(t *testing.T) {
-	for address, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64", "2001:db8:0:0:ffff::1": "2001:db8::/64",
-		"2001:db8:0:1::1": "2001:db8:0:1::/64", "fe80::1%eth0": "fe80::/64", "::1": "::/64", "": "", "@": "@", "192.0.2.1:80": "192.0.2.1:80",
+	for address, want := range map[string][2]string{
+		"192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "2001:db8:1:2::1": {"2001:db8:1:2::/64", "2001:db8::/32"},
+		"2001:db8:0:0:ffff::1": {"2001:db8::/64", "2001:db8::/32"}, "fe80::1%eth0": {"fe80::/64", "fe80::/32"}, "::1": {"::/64", "::/32"},
+		"": {"", ""}, "@": {"@", "@"}, "192.0.2.1:80": {"192.0.2.1:80", "192.0.2.1:80"},
 	} {
-		if got := network(address); got != want {
-			t.Errorf("network(%q) = %q, want %q", address, got, want)
+		if got := [2]string{Network(address), wideNetwork(address)}; got != want {
+			t.Errorf("%q is in %q, want %q", address, got, want)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func FuzzTokenForm(f *testing.F) {
 			return r
 		}
 		// Guessing is slowed down, which here would hide everything else.
-		h.throttle = newThrottle()
+		h.throttle = newLimits(throttleSize)
 		_, _, err := h.Token(t.Context(), made(), "")
 		check(t, err)
 		_, _, err = h.Introspect(t.Context(), made(), "")

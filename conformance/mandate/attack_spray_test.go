@@ -1,0 +1,107 @@
+package mandate
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Anybody with an account can register applications, and so have any number of them ask for passwords.
+
+// ours is the setting that lets a test choose the address that a request comes from.
+const ours = "TRUSTED_PROXIES: [127.0.0.1]"
+
+// cheap makes a password hash cost as little as the settings allow.
+var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 5"}
+
+// sprayers registers n applications of a person without administrator rights, for the password grant.
+func (s *server) sprayers(t testing.TB, n int) []application {
+	t.Helper()
+	mallory := s.person(t, "mallory")
+	b := s.signIn(t, mallory, "/o/applications/register/")
+	var apps []application
+	for i := range n {
+		b.open(t, "/o/applications/register/")
+		apps = append(apps, b.registers(t, params("name", fmt.Sprint("sprayer ", i), "client_type", "confidential", "grant_type", "password")))
+	}
+	return apps
+}
+
+// RFC 9700 §2.4: the password grant gives passwords to applications. One that a person registered does not get to
+// try one password at many accounts: its address and its owner have so many tries for all.
+func TestAttackPasswordsAreSprayedByOwnApplications(t *testing.T) {
+	attack(t, "password spraying", "")
+	s := startServer(t, options{settings: append([]string{ours}, cheap...)})
+	apps := s.sprayers(t, 3)
+	const tries = 100 // of an owner, and of an address; one comes back in a second
+	spray := func(t *testing.T, from func(i int) auth) {
+		t.Helper()
+		began := time.Now()
+		var looked, next atomic.Int64
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for i := int(next.Add(1)); i <= 3*tries; i = int(next.Add(1)) {
+					as := from(i)
+					a, err := s.tryPost("/o/token/", func(r *http.Request, form url.Values) {
+						as(r, form)
+						apps[i%len(apps)].auth()(r, form)
+					}, params("grant_type", "password", "username", fmt.Sprint("somebody", i), "password", "Password123456"))
+					switch {
+					case err != nil:
+						t.Error(err)
+					case a.Status == http.StatusBadRequest:
+						looked.Add(1)
+					case a.Status != http.StatusTooManyRequests:
+						t.Errorf("%d %s", a.Status, a.Body)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if most := tries + int(time.Since(began)/time.Second) + 1; int(looked.Load()) > most {
+			t.Errorf("the password was tried at %d accounts, want %d at most", looked.Load(), most)
+		}
+	}
+	here := afar(nobody)
+	t.Run("from one address", func(t *testing.T) { spray(t, func(int) auth { return here }) })
+	t.Run("from many addresses", func(t *testing.T) { spray(t, func(int) auth { return afar(nobody) }) })
+	// Neither the login page nor what an administrator answers for is slowed by that.
+	alice := s.person(t, "alice")
+	a := s.post(t, "/login/", here, params("username", alice.Name, "password", alice.Password))
+	checkEqual(t, "status of a login", a.Status, http.StatusSeeOther)
+	trusted := s.application(t, "--name", "intranet", "--grant", "password")
+	s.mustToken(t, afar(trusted.auth()), params("grant_type", "password", "username", alice.Name, "password", alice.Password))
+}
+
+// Whoever guesses at a person from one address, through any number of applications, slows that address and those
+// applications, and not the person: neither at the login page nor in an application of an administrator.
+func TestAttackOneAddressLocksAPersonOut(t *testing.T) {
+	attack(t, "account lockout as denial of service", "")
+	s := startServer(t, options{settings: append([]string{ours}, cheap...)})
+	alice := s.person(t, "alice")
+	here := afar(nobody)
+	looked := 0
+	for _, app := range s.sprayers(t, 13) {
+		for i := 0; ; i++ {
+			a := s.post(t, "/o/token/", func(r *http.Request, form url.Values) {
+				here(r, form)
+				app.auth()(r, form)
+			}, params("grant_type", "password", "username", alice.Name, "password", fmt.Sprint("wrong guess ", i)))
+			if a.Status == http.StatusTooManyRequests {
+				break
+			}
+			checkEqual(t, "status of a guess", a.Status, http.StatusBadRequest)
+			looked++
+		}
+	}
+	t.Logf("%d guesses were looked at", looked)
+	a := s.post(t, "/login/", afar(nobody), params("username", alice.Name, "password", alice.Password))
+	checkEqual(t, "status of the person's login", a.Status, http.StatusSeeOther)
+	phone := s.application(t, "--name", "phone", "--grant", "password", "--client-type", "public")
+	s.mustToken(t, afar(phone.auth()), params("grant_type", "password", "username", alice.Name, "password", alice.Password))
+}

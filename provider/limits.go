@@ -1,0 +1,101 @@
+package provider
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// What is counted against guessing. Each kind has a memory of its own, so that a
+// flood of one leaves the others as they are: names that nobody has do not take
+// the place of addresses, nor addresses that of clients.
+const (
+	ofAccount = iota // a name, at the login page or at the token endpoint
+	ofPair           // a name, and where it is tried from
+	ofDevice         // a browser that is known, or a session
+	ofClient         // a client that is known, and where its secret is tried from
+	ofOwner          // all applications of an owner, or one of an administrator's
+	ofAddress
+)
+
+// The account's own limit is wide: strangers who guess at it from many networks
+// slow its logins for as long as they go on. A browser in which the person has
+// signed in before is not subject to it, nor is an application that an
+// administrator stands for.
+var (
+	perPair    = limit{10, 10 * time.Second}
+	perAccount = limit{100, 5 * time.Second}
+	perOwner   = limit{100, time.Second}
+	perAddress = limit{100, time.Second}
+)
+
+// throttleSize is how many counters of each kind there are, of about 100 bytes.
+const throttleSize = 50_000
+
+func newLimits(most int) *throttle {
+	return newThrottle(most, perAccount, perPair, perPair, perPair, perOwner, perAddress)
+}
+
+func (p *Provider) take(tries ...try) (func(), error) {
+	giveBack, wait := p.throttle.take(tries...)
+	if wait > 0 {
+		return nil, tooMany(wait)
+	}
+	return giveBack, nil
+}
+
+// refused looks without taking: right requests may come in any number at once.
+func (p *Provider) refused(tries ...try) error {
+	wait := p.throttle.wait(tries...)
+	if wait > 0 {
+		return tooMany(wait)
+	}
+	return nil
+}
+
+func tooMany(wait time.Duration) *Error {
+	return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
+}
+
+// Where a password is tried. Programs and the login page are counted apart:
+// whoever guesses through one keeps nobody out of the other.
+const (
+	atPage    = "page "
+	atProgram = "program "
+)
+
+// guessAt counts a guess at a name: from an address, at the name from there, and
+// at the name.
+func guessAt(where, name, address string) []try {
+	from, wide := Network(address), wideNetwork(address)
+	return []try{
+		{ofAddress, where + from, where + wide},
+		{ofPair, where + name + " " + from, where + wide},
+		{ofAccount, where + name, where + wide},
+	}
+}
+
+// Network is what one subscriber has: an IPv4 address, or an IPv6 /64.
+func Network(address string) string { return prefixOf(address, 32, 64) }
+
+// wideNetwork is what counts for many subscribers together where no counter is
+// left for each: who exhausts all counters shuts out the own neighbours.
+func wideNetwork(address string) string { return prefixOf(address, 16, 32) }
+
+func prefixOf(address string, four, six int) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	ip = ip.Unmap().WithZone("")
+	bits := four
+	if ip.Is6() {
+		bits = six
+	}
+	if bits == ip.BitLen() {
+		return ip.String()
+	}
+	prefix, _ := ip.Prefix(bits) // the length is right
+	return prefix.String()
+}
