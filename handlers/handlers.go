@@ -51,7 +51,8 @@ type server struct {
 	base   string // its path, without a last slash
 	secure bool   // browsers reach us over https
 
-	nowhere func(Seen) // told of requests to no route
+	nowhere  func(Seen) // told of requests to no route
+	refusals refusals
 
 	ownForms   *http.CrossOriginProtection // for what a person's cookie does
 	loginForms *http.CrossOriginProtection // the same, and the operator's own login page

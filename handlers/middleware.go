@@ -123,7 +123,12 @@ func (s *server) report(w *response, r *http.Request, rec *record) {
 	if told.Status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	attrs := append(told.attrs(), slog.String("address", s.address(r)))
+	refused, address := isRefusal(told.Status), s.address(r)
+	s.refusals.roll(r.Context(), s.log, refused)
+	if refused && !s.refusals.admit(address, told.Status) {
+		return
+	}
+	attrs := append(told.attrs(), slog.String("address", address))
 	if rec.trace != "" {
 		attrs = append(attrs, slog.String("trace", rec.trace))
 	}

@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/provider"
+)
+
+func TestRefusalsAreBoundedInTheLog(t *testing.T) {
+	// server answers with a status, to an address.
+	type ask func(address string, status int)
+	begin := func(t *testing.T, rule string, test func(t *testing.T, ask ask, log *logged)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, log := bare(t)
+				test(t, func(address string, status int) {
+					h := s.observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
+						if status < 400 {
+							w.WriteHeader(status)
+							return nil
+						}
+						return &provider.Error{Status: status, Code: "odd"}
+					}))
+					r := httptest.NewRequest("POST", "/", nil)
+					r.RemoteAddr = address
+					h.ServeHTTP(httptest.NewRecorder(), r)
+				}, log)
+			})
+		})
+	}
+	const here, there = "198.51.100.1:1", "[2001:db8::1]:1"
+	wants := func(t *testing.T, log *logged, text string, want int) {
+		t.Helper()
+		if n := strings.Count(log.String(), text); n != want {
+			t.Errorf("%q is there %d times, want %d:\n%.2000s", text, n, want, log)
+		}
+	}
+	begin(t, "of one network, and the rest is counted", func(t *testing.T, ask ask, log *logged) {
+		for range 500 {
+			ask(here, 401)
+		}
+		for range 200 {
+			ask(here, 429)
+		}
+		for i := range 100 {
+			ask(fmt.Sprintf("[2001:db8::%x]:1", i), 404)
+			ask(here, 200)
+			ask(here, 503)
+		}
+		wants(t, log, "address=198.51.100.1 status=", 0)
+		wants(t, log, "status=401", linesPerNetwork)
+		wants(t, log, "status=404", linesPerNetwork) // one network
+		wants(t, log, "status=200", 100)
+		wants(t, log, "status=503", 100)
+		time.Sleep(refusalInterval - 1)
+		ask(here, 200)
+		wants(t, log, "left out of the log", 0)
+		time.Sleep(1)
+		ask(there, 200)
+		for _, line := range []string{fmt.Sprintf("address=198.51.100.1 status=401 count=%d\n", 500-linesPerNetwork), "address=198.51.100.1 status=429 count=200\n",
+			fmt.Sprintf("address=2001:db8::/64 status=404 count=%d\n", 100-linesPerNetwork)} {
+			wants(t, log, line, 1)
+		}
+		ask(here, 401) // a new interval
+		wants(t, log, "status=401 duration", linesPerNetwork+1)
+		time.Sleep(time.Hour)
+		ask(here, 401)
+		wants(t, log, "left out of the log", 3)
+	})
+	begin(t, "of many networks together", func(t *testing.T, ask ask, log *logged) {
+		address := func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i>>8, i&255) }
+		const networks = 3 * networksCounted
+		for i := range networks {
+			for range 1 + i%2 {
+				ask(address(i), 401)
+			}
+		}
+		ask(address(7), 401)
+		wants(t, log, "status=401", linesInAll)
+		lines := strings.Count(log.String(), "\n")
+		time.Sleep(refusalInterval)
+		ask(here, 200)
+		if n := strings.Count(log.String(), "\n") - lines; n > networksTold+2 {
+			t.Errorf("%d lines tell what was left out", n)
+		}
+		total := 0
+		for line := range strings.Lines(log.String()) {
+			_, n, found := strings.Cut(line, "count=")
+			if found {
+				var left int
+				fmt.Sscan(n, &left)
+				total += left
+			}
+		}
+		if want := networks + networks/2 + 1 - linesInAll; total != want {
+			t.Errorf("%d are told of, want %d", total, want)
+		}
+	})
+}
