@@ -76,6 +76,12 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwor
 	if err != nil {
 		return err
 	}
+	leave, err := p.passwords.enter("change " + s.User.ID)
+	if err != nil {
+		giveBack()
+		return err
+	}
+	defer leave()
 	found := &Invalid{}
 	ok, _, err := p.passwords.matches(ctx, s.User.Password, current)
 	if err != nil {

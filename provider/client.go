@@ -124,29 +124,14 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	tries := try{ofClient, a.ID + " " + Network(address), a.ID + " " + wideNetwork(address)}
-	guessable := chosen(a.Secret) || a.OldSecretExpiresAt > now() && chosen(a.OldSecret)
-	if guessable {
-		err = p.refused(tries)
-		if err != nil {
-			return Application{}, err
-		}
+	err = p.proveSecret(ctx, a, sent.secret, try{ofClient, a.ID + " " + Network(address), a.ID + " " + wideNetwork(address)})
+	if err == nil && Suspended(a) {
+		err = invalidClient(suspended)
 	}
-	ok, err := p.checkSecret(ctx, a, sent.secret)
 	if err != nil {
 		return Application{}, err
 	}
-	if !ok {
-		return Application{}, p.wrongClient(tries)
-	}
-	if Suspended(a) {
-		return Application{}, invalidClient(suspended)
-	}
-	if guessable {
-		// Many guesses may have begun at once: those before this one count by now.
-		err = p.refused(tries)
-	}
-	return a, err
+	return a, nil
 }
 
 func (p *Provider) wrongClient(tries try) error {
@@ -154,5 +139,10 @@ func (p *Provider) wrongClient(tries try) error {
 	if err != nil {
 		return err
 	}
+	return wrongSecret()
+}
+
+// wrongSecret is one text for all: it does not say which ids exist.
+func wrongSecret() *Error {
 	return invalidClient("There is no client with this id, or the secret is wrong.")
 }

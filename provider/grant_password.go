@@ -45,7 +45,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := foldName(username), callOf(ctx).address
-	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address)}, key, password)
+	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address), []string{"client " + a.ID, "address " + Network(address)}}, key, password)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ func wrongPassword() *Error {
 // same browser ends: its id may have been planted there.
 func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := foldName(username)
-	in := attempt{p.passwords, guessAt(atPage, key, b.Address)}
+	in := attempt{p.passwords, guessAt(atPage, key, b.Address), []string{"address " + Network(b.Address)}}
 	if device, err := p.devices.open(b.Device, "device"); err == nil && string(device) == key {
-		in.tries = []try{{ofDevice, key + " " + digest(b.Device), key}}
+		in.tries, in.queue = []try{{ofDevice, key + " " + digest(b.Device), key}}, []string{"person " + key}
 	}
 	u, err := p.checkPassword(ctx, in, key, password)
 	if err != nil {
@@ -67,10 +67,12 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.seal([]byte(key), "device"), User: u}, nil
 }
 
-// attempt is how a password is checked: what hashes it, and what counts it.
+// attempt is how a password is checked: what hashes it, what counts it, and whose
+// part of the queue of hashes it takes.
 type attempt struct {
 	hasher *passwords
 	tries  []try
+	queue  []string
 }
 
 // checkPassword takes as long for a name that nobody has as for a wrong
@@ -81,6 +83,12 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 		return User{}, err
 	}
 	hasher := by.hasher
+	leave, err := hasher.enter(by.queue...)
+	if err != nil {
+		giveBack()
+		return User{}, err
+	}
+	defer leave()
 	u, err := p.store.UserByKey(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = hasher.pretend(ctx, password)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -25,7 +26,14 @@ type passwords struct {
 	slots              chan struct{}
 	decoy              phc // matches nothing, and costs what a match costs
 	waiting, refused   atomic.Int64
+
+	mu     sync.Mutex
+	queued map[string]int // whose hashes run or wait
 }
+
+// queueEach is how many hashes of one client, address or person may run or wait,
+// for each place: about half a second's work.
+const queueEach = 16
 
 // The most that one hash may cost, made here or brought along.
 const (
@@ -48,7 +56,7 @@ func newPasswords(c Config) *passwords {
 		// One processor stays for everybody else.
 		slots = max(1, min(runtime.GOMAXPROCS(0)-1, int(passwordMemoryBound/p.memory)))
 	}
-	p.slots = make(chan struct{}, slots)
+	p.slots, p.queued = make(chan struct{}, slots), map[string]int{}
 	p.decoy = phc{p.memory, p.iterations, 1, make([]byte, 16), make([]byte, 32)}
 	return p
 }
@@ -81,11 +89,43 @@ func (p *passwords) sum(ctx context.Context, password string, salt []byte, memor
 		if ctx.Err() == nil { // else nobody waits any more
 			p.refused.Add(1)
 		}
-		return nil, &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-			Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: wait.Err()}
+		return nil, tooBusy(wait.Err())
 	}
 	defer func() { <-p.slots }()
 	return argon2.IDKey([]byte(password), salt, iterations, memory, lanes, 32), nil
+}
+
+func tooBusy(cause error) *Error {
+	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
+		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: cause}
+}
+
+// enter takes a place in the queue for each of those who have a password checked
+// together, such as a client and its address, until leave is called. Who has too
+// many there is refused at once, so that no one of them can fill it for the others.
+func (p *passwords) enter(who ...string) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range who {
+		if p.queued[one] >= queueEach*cap(p.slots) {
+			p.refused.Add(1)
+			return nil, &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+				Description: "Too many passwords or secrets from here are being checked. Try again in a moment.", RetryAfter: 1}
+		}
+	}
+	for _, one := range who {
+		p.queued[one]++
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, one := range who {
+			p.queued[one]--
+			if p.queued[one] == 0 {
+				delete(p.queued, one)
+			}
+		}
+	}, nil
 }
 
 // matches says whether a stored hash is of this password. An empty password

@@ -5,11 +5,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"mandate/storage"
 )
 
 // A stored client secret says itself how it is to be checked:
@@ -56,38 +55,139 @@ func (p *Provider) readSecret(applicationID, stored string) (string, error) {
 }
 
 // secretMatches compares without telling by its time how much was right. An
-// empty secret, stored or sent, never matches.
-func (p *Provider) secretMatches(ctx context.Context, applicationID, stored, secret string) (bool, error) {
+// empty secret, stored or sent, never matches. Where only a slow hash can say, it
+// says that.
+func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
 	switch {
 	case stored == "" || secret == "":
-		return false, nil
+		return false, false, nil
 	case strings.HasPrefix(stored, storedDigest):
-		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(digest(secret))) == 1, nil
+		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(digest(secret))) == 1, false, nil
 	case readable(stored):
 		clear, err := p.readSecret(applicationID, stored)
 		if err != nil {
-			return false, unavailable(err)
+			return false, false, unavailable(err)
 		}
-		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, nil
+		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, false, nil
 	}
-	if p.proven.has(applicationID, stored, secret) {
-		return true, nil
+	ok = p.proven.has(p.proven.name(applicationID, stored, secret))
+	return ok, !ok, nil
+}
+
+// proveSecret accepts the current secret, and the one before it until its
+// overlap ends. What nobody can guess is compared and no more.
+func (p *Provider) proveSecret(ctx context.Context, a Application, secret string, tries try) error {
+	stored := []string{a.Secret}
+	if a.OldSecretExpiresAt > now() {
+		stored = append(stored, a.OldSecret)
 	}
-	ok, _, err := p.machine.matches(ctx, stored, secret)
-	if ok && err == nil {
-		p.proven.add(applicationID, stored, secret)
+	guessable := slices.ContainsFunc(stored, chosen)
+	if guessable {
+		err := p.refused(tries)
+		if err != nil {
+			return err
+		}
 	}
-	return ok, err
+	var toHash []string
+	for _, form := range stored {
+		ok, slow, err := p.secretMatches(a.ID, form, secret)
+		if err != nil {
+			return err
+		}
+		if ok && guessable {
+			// Many guesses may have begun at once: those before this one count by now.
+			return p.refused(tries)
+		}
+		if ok {
+			return nil
+		}
+		if slow {
+			toHash = append(toHash, form)
+		}
+	}
+	if len(toHash) == 0 {
+		return p.wrongClient(tries)
+	}
+	return p.hashSecret(ctx, a.ID, toHash, secret, tries)
+}
+
+// hashSecret works for the slow hashes of a secret, once for all who send the
+// same one meanwhile and are counted together: a worker's fellows begin when it does.
+func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries try) error {
+	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.key, secret)
+	for {
+		run, first := p.proven.join(name)
+		if first {
+			defer p.proven.finish(name, run)
+			run.right, run.err = p.hashCounted(ctx, applicationID, stored, secret, tries)
+			run.left = ctx.Err() != nil
+			if run.err == nil && !run.right {
+				return wrongSecret()
+			}
+			return run.err
+		}
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+			return tooBusy(ctx.Err())
+		}
+		switch {
+		case run.right:
+			return nil
+		case run.left:
+		case run.err != nil:
+			return run.err
+		default:
+			return p.wrongClient(tries) // it costs everybody a try
+		}
+	}
+}
+
+// hashCounted takes a try before the work begins, so that guesses that come at
+// once are counted before they are hashed. Who is right has it back.
+func (p *Provider) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries try) (right bool, err error) {
+	giveBack, err := p.take(tries)
+	if err != nil {
+		return false, err
+	}
+	leave, err := p.machine.enter("client "+applicationID, "address "+Network(callOf(ctx).address))
+	if err != nil {
+		giveBack()
+		return false, err
+	}
+	defer leave()
+	for _, form := range stored {
+		ok, _, err := p.machine.matches(ctx, form, secret)
+		if ok && err == nil {
+			p.proven.add(p.proven.name(applicationID, form, secret))
+		}
+		if ok || err != nil {
+			giveBack()
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // proofs remembers secrets that were right, so that the slow hash is worked for
 // once and not at each request. What it keeps is a digest under a key that this
 // process alone has, and it never outlives a change of what is stored.
 type proofs struct {
-	once sync.Once
-	key  []byte
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]time.Time
+	once    sync.Once
+	key     []byte
+	mu      sync.Mutex
+	kept    map[proofName]time.Time
+	running map[proofName]*proof
+}
+
+type proofName [sha256.Size]byte
+
+// proof is a slow hash that is being worked for.
+type proof struct {
+	done  chan struct{} // closed when the rest is known
+	right bool
+	err   error
+	left  bool // whoever began it did not wait for the end
 }
 
 const (
@@ -95,23 +195,43 @@ const (
 	maxProofs = 1000
 )
 
-func (p *proofs) name(applicationID, stored, secret string) [sha256.Size]byte {
-	p.once.Do(func() { p.key, p.kept = []byte(random(32)), map[[sha256.Size]byte]time.Time{} })
+func (p *proofs) name(applicationID, stored, secret string) proofName {
+	p.once.Do(func() {
+		p.key, p.kept, p.running = []byte(random(32)), map[proofName]time.Time{}, map[proofName]*proof{}
+	})
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(applicationID + "\x00" + stored + "\x00" + secret))
-	return [sha256.Size]byte(mac.Sum(nil))
+	return proofName(mac.Sum(nil))
 }
 
-func (p *proofs) has(applicationID, stored, secret string) bool {
-	name := p.name(applicationID, stored, secret)
+func (p *proofs) has(name proofName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end, ok := p.kept[name]
 	return ok && time.Now().Before(end)
 }
 
-func (p *proofs) add(applicationID, stored, secret string) {
-	name := p.name(applicationID, stored, secret)
+// join finds the proof that others wait for, or begins it.
+func (p *proofs) join(name proofName) (run *proof, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	run = p.running[name]
+	if run != nil {
+		return run, false
+	}
+	run = &proof{done: make(chan struct{}), left: true}
+	p.running[name] = run
+	return run, true
+}
+
+func (p *proofs) finish(name proofName, run *proof) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, name)
+	close(run.done)
+}
+
+func (p *proofs) add(name proofName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.kept) < maxProofs {
@@ -128,14 +248,4 @@ func (p *proofs) drop() {
 			delete(p.kept, name)
 		}
 	}
-}
-
-// checkSecret accepts the current secret, and the one before it until its
-// overlap ends.
-func (p *Provider) checkSecret(ctx context.Context, a storage.Application, secret string) (bool, error) {
-	ok, err := p.secretMatches(ctx, a.ID, a.Secret, secret)
-	if ok || err != nil || a.OldSecretExpiresAt <= now() {
-		return ok, err
-	}
-	return p.secretMatches(ctx, a.ID, a.OldSecret, secret)
 }

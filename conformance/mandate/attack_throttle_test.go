@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -113,4 +115,96 @@ func (s *server) pipeline(n int, request func(i int) string, fine func(status in
 		}
 	}
 	return nil
+}
+
+// dear makes a password hash cost more than by default, one at a time, so that a queue of them is long.
+var dear = []string{ours, "PASSWORD_HASH_MEMORY_KIB: 32768", "PASSWORD_HASH_ITERATIONS: 4", "PASSWORD_HASH_CONCURRENCY: 1"}
+
+// atOnce calls f many times at once. It returns when the first is answered. rest waits for the others, and says how
+// many were refused with 429.
+func atOnce(t testing.TB, n int, f func(i int) (answer, error)) (rest func() int) {
+	t.Helper()
+	first := make(chan struct{})
+	var once sync.Once
+	var group sync.WaitGroup
+	var refused atomic.Int64
+	for i := range n {
+		group.Go(func() {
+			a, err := f(i)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case a.Status == http.StatusTooManyRequests && a.Header.Get("Retry-After") == "":
+				t.Error("429 without Retry-After")
+			case a.Status == http.StatusTooManyRequests:
+				refused.Add(1)
+			}
+			once.Do(func() { close(first) })
+		})
+	}
+	<-first
+	return func() int {
+		group.Wait()
+		return int(refused.Load())
+	}
+}
+
+// wantRefused fails the test unless most of what came at once was refused without a hash.
+func wantRefused(t testing.TB, refused, of int) {
+	t.Helper()
+	if refused < of/2 {
+		t.Errorf("of %d that came at once %d were refused, want most", of, refused)
+	}
+}
+
+// A secret that a person chose costs a slow hash to check. Wrong ones that are sent at once are counted before they are
+// hashed, so that the other applications need not wait for them.
+func TestAttackWrongSecretsFillTheQueueOfHashes(t *testing.T) {
+	attack(t, "resource exhaustion by password hashing", "")
+	s := startServer(t, options{settings: dear})
+	chosen := func(name string) application {
+		secret := s.secret("chosen by a person: " + name)
+		s.mustCLI(t, secret+"\n", "application", "add", "--client-secret-stdin", "--client-id", name, "--name", name, "--grant", "client_credentials", "--grant", "password")
+		return application{ClientID: name, ClientSecret: secret}
+	}
+	target, other := chosen("target"), chosen("other")
+	alice := s.person(t, "alice")
+	ask := func(t *testing.T, as auth, form url.Values) {
+		t.Helper()
+		a := s.post(t, "/o/token/", as, form)
+		checkEqual(t, "status of another client's request", a.Status, http.StatusOK)
+	}
+	t.Run("of one client from one address", func(t *testing.T) {
+		from := afar(nobody)
+		rest := atOnce(t, 300, func(i int) (answer, error) {
+			return s.tryPost("/o/token/", func(r *http.Request, form url.Values) {
+				from(r, form)
+				basic(target.ClientID, fmt.Sprintf("a wrong secret: %d", i))(r, form)
+			}, params("grant_type", "client_credentials"))
+		})
+		ask(t, afar(other.auth()), params("grant_type", "client_credentials"))
+		wantRefused(t, rest(), 300)
+	})
+	t.Run("of one client from many addresses", func(t *testing.T) {
+		rest := atOnce(t, 300, func(i int) (answer, error) {
+			return s.tryPost("/o/token/", afar(basic(target.ClientID, fmt.Sprintf("another wrong secret: %d", i))), params("grant_type", "client_credentials"))
+		})
+		ask(t, afar(other.auth()), params("grant_type", "password", "username", alice.Name, "password", alice.Password))
+		wantRefused(t, rest(), 300)
+	})
+}
+
+// A password costs a slow hash to check. One address that sends many at once must not keep the people at other addresses
+// from signing in.
+func TestAttackWrongPasswordsFillTheQueueOfHashes(t *testing.T) {
+	attack(t, "resource exhaustion by password hashing", "")
+	s := startServer(t, options{settings: dear})
+	alice := s.person(t, "alice")
+	from := afar(nobody)
+	rest := atOnce(t, 100, func(i int) (answer, error) {
+		return s.tryPost("/login/", from, params("username", fmt.Sprint("nobody", i), "password", "a wrong password"))
+	})
+	a := s.post(t, "/login/", afar(nobody), params("username", alice.Name, "password", alice.Password))
+	checkEqual(t, "status of the login of somebody else", a.Status, http.StatusSeeOther)
+	wantRefused(t, rest(), 100)
 }

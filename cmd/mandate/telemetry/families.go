@@ -50,7 +50,7 @@ var (
 	hashesRunning = family{"mandate_password_hashes_running", gauge, []string{"pool"}, "Passwords that are being hashed, for people at a page or for programs."}
 	hashesLimit   = family{"mandate_password_hashes_limit", gauge, []string{"pool"}, "How many may be hashed at once."}
 	hashesWaiting = family{"mandate_password_hashes_waiting", gauge, []string{"pool"}, "Requests that wait for a place to hash a password."}
-	hashesRefused = family{"mandate_password_hashes_refused_total", counter, []string{"pool"}, "Requests that waited for such a place in vain."}
+	hashesRefused = family{"mandate_password_hashes_refused_total", counter, []string{"pool"}, "Requests for which there was no such place in time."}
 
 	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logouts: told, failed (a call, which is tried again), given_up."}
 )

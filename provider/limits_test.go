@@ -1,0 +1,254 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asked starts a request for each secret, one after the other, and gives what became of those that have ended.
+func (f *fixture) asked(app *Registered, address string, secrets ...string) (ended func() map[string]int) {
+	results := make(chan string, len(secrets))
+	for _, secret := range secrets {
+		go func() {
+			_, _, err := f.Token(f.t.Context(), by(&Registered{app.Application, secret}, "grant_type", GrantClient), address)
+			results <- kind(err)
+		}()
+		synctest.Wait()
+	}
+	return func() map[string]int {
+		synctest.Wait()
+		got := map[string]int{}
+		for range len(results) {
+			got[<-results]++
+		}
+		return got
+	}
+}
+
+func wrongOnes(n int) []string {
+	var secrets []string
+	for range n {
+		secrets = append(secrets, "wrong: "+random(8))
+	}
+	return secrets
+}
+
+func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
+	chosen := func(f *fixture) *Registered {
+		return f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+	}
+	wants := func(t *testing.T, what string, got, want map[string]int) {
+		t.Helper()
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(what, d)
+		}
+	}
+	const refused, wrong, right = "429 temporarily_unavailable", "401 invalid_client", "no error"
+	one := func(c *Config) { c.PasswordConcurrency = 1 }
+	t.Run("guesses are counted before they are hashed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, one)
+			app := chosen(f)
+			f.machine.slots <- struct{}{} // no hash is worked for
+			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
+			wants(t, "at once:", ended(), map[string]int{refused: 51 - perPair.tries})
+			<-f.machine.slots
+			wants(t, "then:", ended(), map[string]int{wrong: perPair.tries})
+			wants(t, "afterwards:", f.asked(app, "a", "wrong", app.Secret)(), map[string]int{refused: 2})
+		})
+	})
+	t.Run("a secret that is sent many times at once is hashed once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, one)
+			app := chosen(f)
+			f.machine.slots <- struct{}{}
+			same := make([]string, 50)
+			for i := range same {
+				same[i] = app.Secret
+			}
+			ended := f.asked(app, "a", same...)
+			if n := f.machine.waiting.Load(); n != 1 {
+				t.Error(n, "hashes wait")
+			}
+			<-f.machine.slots
+			wants(t, "the right one:", ended(), map[string]int{right: 50})
+			if n := f.throttle.size(); n != 0 {
+				t.Error(n, "counters are left")
+			}
+			for i := range same {
+				same[i] = "wrong"
+			}
+			f.machine.slots <- struct{}{}
+			ended = f.asked(app, "a", same...)
+			<-f.machine.slots
+			wants(t, "a wrong one:", ended(), map[string]int{wrong: perPair.tries, refused: 50 - perPair.tries})
+		})
+	})
+	t.Run("who leaves does not answer for the others", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, one)
+			app := chosen(f)
+			f.machine.slots <- struct{}{}
+			ctx, leave := context.WithCancel(t.Context())
+			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", GrantClient), "a") }()
+			synctest.Wait()
+			ended := f.asked(app, "a", app.Secret)
+			leave()
+			synctest.Wait()
+			<-f.machine.slots
+			wants(t, "who stayed:", ended(), map[string]int{right: 1})
+		})
+	})
+	t.Run("one client does not fill the queue from many addresses, nor one address for many clients", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := begin(t, one)
+			app, other, many := chosen(f), chosen(f), []*Registered{chosen(f), chosen(f), chosen(f)}
+			f.machine.slots <- struct{}{}
+			n := 0
+			for _, address := range []string{"a", "b", "c"} {
+				n += f.asked(app, address, wrongOnes(perPair.tries)...)()[refused]
+			}
+			if want := 3*perPair.tries - queueEach; n != want || int(f.machine.waiting.Load()) != queueEach {
+				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.machine.waiting.Load())
+			}
+			ended := f.asked(other, "d", other.Secret)
+			wants(t, "another client at once:", ended(), map[string]int{})
+			<-f.machine.slots
+			wants(t, "another client then:", ended(), map[string]int{right: 1})
+			if len(f.machine.queued) != 0 {
+				t.Error("places are still taken:", f.machine.queued)
+			}
+			f.machine.slots <- struct{}{}
+			n = 0
+			for _, app := range many {
+				n += f.asked(app, "e", wrongOnes(perPair.tries)...)()[refused]
+			}
+			if want := 3*perPair.tries - queueEach; n != want {
+				t.Errorf("of one address %d are refused, want %d", n, want)
+			}
+			<-f.machine.slots
+			// Who was refused there has not used up a try.
+			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(perPair.tries)...)(), map[string]int{wrong: perPair.tries})
+		})
+	})
+	t.Run("who is right comes in any number", func(t *testing.T) {
+		f := begin(t)
+		app := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				_, err := f.token(app, "grant_type", GrantClient)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// What is refused is refused before it costs a slow hash, and a place in the queue for one.
+func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f.person("alice")
+		app, phone := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" }), f.app(public)
+		s := f.login("bob")
+		for name, try := range map[string]func(i int) error{
+			"a login": func(int) error {
+				_, err := f.Login(t.Context(), "alice", goodPassword+"x", Browser{Address: "a"})
+				return err
+			},
+			"the password grant": func(int) error {
+				return second(f.token(phone, "grant_type", GrantPassword, "username", "alice", "password", "wrong"))
+			},
+			"the password grant of an administrator's application": func(int) error {
+				return second(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", "wrong"))
+			},
+			"a chosen secret": func(i int) error {
+				return second(f.token(&Registered{app.Application, fmt.Sprint("wrong", i)}, "grant_type", GrantClient))
+			},
+			"the change of a password": func(int) error {
+				return f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: "another few words"})
+			},
+		} {
+			n := 0
+			for kind(try(n)) != "429 temporarily_unavailable" {
+				if n++; n > 100 {
+					t.Fatal(name, "is never refused")
+				}
+			}
+			f.passwords.slots <- struct{}{}
+			f.machine.slots <- struct{}{}
+			ended := make(chan error, 1)
+			go func() { ended <- try(-1) }()
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				wantError(t, err, "429 temporarily_unavailable")
+			default:
+				t.Error(name, "waits for a hash, although it is refused")
+			}
+			<-f.passwords.slots
+			<-f.machine.slots
+			synctest.Wait()
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+// One address cannot fill the queue for the login page, nor use up tries by being refused there.
+func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		f.person("alice")
+		f.person("carol")
+		known, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.passwords.slots <- struct{}{}
+		results := make(chan string, 100)
+		login := func(name, password string, b Browser) {
+			go func() {
+				_, err := f.Login(t.Context(), name, password, b)
+				results <- kind(err)
+			}()
+			synctest.Wait()
+		}
+		for i := range 30 {
+			login(fmt.Sprint("nobody", i), "wrong", Browser{Address: "a"})
+		}
+		if len(results) != 30-queueEach || f.passwords.waiting.Load() != queueEach {
+			t.Errorf("%d are refused, and %d wait", len(results), f.passwords.waiting.Load())
+		}
+		for len(results) > 0 {
+			if got := <-results; got != "429 temporarily_unavailable" {
+				t.Error(got)
+			}
+		}
+		login("carol", goodPassword, Browser{Address: "b"})
+		login("alice", goodPassword, Browser{Address: "a", Device: known.Device})
+		if len(results) != 0 {
+			t.Error("somebody else is refused:", <-results)
+		}
+		<-f.passwords.slots
+		synctest.Wait()
+		got := map[string]int{}
+		for len(results) > 0 {
+			got[<-results]++
+		}
+		if d := cmp.Diff(map[string]int{"400 invalid_grant": queueEach, "no error": 2}, got); d != "" {
+			t.Error(d)
+		}
+		if n := f.throttle.left(try{ofAddress, atPage + "a", ""}); n != perAddress.tries-queueEach || len(f.passwords.queued) != 0 {
+			t.Errorf("the address has %d tries left; %v", n, f.passwords.queued)
+		}
+	})
+}
