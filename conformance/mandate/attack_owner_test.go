@@ -119,7 +119,9 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 				status, code = http.StatusUnauthorized, "invalid_client"
 			}
 			// A command is another process: the server hears of it a moment later.
-			waitFor(t, what, func() bool { return s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")).Status == status })
+			waitFor(t, what, func() bool {
+				return s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")).Status == status
+			})
 			s.wantOwn(t, what, app, status, code)
 			for _, token := range []string{own.AccessToken, family.AccessToken, family.RefreshToken} {
 				if s.active(t, asker.auth(), token) == is {
