@@ -107,10 +107,6 @@ func checkSwitch(resp *http.Response) error {
 		!one(resp.Header, "Sec-Websocket-Accept", func(v string) bool { return v == s.accept }) {
 		return errSwitched
 	}
-	// RFC 9110 §8.6, RFC 9112 §6.1: 101 has no content, whatever its headers say.
-	resp.Header.Del("Content-Length")
-	resp.Header.Del("Transfer-Encoding")
-	resp.TransferEncoding = nil
 	resp.Body = &frames{ReadWriteCloser: backend, extended: resp.Header.Get("Sec-Websocket-Extensions") != ""}
 	return nil
 }

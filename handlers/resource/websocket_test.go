@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -190,6 +192,23 @@ func TestWebSocketEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The 101 that the client gets names the upgrade alone, whatever stands before and behind the proxy.
+func TestWebSocketAnswer(t *testing.T) {
+	p, _ := newSwitching(t, strings.TrimSuffix(accepted, "\r\n")+"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nX-Other: kept\r\n\r\n",
+		[]Rule{{Path: "/", WebSocket: true}}, live(time.Time{}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // as a server does that is about to stop
+		p.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	_, _, resp := openWebSocket(t, server, opening)
+	want := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Accept": {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, "X-Other": {"kept"}}
+	if diff := cmp.Diff(want, resp.Header); diff != "" || resp.TransferEncoding != nil {
+		t.Error(resp.TransferEncoding, diff)
+	}
+	p.Close()
 }
 
 // An upstream that has ended its half leaves no connection behind when the proxy ends the other.
