@@ -83,6 +83,9 @@ func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 		return nil
 	case l.Application == nil:
 		return refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
+	case Suspended(*l.Application):
+		// OIDC RP-Logout §3: nobody answers for the address any more.
+		return refuse("unauthorized_client", suspended)
 	}
 	registered := splitLines(l.Application.PostLogoutURIs)
 	if slices.Contains(registered, l.RedirectURI) {

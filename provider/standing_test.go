@@ -147,6 +147,12 @@ func TestSuspendedApplication(t *testing.T) {
 			_, err = f.exchange(open, code)
 			wantError(t, err, status)
 		}
+		a, err := f.Application(t.Context(), nil, app.Application.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.PostLogoutURIs = callback
+		wantError(t, f.checkLogoutURI(&LogoutRequest{Application: &a, RedirectURI: callback}), page)
 		// Who does not know the secret learns nothing of the owner.
 		_, err = f.token(&Registered{app.Application, "wrong"}, "grant_type", GrantClient)
 		if strings.Contains(err.Error(), "suspended") {
