@@ -151,7 +151,7 @@ func chargedTo(a Application) *string {
 }
 
 // everybodyOpen is charged for all applications that nobody answers for. No
-// person has this id: a subject that somebody chose is at least as long as theirs.
+// person's id has a colon.
 const everybodyOpen = "open:"
 
 func without(names []string, others ...string) []string {

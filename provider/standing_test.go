@@ -279,3 +279,27 @@ func TestQuotas(t *testing.T) {
 		}
 	})
 }
+
+// What the application may no longer have leaves its live tokens, of both formats, and comes back with it.
+func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
+	f := begin(t, shortJWT)
+	asker := f.app(introspects)
+	for name, format := range map[string]func(*Registration){FormatOpaque: func(*Registration) {}, FormatJWT: signed} {
+		app := f.app(format, func(r *Registration) { r.Scopes = []string{"read", "write"} })
+		token := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		for _, scopes := range [][]string{{"read", "write"}, {"write"}, {"groups"}, {"write", "read", "groups"}} {
+			err := f.change(app, format, func(r *Registration) { r.Scopes = scopes })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := f.Introspect(t.Context(), by(asker, "token", token), "192.0.2.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Join(narrow([]string{"read", "write"}, scopes), " ")
+			if got.Active != (want != "") || got.Scope != want {
+				t.Errorf("%s, with %q: active %t, scope %q", name, scopes, got.Active, got.Scope)
+			}
+		}
+	}
+}
