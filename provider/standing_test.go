@@ -199,10 +199,17 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	_, err = f.UpdateApplication(t.Context(), &root, id, r)
 	wantError(t, err, "no error")
+	asks := func(want string) {
+		t.Helper()
+		_, _, err := f.Introspect(t.Context(), by(app, "token", "any"), "192.0.2.1")
+		wantError(t, err, want)
+	}
+	asks("no error")
 	back, err := f.Assign(t.Context(), &root, id, "alice")
 	if err != nil || StandingOf(back) != ByPerson || f.InForce(back).MayIntrospect || !back.MayIntrospect {
 		t.Error(err, back)
 	}
+	asks("403 unauthorized_client")
 	_ = f.DisableUser(t.Context(), "alice")
 	_, err = f.Assign(t.Context(), &root, id, "alice")
 	wantInvalid(t, err, "owner")
