@@ -10,6 +10,8 @@ import (
 func TestChallenge(t *testing.T) {
 	confidential, free, open := Application{ClientType: Confidential, Responsible: storage.ByOperator}, Application{ClientType: Confidential, PKCEExempt: true, Responsible: storage.ByOperator}, Application{ClientType: Public, Responsible: storage.ByOperator}
 	odd := Application{ClientType: Public, PKCEExempt: true, Responsible: storage.ByOperator} // cannot be registered
+	persons := owned(storage.ByOwner, true, false)
+	persons.ClientType, persons.PKCEExempt = Confidential, true
 	for _, test := range []struct {
 		rule              string
 		challenge, method string
@@ -30,7 +32,7 @@ func TestChallenge(t *testing.T) {
 		{"RFC7636/4.2 a line feed", challenge + "\n", "S256", map[string]string{"*": "400 invalid_request"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			for name, app := range map[string]Application{"confidential": confidential, "exempt": free, "public": open, "exempt and public": odd} {
+			for name, app := range map[string]Application{"confidential": confidential, "exempt": free, "public": open, "exempt and public": odd, "exempt and a person's": persons} {
 				for _, optional := range []bool{false, true} {
 					key := name
 					if optional {

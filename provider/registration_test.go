@@ -1,0 +1,63 @@
+package provider
+
+import "testing"
+
+// What may be registered, by who answers for the application.
+func TestRegistrationByStanding(t *testing.T) {
+	f := begin(t, restricted)
+	alice, root := f.person("alice"), f.person("root")
+	root.Administrator = true
+	plain := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true}
+	open := f.app(public)
+	f.sql("UPDATE applications SET responsible = 'nobody', grant_types = 'authorization_code'")
+	for name, test := range map[string]struct {
+		field         string
+		change        func(*Registration)
+		administrator bool // whether an administrator's application may have it
+	}{
+		"nothing special":                              {"", func(*Registration) {}, true},
+		"a shorter life":                               {"", func(r *Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
+		"a life as long as the server's":               {"", func(r *Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
+		"a longer life":                                {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
+		"a life that nobody may have":                  {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
+		"a longer life of signed tokens":               {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = FormatJWT, 5401 }, true},
+		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = FormatJWT, 4*3600+1 }, false},
+		"a life below zero":                            {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = -1 }, false},
+		"a longer refresh":                             {"refresh_token_lifetime", func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
+		"an administrators' grant":                     {"grant_type", grants(GrantPassword), true},
+		"an administrators' scope":                     {"scope", func(r *Registration) { r.Scopes = []string{"groups"} }, true},
+		"introspection":                                {"may_introspect", introspects, true},
+		"no PKCE":                                      {"pkce_exempt", exempt, true},
+		"no consent":                                   {"skip_consent", func(r *Registration) { r.SkipConsent = true }, true},
+	} {
+		r := plain
+		test.change(&r)
+		_, err := f.Register(t.Context(), &alice, r)
+		if test.field == "" {
+			wantError(t, err, "no error")
+		} else {
+			wantInvalid(t, err, test.field)
+		}
+		_, err = f.Register(t.Context(), &root, r)
+		if (err == nil) != test.administrator {
+			t.Errorf("%s, by an administrator: %v", name, err)
+		}
+	}
+	r := Registration{Name: "Client", ClientType: Public, GrantTypes: []string{GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	for field, change := range map[string]func(*Registration){
+		"":                      func(r *Registration) { r.Name = "New" },
+		"access_token_lifetime": func(r *Registration) { r.AccessTokenLifetime = 60 },
+		"client_type":           func(r *Registration) { r.ClientType = Confidential },
+		"grant_type":            grants(GrantCode, GrantPassword),
+		"scope":                 func(r *Registration) { r.Scopes = []string{"write"} },
+	} {
+		r := r
+		change(&r)
+		_, err := f.UpdateApplication(t.Context(), &root, open.Application.ID, r)
+		if field == "" {
+			wantError(t, err, "no error")
+		} else {
+			wantInvalid(t, err, field)
+		}
+	}
+}
