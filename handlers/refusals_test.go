@@ -15,10 +15,12 @@ import (
 func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 	// server answers with a status, to an address.
 	type ask func(address string, status int)
+	var s *server
 	begin := func(t *testing.T, rule string, test func(t *testing.T, ask ask, log *logged)) {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, log := bare(t)
+				var log *logged
+				s, log = bare(t)
 				test(t, func(address string, status int) {
 					h := s.observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
 						if status < 400 {
@@ -83,6 +85,9 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		}
 		ask(address(7), 401)
 		wants(t, log, "status=401", linesInAll)
+		if n := len(s.refusals.from); n > networksCounted+1 {
+			t.Errorf("%d networks are counted one by one", n)
+		}
 		lines := strings.Count(log.String(), "\n")
 		time.Sleep(refusalInterval)
 		ask(here, 200)
