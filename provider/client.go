@@ -104,10 +104,10 @@ func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form
 // cannot be guessed, so a worker that still has an old one must not keep its
 // fellows out. Only a secret that somebody chose waits its turn.
 func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
-	address := callOf(ctx).address
 	a, err := p.application(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		// Ids that nobody has are without number: only their address is counted.
+		address := callOf(ctx).address
 		return Application{}, p.wrongClient(try{ofAddress, "client " + Network(address), wideNetwork(address)})
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	err = p.proveSecret(ctx, a, sent.secret, try{ofClient, a.ID + " " + Network(address), a.ID + " " + wideNetwork(address)})
+	err = p.proveSecret(ctx, a, sent.secret)
 	if err == nil && Suspended(a) {
 		err = invalidClient(suspended)
 	}

@@ -252,3 +252,38 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		}
 	})
 }
+
+// Nor does one client or address fill the queue for programs by the password grant.
+func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
+		apps := []*Registered{f.app(), f.app(), f.app()}
+		for rule, from := range map[string]func(i int) (*Registered, string){
+			"one client":  func(i int) (*Registered, string) { return apps[0], fmt.Sprint("a", i) },
+			"one address": func(i int) (*Registered, string) { return apps[i%3], "a" },
+		} {
+			f.machine.slots <- struct{}{}
+			refused, wrong := 0, 0
+			results := make(chan string, 30)
+			for i := range cap(results) {
+				app, address := from(i)
+				go func() {
+					_, _, err := f.Token(t.Context(), by(app, "grant_type", GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
+					results <- kind(err)
+				}()
+				synctest.Wait()
+			}
+			refused = len(results)
+			<-f.machine.slots
+			synctest.Wait()
+			for len(results) > 0 {
+				if <-results == "400 invalid_grant" {
+					wrong++
+				}
+			}
+			if refused != cap(results)-queueEach || wrong != queueEach || len(f.machine.queued) != 0 {
+				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.machine.queued)
+			}
+		}
+	})
+}

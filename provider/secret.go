@@ -76,18 +76,12 @@ func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow
 
 // proveSecret accepts the current secret, and the one before it until its
 // overlap ends. What nobody can guess is compared and no more.
-func (p *Provider) proveSecret(ctx context.Context, a Application, secret string, tries try) error {
-	stored := []string{a.Secret}
+func (p *Provider) proveSecret(ctx context.Context, a Application, secret string) error {
+	stored := append(make([]string, 0, 2), a.Secret)
 	if a.OldSecretExpiresAt > now() {
 		stored = append(stored, a.OldSecret)
 	}
 	guessable := slices.ContainsFunc(stored, chosen)
-	if guessable {
-		err := p.refused(tries)
-		if err != nil {
-			return err
-		}
-	}
 	var toHash []string
 	for _, form := range stored {
 		ok, slow, err := p.secretMatches(a.ID, form, secret)
@@ -95,8 +89,8 @@ func (p *Provider) proveSecret(ctx context.Context, a Application, secret string
 			return err
 		}
 		if ok && guessable {
-			// Many guesses may have begun at once: those before this one count by now.
-			return p.refused(tries)
+			// Where the tries are used up, a guess that is right is refused too.
+			return p.refused(guessAtSecret(ctx, a.ID))
 		}
 		if ok {
 			return nil
@@ -106,9 +100,15 @@ func (p *Provider) proveSecret(ctx context.Context, a Application, secret string
 		}
 	}
 	if len(toHash) == 0 {
-		return p.wrongClient(tries)
+		return p.wrongClient(guessAtSecret(ctx, a.ID))
 	}
-	return p.hashSecret(ctx, a.ID, toHash, secret, tries)
+	return p.hashSecret(ctx, a.ID, toHash, secret, guessAtSecret(ctx, a.ID))
+}
+
+// guessAtSecret counts a guess at a client's secret from one network.
+func guessAtSecret(ctx context.Context, applicationID string) try {
+	address := callOf(ctx).address
+	return try{ofClient, applicationID + " " + Network(address), applicationID + " " + wideNetwork(address)}
 }
 
 // hashSecret works for the slow hashes of a secret, once for all who send the
