@@ -219,6 +219,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	if err != nil || StandingOf(operators) != ByAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
+	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
 		other, err := f.Register(t.Context(), &root, r)
 		if err != nil {
@@ -283,6 +284,13 @@ func TestQuotas(t *testing.T) {
 		}
 		if n := f.count("sessions"); n != 2 {
 			t.Errorf("%d sessions, want 2", n)
+		}
+		f.sql("UPDATE users SET administrator = TRUE WHERE username = 'bob'")
+		for range 4 {
+			f.login("bob")
+		}
+		if n := f.count("sessions"); n != 6 {
+			t.Errorf("%d sessions of an administrator, want 6", n)
 		}
 	})
 }
