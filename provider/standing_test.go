@@ -318,3 +318,55 @@ func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 		}
 	}
 }
+
+// A signed token lives as long as the table says, and so does what checks it.
+func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
+	f := begin(t, shortJWT, func(c *Config) { c.JWTAccessTokenMax = 24 * time.Hour })
+	f.app(signed)
+	f.sql("UPDATE applications SET access_token_lifetime = 31536000")
+	wantError(t, f.RotateKey(t.Context(), "EC", 0), "no error")
+	states, err := f.KeyStates(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	retired := 0
+	for _, k := range states {
+		if k.RetiredAt == 0 {
+			continue
+		}
+		retired++
+		if lives := k.ExpiresAt - now(); lives > 26*3600 || lives < 24*3600 {
+			t.Errorf("a retired key is published for %d s more, want a day and an hour", lives)
+		}
+	}
+	if retired != 1 {
+		t.Errorf("%d keys are retired", retired)
+	}
+}
+
+// Both tokens of an approval count against the quota, and so do those of a refresh.
+func TestEveryTokenIsCharged(t *testing.T) {
+	f := begin(t)
+	alice, bob := f.person("alice"), f.login("bob")
+	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charged := func(want int) {
+		t.Helper()
+		if n := f.count("tokens WHERE charged_to = '" + alice.ID + "'"); n != want {
+			t.Errorf("%d tokens are charged, want %d", n, want)
+		}
+	}
+	answer := f.tokens(app, bob)
+	charged(2)
+	f.must(f.refresh(app, answer.RefreshToken))
+	charged(4)
+	f.must(f.token(app, "grant_type", GrantPassword, "username", "bob", "password", goodPassword))
+	charged(6)
+	if n := f.count("grants WHERE charged_to = '" + alice.ID + "'"); n != 2 {
+		t.Errorf("%d grants are charged, want 2", n)
+	}
+	f.tokens(f.app(), bob) // the operator's
+	charged(6)
+}

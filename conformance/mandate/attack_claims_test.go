@@ -17,8 +17,9 @@ func TestAttackClaimsGrowBehindTheConsentPage(t *testing.T) {
 			"more scopes":  {"scope": {"openid", "email", "phone"}},
 			"another name": {"name": {"Your Bank"}},
 		} {
-			app := s.relyingParty(t, "--scope", "openid", "--owner", "mallory")
-			owner := s.signIn(t, mallory, "/o/applications/"+app.ID+"/update/")
+			owner := s.signedIn(t, mallory)
+			app := owner.registered(t, "grant_type", "authorization_code", "redirect_uris", "https://rp.example/cb", "scope", "openid")
+			owner.open(t, "/o/applications/"+app.ID+"/update/")
 			b := s.signIn(t, alice, "/account/")
 			address, verifier := s.authorizeURL(app, "scope", "openid", "claims", claims)
 			b.open(t, address)
