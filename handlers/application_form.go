@@ -19,7 +19,7 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
-	form["scope"] = s.provider.Choices(provider.NewApplication(&who.User)).Scopes
+	form["scope"] = s.provider.Choices(who.User, nil).Scopes
 	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
 }
 
@@ -89,11 +89,8 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 
 // submit registers or changes what the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
-	of := provider.NewApplication(&who.User)
-	if was != nil {
-		of = *was
-	}
-	said := registration(r.PostForm, s.provider.Choices(of).Scopes, s.provider.Scopes())
+	may := s.provider.Choices(who.User, was)
+	said := registration(r.PostForm, may.Scopes, s.provider.Scopes())
 	if was == nil {
 		made, err := s.provider.Register(r.Context(), &who.User, said)
 		return made, noScope(said, err)
@@ -102,7 +99,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
-	if !privileges(who, *was) {
+	if !who.User.Administrator || !may.Vouched {
 		// The form does not have these: they stay. Whoever sends them all the same is
 		// refused by the provider.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
@@ -111,12 +108,6 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	}
 	changed, err := s.provider.UpdateApplication(r.Context(), &who.User, was.ID, said)
 	return changed, noScope(said, err)
-}
-
-// privileges says whether the form has what only an administrator switches on, for
-// an application that one answers for.
-func privileges(who *provider.SignedIn, a provider.Application) bool {
-	return who.User.Administrator && provider.StandingOf(a) == provider.ByAdministrator
 }
 
 // noScope says what is wrong with unnamed in the words of the form.
@@ -206,15 +197,11 @@ func (s *server) stored(a provider.Application) url.Values {
 
 // applicationForm shows the form with what was typed and what is wrong with it.
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
-	of, own := provider.NewApplication(&who.User), s.provider.Lifetimes()
-	if a != nil {
-		of = *a
-	}
-	may := s.provider.Choices(of)
+	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: privileges(who, of),
+	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: who.User.Administrator && may.Vouched,
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),

@@ -61,9 +61,8 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	registered := a
-	a = s.provider.InForce(a)
-	own, may := s.provider.Lifetimes(), s.provider.Choices(a)
+	a, more := s.provider.InForce(a)
+	own, may := s.provider.Lifetimes(), s.provider.Choices(who.User, &a)
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),
 		Public: a.ClientType == provider.Public, RedirectURIs: lines(a.RedirectURIs), Scopes: s.provider.AllowedScopes(a),
@@ -74,7 +73,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
-	page.Dormant = registered.MayIntrospect && !a.MayIntrospect || registered.SkipConsent && !a.SkipConsent || registered.PKCEExempt && !a.PKCEExempt || registered.GrantTypes != a.GrantTypes
+	page.Dormant = more
 	if a.AccessTokenFormat == provider.FormatJWT {
 		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}

@@ -67,9 +67,9 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 // standingText says who answers for an application.
 func standingText(a provider.Application) string {
 	switch provider.StandingOf(a) {
-	case provider.ByAdministrator:
+	case provider.StandingAdministrator:
 		return "An administrator"
-	case provider.ByPerson:
+	case provider.StandingPerson:
 		return "Its owner, who is no administrator"
 	}
 	return "Nobody: it registered itself"

@@ -205,10 +205,6 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
 	a.Scopes, a.Told = p.config.describe(names), p.config.describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
-	err = p.mayApprove(ctx, a.Application)
-	if err != nil {
-		return err
-	}
 	return p.newRequest(ctx, a)
 }
 
@@ -248,7 +244,11 @@ func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) 
 	}
 	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &session{signedIn: s, redirectSent: a.redirectSent, openID: &a.openID})
 	if err != nil {
-		return Response{}, failed(err)
+		e := failed(err)
+		if e.Status == http.StatusTooManyRequests {
+			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client hears of it
+		}
+		return Response{}, e
 	}
 	return p.respond(a, Parameter{"code", response.GetCode()}), nil
 }

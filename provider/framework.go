@@ -203,6 +203,10 @@ type authorizationCodes struct {
 
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
+	err := s.p.mayApprove(ctx, c.Application)
+	if err != nil {
+		return err
+	}
 	at := now()
 	end := at + seconds(s.p.config.CodeLifetime)
 	owner := "" // of an application that is to be told
@@ -212,7 +216,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 			owner = *c.OwnerID
 		}
 	}
-	err := s.p.store.AddGrant(ctx, storage.Grant{
+	err = s.p.store.AddGrant(ctx, storage.Grant{
 		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),

@@ -65,7 +65,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 // applications could have any number of them, so those of one owner share the
 // owner's tries.
 func passwordTries(a Application, key, address string) []try {
-	trusted := StandingOf(a) == ByAdministrator
+	trusted := StandingOf(a) == StandingAdministrator
 	if trusted && a.ClientType == Confidential {
 		return []try{{ofPair, "application " + a.ID + " " + key, a.ID}, {ofOwner, "application " + a.ID, a.ID}}
 	}

@@ -193,7 +193,7 @@ func (p *Provider) addKey(ctx context.Context, private any, lead time.Duration) 
 		return unavailable(err)
 	}
 	// No standing gives more, whatever is registered.
-	longest = min(longest, p.config.Allowance(ByAdministrator).JWTMax)
+	longest = min(longest, p.config.Allowance(StandingAdministrator).JWTMax)
 	longest = max(longest, seconds(p.config.IDTokenLifetime), seconds(p.config.JWTAccessTokenLifetime))
 	// What the old key signs last ends so much later; an hour is for clocks.
 	end := made.ActiveAt + longest + 3600

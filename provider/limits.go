@@ -29,7 +29,9 @@ var (
 	perAddress = limit{100, time.Second}
 )
 
-// throttleSize is how many counters of each kind there are, of about 100 bytes.
+// throttleSize is how many counters of each kind there are, beside an eighth of it
+// for wide networks. A counter takes about 100 bytes, and there are six kinds: 35 MB
+// when all are in use.
 const throttleSize = 50_000
 
 func newLimits(most int) *throttle {
@@ -80,7 +82,7 @@ func guessAt(where, name, address string) []try {
 func Network(address string) string { return prefixOf(address, 32, 64) }
 
 // wideNetwork is what counts for many subscribers together where no counter is
-// left for each: who exhausts all counters shuts out the own neighbours.
+// left for each: a client that exhausts all counters slows its own network only.
 func wideNetwork(address string) string { return prefixOf(address, 16, 32) }
 
 func prefixOf(address string, four, six int) string {

@@ -54,8 +54,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	most := p.config.PersonQuota.Sessions
-	if most > 0 && !u.Administrator {
+	if most := p.config.Allowance(standingOfPerson(u)).Quota.Sessions; most > 0 {
 		n, err := p.store.EndSessionsBeyond(ctx, u.ID, digest(cookie), most, at)
 		if err != nil {
 			return nil, unavailable(err)

@@ -7,13 +7,14 @@ import (
 
 // What pages show of the configuration, and of what is stored.
 
-// NewApplication is an application that a person is about to register: it says
-// who answers for it.
-func NewApplication(actor *User) Application { return newApplication(actor) }
-
-// Choices are the grant types and scopes that may be registered for an
-// application, and how its tokens may live.
-func (p *Provider) Choices(a Application) Allowance { return p.config.allowanceOf(a) }
+// Choices are what may be registered for an application, or for the next one of the
+// actor where there is none yet.
+func (p *Provider) Choices(actor User, a *Application) Allowance {
+	if a == nil {
+		return p.config.Allowance(standingOfPerson(actor))
+	}
+	return p.config.allowanceOf(*a)
+}
 
 // Scopes lists the scopes there are, but for introspection, which has a switch of
 // its own.

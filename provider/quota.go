@@ -7,24 +7,30 @@ import (
 	"time"
 )
 
-// quotas remember for a moment how much room was left, so that a token costs a
-// count of those before it only now and then.
+// quotas remember for a moment how much room a count found, so that a token
+// seldom costs a count of those before it.
 type quotas struct {
 	mu   sync.Mutex
 	room map[string]room
 	rate *throttle // of token responses
 }
 
-// room is how many more this node may hand out before it counts again.
+// room is what this node knows of a quota until then.
 type room struct {
-	left  int
+	left  int // responses that may be given without another count
+	full  bool
 	until time.Time
 }
 
 const (
+	// Another node may use the same room, so a node takes a small part of what is
+	// free, and not for long.
+	roomPart = 32
 	roomLife = 10 * time.Second
-	roomPart = 32 // of what is free; several nodes share it
-	maxRooms = 10_000
+	// fullLife is how long a quota counts as used up without another count: as much
+	// as the Retry-After that the client got.
+	fullLife = 2 * time.Second
+	maxRooms = 10_000 // some 100 bytes each
 )
 
 const (
@@ -37,65 +43,81 @@ func newRates(c Config) *throttle {
 	return newThrottle(maxRooms, perMinute(c.PersonQuota.TokensPerMinute), perMinute(c.OpenQuota.TokensPerMinute))
 }
 
-// take uses one place, if any is known of.
-func (q *quotas) take(key string) bool {
+// take uses one place, if any is known of, and says whether it is known that
+// there is none.
+func (q *quotas) take(key string) (taken, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	r := q.room[key]
-	if r.left == 0 || time.Now().After(r.until) {
-		return false
+	if r.left == 0 && !r.full || time.Now().After(r.until) {
+		return false, false
+	}
+	if r.full {
+		return false, true
 	}
 	r.left--
 	q.room[key] = r
-	return true
+	return true, false
 }
 
 func (q *quotas) keep(key string, free int) {
+	r := room{left: free / roomPart, until: time.Now().Add(roomLife)}
+	if free <= 0 {
+		r = room{full: true, until: time.Now().Add(fullLife)}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.room == nil || len(q.room) >= maxRooms {
 		q.room = map[string]room{}
 	}
-	q.room[key] = room{free / roomPart, time.Now().Add(roomLife)}
+	q.room[key] = r
 }
 
-func quotaUsedUp(text string, args ...any) *Error {
-	e := refuse("temporarily_unavailable", text+" An administrator can raise the quota, or take the application over.", args...)
-	e.Status, e.RetryAfter = http.StatusTooManyRequests, 60
+func quotaUsedUp(wait time.Duration, text string, args ...any) *Error {
+	e := refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
+	e.Status, e.RetryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)
 	return e
 }
 
-// within counts what is there unless it is known that there is room.
+// within counts what there is, unless it is known how much room there is.
 func (p *Provider) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
-	if most == 0 || p.quotas.take(key+who) {
+	if most == 0 {
 		return nil
 	}
-	n, err := count(ctx, who, now(), most)
-	if err != nil {
-		return unavailable(err)
+	taken, full := p.quotas.take(key + who)
+	if taken {
+		return nil
 	}
-	if n >= most {
-		return quotaUsedUp(text, most)
+	if !full {
+		n, err := count(ctx, who, now(), most)
+		if err != nil {
+			return unavailable(err)
+		}
+		p.quotas.keep(key+who, most-n)
+		full = n >= most
 	}
-	p.quotas.keep(key+who, most-n)
+	if full {
+		return quotaUsedUp(fullLife, text, most)
+	}
 	return nil
 }
 
 // mayIssue holds whoever answers for an application to how many tokens their
 // applications may be given.
 func (p *Provider) mayIssue(ctx context.Context, a Application) error {
-	who, quota := chargedTo(a), p.config.allowanceOf(a).Quota
+	who := chargedTo(a)
 	if who == nil {
 		return nil
 	}
+	quota := p.config.allowanceOf(a).Quota
 	if n := quota.TokensPerMinute; n > 0 {
 		kind := ofPersons
-		if StandingOf(a) == ByNobody {
+		if StandingOf(a) == StandingOpen {
 			kind = ofOpen
 		}
 		_, wait := p.quotas.rate.take(try{kind, *who, ""})
 		if wait > 0 {
-			return quotaUsedUp("The applications of this owner may be given tokens %d times a minute.", n)
+			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute.", n)
 		}
 	}
 	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")

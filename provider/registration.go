@@ -25,7 +25,7 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	checkLifetimes(found, r, may)
-	if !mayAdminister(actor) && StandingOf(was) == ByAdministrator {
+	if !mayAdminister(actor) && StandingOf(was) == StandingAdministrator {
 		p.config.checkVouched(found, r, was)
 	}
 	checkPrivileges(found, actor, r, was, may)

@@ -13,28 +13,33 @@ import (
 type Standing string
 
 const (
-	// ByAdministrator: the operator at the command line, or an owner who is an
+	// StandingAdministrator: the operator at the command line, or an owner who is an
 	// administrator, answers for the application.
-	ByAdministrator Standing = "administrator"
-	// ByPerson: an owner without administrator rights answers for it.
-	ByPerson Standing = "person"
-	// ByNobody: the application registered itself.
-	ByNobody Standing = "open"
+	StandingAdministrator Standing = "administrator"
+	// StandingPerson: an owner without administrator rights answers for it.
+	StandingPerson Standing = "person"
+	// StandingOpen: the application registered itself.
+	StandingOpen Standing = "open"
 )
 
 // Standings lists them, from the most trusted to the least.
-func Standings() []Standing { return []Standing{ByAdministrator, ByPerson, ByNobody} }
+func Standings() []Standing { return []Standing{StandingAdministrator, StandingPerson, StandingOpen} }
 
-// StandingOf is the standing of an application. One for which an owner should
-// answer who is not there has the standing of a person's, and is suspended.
+// StandingOf is the standing of an application. An application whose owner is
+// missing or not active has that of a person's, and is suspended.
 func StandingOf(a Application) Standing {
 	switch {
 	case a.Responsible == storage.ByNobody:
-		return ByNobody
+		return StandingOpen
 	case a.Responsible == storage.ByOperator, deref(a.OwnerAdministrator) && deref(a.OwnerActive):
-		return ByAdministrator
+		return StandingAdministrator
 	}
-	return ByPerson
+	return StandingPerson
+}
+
+// standingOfPerson is that of the applications of somebody who is active.
+func standingOfPerson(u User) Standing {
+	return StandingOf(Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
 }
 
 // Suspended says that nobody answers for an application who should: its owner's
@@ -81,12 +86,12 @@ func (c Config) Allowance(s Standing) Allowance {
 		AccessMax: seconds(c.AccessTokenLifetime), JWTMax: seconds(c.JWTAccessTokenLifetime), RefreshMax: seconds(c.RefreshTokenLifetime),
 	}
 	switch s {
-	case ByAdministrator:
+	case StandingAdministrator:
 		server.OwnLifetime, server.Vouched = true, true
 		server.AccessMax = max(server.AccessMax, seconds(c.AccessTokenMax))
 		server.JWTMax = max(server.JWTMax, seconds(c.JWTAccessTokenMax))
 		server.RefreshMax = max(server.RefreshMax, seconds(c.RefreshTokenMaxLifetime))
-	case ByPerson:
+	case StandingPerson:
 		server.OwnLifetime = true
 		server.Grants = without(server.Grants, c.GrantsByAdministrator...)
 		server.Scopes = without(server.Scopes, c.ScopesByAdministrator...)
@@ -135,16 +140,22 @@ func (c Config) inForce(a Application) Application {
 	return a
 }
 
-// InForce is an application as it may act now.
-func (p *Provider) InForce(a Application) Application { return p.config.inForce(a) }
+// InForce is an application as it may act now, and whether more is registered for
+// it.
+func (p *Provider) InForce(a Application) (Application, bool) {
+	now, may := p.config.inForce(a), p.config.allowanceOf(a)
+	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||
+		!covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > p.accessLifetime(a) || a.RefreshTokenLifetime > p.refreshLifetime(a)
+	return now, more
+}
 
 // chargedTo names whose quota an application's grants and tokens count against;
 // nil: nobody's.
 func chargedTo(a Application) *string {
 	switch StandingOf(a) {
-	case ByPerson:
+	case StandingPerson:
 		return a.OwnerID
-	case ByNobody:
+	case StandingOpen:
 		return new(everybodyOpen)
 	}
 	return nil

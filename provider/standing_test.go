@@ -23,17 +23,17 @@ func TestStandingOf(t *testing.T) {
 		suspended bool
 		charged   string
 	}{
-		{"the operator's", Application{Responsible: storage.ByOperator}, ByAdministrator, false, ""},
-		{"the operator's, with an owner", owned(storage.ByOperator, true, false), ByAdministrator, false, ""},
-		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), ByAdministrator, false, ""},
-		{"an administrator's", owned(storage.ByOwner, true, true), ByAdministrator, false, ""},
-		{"a person's", owned(storage.ByOwner, true, false), ByPerson, false, "alice"},
-		{"an administrator's who is not active", owned(storage.ByOwner, false, true), ByPerson, true, "alice"},
-		{"a person's who is not active", owned(storage.ByOwner, false, false), ByPerson, true, "alice"},
-		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, ByPerson, true, ""},
-		{"nobody's", Application{Responsible: storage.ByNobody}, ByNobody, false, everybodyOpen},
-		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), ByNobody, false, everybodyOpen},
-		{"of a program that said nothing", Application{}, ByPerson, false, ""},
+		{"the operator's", Application{Responsible: storage.ByOperator}, StandingAdministrator, false, ""},
+		{"the operator's, with an owner", owned(storage.ByOperator, true, false), StandingAdministrator, false, ""},
+		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), StandingAdministrator, false, ""},
+		{"an administrator's", owned(storage.ByOwner, true, true), StandingAdministrator, false, ""},
+		{"a person's", owned(storage.ByOwner, true, false), StandingPerson, false, "alice"},
+		{"an administrator's who is not active", owned(storage.ByOwner, false, true), StandingPerson, true, "alice"},
+		{"a person's who is not active", owned(storage.ByOwner, false, false), StandingPerson, true, "alice"},
+		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, StandingPerson, true, ""},
+		{"nobody's", Application{Responsible: storage.ByNobody}, StandingOpen, false, everybodyOpen},
+		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, everybodyOpen},
+		{"of a program that said nothing", Application{}, StandingPerson, false, ""},
 	} {
 		got := []any{StandingOf(test.app), Suspended(test.app), deref(chargedTo(test.app))}
 		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
@@ -56,11 +56,11 @@ func TestAllowance(t *testing.T) {
 	c.PersonQuota, c.OpenQuota = Quota{1, 2, 3, 4, 5}, Quota{6, 0, 7, 8, 9}
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
-		ByAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
+		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
 			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
-		ByPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
+		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
-		ByNobody: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
 		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
@@ -71,7 +71,7 @@ func TestAllowance(t *testing.T) {
 	}
 	// A maximum below the server's own takes nothing away.
 	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
-	if got := c.Allowance(ByAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
+	if got := c.Allowance(StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
 		t.Error(got.AccessMax, got.JWTMax)
 	}
 }
@@ -194,7 +194,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	_, err = f.Assign(t.Context(), &alice, id, "root")
 	wantError(t, err, "403 access_denied")
 	taken, err := f.TakeOver(t.Context(), &root, id)
-	if err != nil || StandingOf(taken) != ByAdministrator || *taken.OwnerID != root.ID {
+	if err != nil || StandingOf(taken) != StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
 	_, err = f.UpdateApplication(t.Context(), &root, id, r)
@@ -206,8 +206,11 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	asks("no error")
 	back, err := f.Assign(t.Context(), &root, id, "alice")
-	if err != nil || StandingOf(back) != ByPerson || f.InForce(back).MayIntrospect || !back.MayIntrospect {
+	if err != nil || StandingOf(back) != StandingPerson || !back.MayIntrospect {
 		t.Error(err, back)
+	}
+	if in, more := f.InForce(back); in.MayIntrospect || !more {
+		t.Error("in force:", in.MayIntrospect, more)
 	}
 	asks("403 unauthorized_client")
 	_ = f.DisableUser(t.Context(), "alice")
@@ -216,7 +219,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	_, err = f.Assign(t.Context(), nil, id, "nobody")
 	wantInvalid(t, err, "owner")
 	operators, err := f.TakeOver(t.Context(), nil, id)
-	if err != nil || StandingOf(operators) != ByAdministrator || operators.OwnerID != nil {
+	if err != nil || StandingOf(operators) != StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
 	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, DeleteApplications), "username")
@@ -252,6 +255,9 @@ func TestQuotas(t *testing.T) {
 			for i := range most {
 				if _, err := f.token(apps[i%3], "grant_type", GrantClient); err != nil {
 					wantError(t, err, "429 temporarily_unavailable")
+					if e := failed(err); e.RetryAfter != 2 {
+						t.Errorf("wait for %d s, want 2", e.RetryAfter)
+					}
 					break
 				}
 				given++
@@ -266,14 +272,26 @@ func TestQuotas(t *testing.T) {
 			t.Errorf("%d more tokens live, want 10", n)
 		}
 		f.must(f.token(f.app(), "grant_type", GrantClient)) // the operator's
+		// Who asks again at once costs no other count.
+		f.sql("DELETE FROM tokens")
+		if n := issue(1); n != 0 {
+			t.Error("it was counted again at once")
+		}
+		time.Sleep(3 * time.Second)
+		if n := issue(1); n != 1 {
+			t.Error("it was not counted again")
+		}
 		time.Sleep(10 * time.Hour)
 		s := f.login("bob")
 		for range 3 {
 			f.code(apps[0], s)
 		}
-		a, err := f.Authorize(t.Context(), f.query(apps[1]))
-		if err != nil || a.Refused == nil || a.Refused.Code != "temporarily_unavailable" {
-			t.Error("a fourth approval:", err, a.Refused)
+		for range 100 { // the page alone uses nothing up
+			f.authorize(apps[1])
+		}
+		answer, err := f.Complete(t.Context(), f.authorize(apps[1]), s)
+		if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
+			t.Error("a fourth approval:", err, got)
 		}
 		_, err = f.token(apps[0], "grant_type", GrantPassword, "username", "bob", "password", goodPassword)
 		wantError(t, err, "429 temporarily_unavailable")

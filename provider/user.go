@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/mail"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -312,18 +311,23 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	if theirs != DeleteApplications && theirs != TakeOver {
-		owned, err := p.OwnedBy(ctx, id)
-		if err != nil {
-			return err
-		}
-		if theirs != "" || slices.ContainsFunc(owned, AnsweredByOwner) {
-			found.add("applications", "Say what becomes of the applications of this person: delete or take-over.")
-			return found
-		}
+	var bequest storage.Bequest
+	switch theirs {
+	case DeleteApplications:
+		bequest.Delete = true
+	case TakeOver:
+		bequest.Owner, bequest.Responsible = heirOf(actor)
+	case "":
+	default:
+		found.add("applications", "Use delete or take-over.")
+		return found
 	}
-	heir, responsible := heirOf(actor)
-	return endError(p.store.DeleteUser(ctx, id, now(), storage.Bequest{Delete: theirs != TakeOver, Owner: heir, Responsible: responsible}))
+	err := p.store.DeleteUser(ctx, id, now(), bequest)
+	if errors.Is(err, storage.ErrAnswers) {
+		found.add("applications", "Say what becomes of the applications of this person: delete or take-over.")
+		return found
+	}
+	return endError(err)
 }
 
 // Groups lists all groups.

@@ -256,12 +256,16 @@ func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 	return s.endsUser(ctx, id, now, func(tx) error { return nil })
 }
 
+// ErrAnswers: the person answers for applications, and it was not said what becomes
+// of these.
+var ErrAnswers = errors.New("the person answers for applications")
+
 // Bequest says what becomes of the applications for which only a person answers
-// that is deleted. Those that administrators answer for stay.
+// that is deleted. Those that the operator answers for stay.
 type Bequest struct {
-	Delete      bool    // they are deleted; else somebody takes them over
-	Owner       *string // the new owner; nil: none
-	Responsible string  // who answers for them from now on
+	Delete      bool    // they are deleted
+	Responsible string  // or who answers for them from now on; empty: it was not said
+	Owner       *string // and the new owner; nil: none
 }
 
 // DeleteUser removes a person, and their applications as the bequest says.
@@ -277,10 +281,18 @@ func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest)
 
 func (t tx) bequeath(id string, b Bequest) error {
 	if b.Delete {
-		_, err := t.deleteApplications(`owner_id = $1 AND responsible <> 'operator'`, id)
+		_, err := t.deleteApplications(`owner_id = $1 AND responsible = 'owner'`, id)
 		return err
 	}
-	ids, err := t.texts(`UPDATE applications SET owner_id = $2, responsible = $3 WHERE owner_id = $1 AND responsible <> 'operator' RETURNING id`, id, b.Owner, b.Responsible)
+	if b.Responsible == "" {
+		var answers bool
+		err := t.get(&answers, `SELECT EXISTS (SELECT 1 FROM applications WHERE owner_id = $1 AND responsible = 'owner')`, id)
+		if err == nil && answers {
+			err = ErrAnswers
+		}
+		return err
+	}
+	ids, err := t.texts(`UPDATE applications SET owner_id = $2, responsible = $3 WHERE owner_id = $1 AND responsible = 'owner' RETURNING id`, id, b.Owner, b.Responsible)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
 	}
@@ -306,17 +318,14 @@ func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx
 	})
 }
 
-// EnableUser lets a person sign in again. Nothing that they had comes back but
-// what others had by their applications.
+// EnableUser lets a person sign in again. Their sessions and tokens stay ended, and
+// their applications work again.
 func (s *Store) EnableUser(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		dormant, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
 		if err == nil && dormant > 0 {
 			// A login that began while they were disabled is not to come alive.
-			return t.endUser(id, now)
-		}
-		if err == nil {
-			err = t.one(`UPDATE users SET active = TRUE WHERE id = $1`, id)
+			err = t.endUser(id, now)
 		}
 		return err
 	})

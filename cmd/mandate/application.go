@@ -144,7 +144,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
 	f.StringVar(&r.ClientID, "client-id", "", "client `ID`, if it must not be made up")
 	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input, if it must not be made up")
-	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of who may see the application, name it, replace its secret and delete it; the operator answers for it")
+	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of the owner, who may rename and delete the application and replace its secret; the operator answers for it")
 	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that can keep no secret")
 	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: authorization_code, client_credentials or password; may be repeated")
 	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "`URI` to which answers may go; may be repeated")
@@ -270,7 +270,7 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 }
 
 func (p *program) applicationTakeOverCommand() *cobra.Command {
-	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Answer for an application as the operator: it has no owner then, and the standing administrator", Args: arguments("CLIENT_ID"),
+	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Answer for an application as the operator; it has no owner then", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				a, err := o.provider.TakeOver(c.Context(), nil, a.ID)

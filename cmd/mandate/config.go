@@ -97,29 +97,29 @@ type ProviderConfig struct {
 	JWTAccessTokenExpire time.Duration `key:"JWT_ACCESS_TOKEN_EXPIRE_SECONDS" default:"600" min:"1" max:"31536000"`
 	// AdministratorAccessTokenMax is the longest life in seconds that an application may set for its opaque access tokens, where an administrator answers for it; never less than `ACCESS_TOKEN_EXPIRE_SECONDS`, which is the longest for all others.
 	AdministratorAccessTokenMax time.Duration `key:"ADMINISTRATOR_ACCESS_TOKEN_MAX_SECONDS" default:"31536000" min:"1" max:"31536000"`
-	// AdministratorJWTAccessTokenMax is the same for access tokens that are JWTs, and never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`. A retired key stays published for this long.
+	// AdministratorJWTAccessTokenMax is the longest life in seconds that an application may set for its access tokens that are JWTs, where an administrator answers for it; never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`, which is the longest for all others. A retired key stays published for as long as such a token may live.
 	AdministratorJWTAccessTokenMax time.Duration `key:"ADMINISTRATOR_JWT_ACCESS_TOKEN_MAX_SECONDS" default:"86400" min:"1" max:"31536000"`
 	// GrantsByAdministrator lists the grant types that only applications may use for which an administrator answers: `authorization_code`, `client_credentials`, `password`. RFC 9700 §2.4 suggests `[password]`.
 	GrantsByAdministrator []string `key:"GRANTS_BY_ADMINISTRATOR" default:"[]"`
 	// ScopesByAdministrator lists the scopes that only applications may have for which an administrator answers. `introspection` is always one of them.
 	ScopesByAdministrator []string `key:"SCOPES_BY_ADMINISTRATOR" default:"[]"`
-	// PersonMaxApplications is how many applications a person without administrator rights may register. 0 here and below is no bound.
+	// PersonMaxApplications is the most applications that a person who is not an administrator may register; 0 is no bound.
 	PersonMaxApplications int `key:"PERSON_MAX_APPLICATIONS" default:"50" min:"0" max:"1000000"`
-	// PersonMaxSessions is how many browsers such a person may be signed in with; the one used longest ago is signed out.
+	// PersonMaxSessions is the most browser sessions of a person who is not an administrator; the session used longest ago ends. 0 is no bound.
 	PersonMaxSessions int `key:"PERSON_MAX_SESSIONS" default:"100" min:"0" max:"1000000"`
-	// PersonMaxApprovals is how many approvals that have not ended all applications of one such person may have.
+	// PersonMaxApprovals is the most live approvals (authorization codes and token families) of all applications of one person who is not an administrator; 0 is no bound.
 	PersonMaxApprovals int `key:"PERSON_MAX_APPROVALS" default:"10000" min:"0" max:"1000000000"`
-	// PersonMaxTokensPerMinute is how often a minute a node gives tokens to the applications of one such person.
+	// PersonMaxTokensPerMinute is the most token responses a minute, at each node, for all applications of one person who is not an administrator; 0 is no bound.
 	PersonMaxTokensPerMinute int `key:"PERSON_MAX_TOKENS_PER_MINUTE" default:"600" min:"0" max:"1000000"`
-	// PersonMaxLiveTokens is how many stored tokens that have not expired the applications of one such person may have.
+	// PersonMaxLiveTokens is the most tokens, stored and not expired, of all applications of one person who is not an administrator; 0 is no bound.
 	PersonMaxLiveTokens int `key:"PERSON_MAX_LIVE_TOKENS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxApplications is how many applications may have registered themselves. This bound and those below are for all of them together.
+	// OpenMaxApplications is the most applications that may have registered themselves (dynamic registration); 0 is no bound.
 	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
-	// OpenMaxApprovals is how many approvals that have not ended they may have.
+	// OpenMaxApprovals is the most live approvals of all applications together that registered themselves; 0 is no bound.
 	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxTokensPerMinute is how often a minute a node gives tokens to them.
+	// OpenMaxTokensPerMinute is the most token responses a minute, at each node, for all applications together that registered themselves; 0 is no bound.
 	OpenMaxTokensPerMinute int `key:"OPEN_MAX_TOKENS_PER_MINUTE" default:"6000" min:"0" max:"1000000"`
-	// OpenMaxLiveTokens is how many stored tokens that have not expired they may have.
+	// OpenMaxLiveTokens is the most tokens, stored and not expired, of all applications together that registered themselves; 0 is no bound.
 	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
 	// AuthorizationCodeExpire is the life of an authorization code in seconds; RFC 6749 §4.1.2 allows ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`

@@ -223,7 +223,7 @@ func (p *program) userDeleteCommand() *cobra.Command {
 				return deleteUser(c.Context(), o.provider, args[0], theirs)
 			})
 		}}
-	c.Flags().StringVar(&theirs, "applications", "", "`WHAT` becomes of the applications that only this person answers for: delete, or take-over, after which the operator answers for them")
+	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications that only this person answers for: delete, or take-over (the operator answers for them from then on)")
 	return c
 }
 

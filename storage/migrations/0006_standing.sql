@@ -5,12 +5,14 @@
 -- The standing follows from it, and from what the owner is now.
 ALTER TABLE applications ADD COLUMN responsible TEXT NOT NULL DEFAULT 'owner';
 
--- Only an administrator could set these three, and only the command line registers
--- without an owner.
+-- An application without an owner was registered on the command line, or its owner
+-- was deleted: nobody can tell, so the operator answers for both. Only an
+-- administrator could switch the other three on. (What an older release registers
+-- on its command line after this step is suspended until somebody takes it over.)
 UPDATE applications SET responsible = 'operator' WHERE owner_id IS NULL OR may_introspect OR skip_consent OR pkce_exempt;
 
 -- charged_to is whose quota a grant or a token counts against: the id of a person,
--- open for all applications that registered themselves, NULL where there is no
+-- "open:" for all applications that registered themselves, NULL where there is no
 -- quota. The indexes hold only what is counted, so that the others cost nothing.
 ALTER TABLE grants ADD COLUMN charged_to TEXT;
 ALTER TABLE tokens ADD COLUMN charged_to TEXT;
