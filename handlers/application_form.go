@@ -90,7 +90,8 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 // submit registers or changes what the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
 	may := s.provider.Choices(who.User, was)
-	said := registration(r.PostForm, may.Scopes, s.provider.Scopes())
+	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
+	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
 		made, err := s.provider.Register(r.Context(), &who.User, said)
 		return made, noScope(said, err)
@@ -128,8 +129,22 @@ func noScope(said provider.Registration, err error) error {
 // every scope; one that does not exist it refuses.
 const unnamed = ""
 
-// registration reads the form. It offers some of all the scopes there are.
-func registration(form url.Values, offers, all []string) provider.Registration {
+// offeredScopes are what the standing allows, and what is registered already.
+func offeredScopes(may provider.Allowance, a *provider.Application) []string {
+	offers := may.Scopes
+	if a != nil {
+		for _, name := range strings.Fields(a.Scopes) {
+			if !slices.Contains(offers, name) {
+				offers = append(slices.Clone(offers), name)
+			}
+		}
+	}
+	return offers
+}
+
+// registration reads the form. It offers some scopes; whoever chooses all of them
+// may mean every scope, also one that the operator adds later.
+func registration(form url.Values, offers []string, every bool) provider.Registration {
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
 		RedirectURIs: lines(form.Get("redirect_uris")), Scopes: unique(form["scope"]), HashClientSecret: form.Has("hash_client_secret"),
@@ -138,15 +153,12 @@ func registration(form url.Values, offers, all []string) provider.Registration {
 		AccessTokenFormat: form.Get("access_token_format"), Algorithm: form.Get("algorithm"), UserInfoAlgorithm: form.Get("userinfo_algorithm"), Pairwise: form.Has("pairwise"),
 		PostLogoutURIs: lines(form.Get("post_logout_redirect_uris")), BackchannelURI: strings.TrimSpace(form.Get("backchannel_logout_uri")),
 	}
-	lacks := func(names []string) bool {
-		return slices.ContainsFunc(all, func(scope string) bool { return !slices.Contains(names, scope) })
-	}
+	unchosen := func(scope string) bool { return !slices.Contains(said.Scopes, scope) }
 	switch {
-	case len(all) == 0:
+	case len(offers) == 0:
 	case len(said.Scopes) == 0:
 		said.Scopes = []string{unnamed}
-	case len(said.Scopes) == len(all) && !lacks(said.Scopes) && !lacks(offers):
-		// Every scope means every scope, also one that the operator adds later.
+	case every && len(said.Scopes) == len(offers) && !slices.ContainsFunc(offers, unchosen):
 		said.Scopes = nil
 	}
 	return said
@@ -179,9 +191,12 @@ func unique(names []string) []string {
 // stored is an application as its form would have sent it.
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
-		"redirect_uris": {a.RedirectURIs}, "scope": s.provider.AllowedScopes(a), "access_token_format": {a.AccessTokenFormat},
+		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "access_token_format": {a.AccessTokenFormat},
 		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
+	if a.Scopes == "" { // every scope
+		form["scope"] = s.provider.Scopes()
+	}
 	for name, on := range map[string]bool{"hash_client_secret": a.HashClientSecret, "pairwise": a.Sector != "", "may_introspect": a.MayIntrospect, "skip_consent": a.SkipConsent, "pkce_exempt": a.PKCEExempt} {
 		if on {
 			form.Set(name, "on")
@@ -231,7 +246,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		page.PostLogoutURIs, page.BackchannelURI = field("post_logout_redirect_uris"), field("backchannel_logout_uri")
 		page.UserInfoAlgorithmError = invalid.At("userinfo_algorithm")
 	}
-	for _, scope := range s.provider.Describe(may.Scopes) {
+	for _, scope := range s.provider.Describe(offeredScopes(may, a)) {
 		page.Scopes = append(page.Scopes, checked(form["scope"], templates.Option{Value: scope.Name, Help: scope.Description})...)
 	}
 	return page

@@ -22,7 +22,7 @@ func notices(name string) string {
 		"saved":              "Your changes are saved.",
 		"still-hash":         "Your changes are saved. The secret that there is stays a hash: replace it to get one that can be read back.",
 		"rotated":            "There is a new secret.",
-		"taken-over":         "You answer for the application now. Whoever had it before may still know its secret: replace it.",
+		"taken-over":         "You answer for the application now. Whoever had it before may still know its secret: replace it, and end the old one at once.",
 		"assigned":           "The application has another owner.",
 		"deleted":            "The application is deleted.",
 		"user-added":         "The user is added.",

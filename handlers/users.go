@@ -125,7 +125,10 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
+	err = changedMeanwhile(u, r.PostForm)
+	if err == nil {
+		err = s.provider.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
+	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
 	}
@@ -170,7 +173,7 @@ func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApp
 	owned, err := s.provider.OwnedBy(r.Context(), u.ID)
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
-		rows = append(rows, templates.OwnedApplication{Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
+		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
 			Vouched: !provider.AnsweredByOwner(a), Suspended: provider.Suspended(a)})
 	}
 	return rows, err
@@ -181,11 +184,11 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.parseForm(r)
+	err = s.parseForm(r, "shown")
 	if err != nil {
 		return err
 	}
-	err = s.provider.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"))
+	err = s.provider.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
 		return s.confirmUserDeletion(w, r, invalidForm, u, invalid)
@@ -232,6 +235,27 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// changedMeanwhile refuses a form that shows another state of the account than there
+// is: a page that was open must not bring back what somebody else took away.
+func changedMeanwhile(u provider.User, form url.Values) error {
+	shown := form.Get("shown")
+	if shown == "" || shown == accountState(u) {
+		return nil
+	}
+	return &provider.Invalid{Fields: []provider.FieldError{{Field: "active", Message: "Somebody changed this account after the page was opened: it is " + accountState(u) + " now. Look at both boxes, then save again."}}}
+}
+
+func accountState(u provider.User) string {
+	state := "deactivated"
+	if u.Active {
+		state = "active"
+	}
+	if u.Administrator {
+		state += ", an administrator's"
+	}
+	return state
+}
+
 func (s *server) userPath(id string) string { return s.path("/admin/users/" + id + "/") }
 
 func (s *server) personIn(form url.Values) provider.Person {
@@ -259,6 +283,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 		Password: templates.Field{Error: invalid.At("password")}, Active: form.Has("active"), Administrator: form.Has("administrator"),
 		Claims: s.claimsForm(form, invalid), Errors: fieldErrors(invalid)}
 	if u != nil {
+		page.State = accountState(*u)
 		page.Action, page.DeleteURL, page.Self = s.userPath(u.ID), s.userPath(u.ID)+"delete/", u.ID == who.User.ID
 		var err error
 		page.Sessions, err = s.sessionList(r, who, *u, "/admin/users/"+u.ID+"/sessions/")

@@ -114,7 +114,15 @@ func (p *Provider) findToken(ctx context.Context, text string) (knownToken, erro
 	a := Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
 	scope := narrow(strings.Fields(token.Scope), p.config.allowedScopes(a))
 	token.Scope, token.dormant = strings.Join(scope, " "), Suspended(a) || len(scope) == 0
-	token.MayIntrospect = token.MayIntrospect && p.config.allowanceOf(a).Vouched
+	may := p.config.allowanceOf(a)
+	token.MayIntrospect = token.MayIntrospect && may.Vouched
+	// A lifetime that nobody answers for any more is cut too.
+	switch {
+	case token.name != "":
+		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.JWTMax)
+	case !token.Refresh:
+		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.AccessMax)
+	}
 	return token, nil
 }
 

@@ -93,7 +93,7 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	most := p.config.allowanceOf(a).Quota.Applications
 	err = p.store.AddApplication(ctx, a, most)
 	if errors.Is(err, storage.ErrFull) {
-		found.add("name", "You have %d applications, and may have no more. Delete one that you do not need, or ask an administrator.", most)
+		found.add("name", "You may register %d applications, and have as many. Delete one that you do not need, or ask an administrator to take one over.", most)
 		return nil, found
 	}
 	if errors.Is(err, storage.ErrConflict) {
@@ -139,7 +139,10 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
 	a.Scopes = strings.Join(r.Scopes, " ")
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect, r.SkipConsent, r.PKCEExempt
+	// What an administrator switched on was for the application as it stood: a change
+	// by somebody else takes it back for good.
+	vouched := p.config.allowanceOf(*a).Vouched
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
@@ -253,13 +256,16 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 		return nil, err
 	}
 	was := a
+	if mayAdminister(actor) {
+		was.Version = storage.AnyVersion
+	}
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
 	}
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		found.add("name", "Somebody rotated the secret, or deleted the application, at the same moment. Look at it before you save again.")
+		found.add("name", "Somebody changed or deleted the application at the same moment. Look at it before you save again.")
 		return nil, found
 	}
 	if err != nil {

@@ -66,3 +66,29 @@ func TestVouchedApplication(t *testing.T) {
 		})
 	}
 }
+
+// Nor how its tokens are made.
+func TestVouchedApplicationsTokens(t *testing.T) {
+	f := begin(t, withOpenID)
+	owner := f.person("owner")
+	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+		Pairwise: true, Algorithm: defaultAlgorithm}
+	made, err := f.Register(t.Context(), nil, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(*Registration){
+		"algorithm":              func(r *Registration) { r.Algorithm = "ES256" },
+		"userinfo_algorithm":     func(r *Registration) { r.UserInfoAlgorithm = "ES256" },
+		"pairwise":               func(r *Registration) { r.Pairwise = false },
+		"hash_client_secret":     func(r *Registration) { r.HashClientSecret = false },
+		"access_token_format":    func(r *Registration) { r.AccessTokenFormat = FormatJWT },
+		"access_token_lifetime":  func(r *Registration) { r.AccessTokenLifetime = 36001 },
+		"refresh_token_lifetime": func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 },
+	} {
+		r := r
+		change(&r)
+		_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, r)
+		wantInvalid(t, err, field)
+	}
+}

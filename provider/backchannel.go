@@ -144,6 +144,9 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 		}
 	}()
 	a, err := t.store.Application(ctx, l.ApplicationID)
+	if err == nil && Suspended(a) {
+		a.BackchannelURI = "" // nobody answers for the address; what it has is dead already
+	}
 	if err == nil && a.BackchannelURI != "" {
 		err = t.sendLogoutToken(ctx, a, l)
 	}

@@ -203,7 +203,7 @@ type authorizationCodes struct {
 
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
-	err := s.p.mayApprove(ctx, c.Application)
+	err := s.p.mayApprove(ctx, c.Application, by.signedIn.User.ID)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	err = g.p.mayApprove(ctx, a)
+	err = g.p.mayApprove(ctx, a, u.ID)
 	if err != nil {
 		return err
 	}

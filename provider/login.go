@@ -37,7 +37,8 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	key := foldName(username)
 	in := attempt{p.passwords, guessAt(atPage, key, b.Address), []string{"address " + Network(b.Address)}}
 	if device, err := p.devices.open(b.Device, "device"); err == nil && string(device) == key {
-		in.tries, in.queue = []try{{ofDevice, key + " " + digest(b.Device), key}}, []string{"person " + key}
+		// All of them together too: each login makes another one.
+		in.tries, in.queue = []try{{ofDevice, key + " " + digest(b.Device), key}, {ofAccount, "devices " + key, key}}, []string{"person " + key}
 	}
 	u, err := p.checkPassword(ctx, in, key, password)
 	if err != nil {

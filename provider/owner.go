@@ -35,6 +35,10 @@ func (p *Provider) TakeOver(ctx context.Context, actor *User, id string) (Applic
 // Assign gives an application to another owner, who answers for it from then on.
 func (p *Provider) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
 	found := &Invalid{}
+	if username == "" {
+		found.add("owner", "This field is required.")
+		return Application{}, found
+	}
 	u, err := p.UserByName(ctx, username)
 	switch {
 	case errors.Is(err, ErrNotFound):

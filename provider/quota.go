@@ -36,12 +36,17 @@ const (
 const (
 	ofPersons = iota // the applications of each person
 	ofOpen           // all that nobody answers for
+	oneOf            // added to one of the two: what one person asks of them
 )
 
 func newRates(c Config) *throttle {
 	perMinute := func(n int) limit { return limit{n, time.Minute / time.Duration(max(1, n))} }
-	return newThrottle(maxRooms, perMinute(c.PersonQuota.TokensPerMinute), perMinute(c.OpenQuota.TokensPerMinute))
+	persons, open := c.PersonQuota.TokensPerMinute, c.OpenQuota.TokensPerMinute
+	return newThrottle(maxRooms, perMinute(persons), perMinute(open), perMinute(share(persons)), perMinute(share(open)))
 }
+
+// share is what one person may use of a quota that others need too.
+func share(quota int) int { return max(1, quota/10) }
 
 // take uses one place, if any is known of, and says whether it is known that
 // there is none.
@@ -75,6 +80,7 @@ func (q *quotas) keep(key string, free int) {
 
 func quotaUsedUp(wait time.Duration, text string, args ...any) *Error {
 	e := refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
+	e.text = "" // no word in it is the client's
 	e.Status, e.RetryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)
 	return e
 }
@@ -103,8 +109,8 @@ func (p *Provider) within(ctx context.Context, key, who string, most int, count 
 }
 
 // mayIssue holds whoever answers for an application to how many tokens their
-// applications may be given.
-func (p *Provider) mayIssue(ctx context.Context, a Application) error {
+// applications may be given: for themselves, or for a person by a subject.
+func (p *Provider) mayIssue(ctx context.Context, a Application, person string) error {
 	who := chargedTo(a)
 	if who == nil {
 		return nil
@@ -115,19 +121,30 @@ func (p *Provider) mayIssue(ctx context.Context, a Application) error {
 		if StandingOf(a) == StandingOpen {
 			kind = ofOpen
 		}
-		_, wait := p.quotas.rate.take(try{kind, *who, ""})
+		tries := []try{{kind, *who, ""}}
+		if person != "" {
+			tries = append(tries, try{kind + oneOf, *who + " " + person, ""})
+		}
+		_, wait := p.quotas.rate.take(tries...)
 		if wait > 0 {
-			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute.", n)
+			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute, and %d times for one person.", n, share(n))
 		}
 	}
 	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
 }
 
-// mayApprove does so for approvals.
-func (p *Provider) mayApprove(ctx context.Context, a Application) error {
-	who := chargedTo(a)
-	if who == nil {
+// mayApprove does so for approvals, by a person.
+func (p *Provider) mayApprove(ctx context.Context, a Application, person string) error {
+	who, most := chargedTo(a), p.config.allowanceOf(a).Quota.Approvals
+	if who == nil || most == 0 {
 		return nil
 	}
-	return p.within(ctx, "grants ", *who, p.config.allowanceOf(a).Quota.Approvals, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
+	n, err := p.store.GrantsOf(ctx, person, a.ID, now(), share(most))
+	if err != nil {
+		return unavailable(err)
+	}
+	if n >= share(most) {
+		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, and may have no more.", n)
+	}
+	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
 }

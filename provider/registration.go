@@ -19,9 +19,9 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 		found.add("client_type", "Choose confidential or public.")
 	}
 	may := p.config.allowanceOf(was)
-	checkGrantTypes(found, r, may)
+	checkGrantTypes(found, r, was, may)
 	p.checkRedirectURIs(found, r)
-	p.checkScopes(found, actor, r, may)
+	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	checkLifetimes(found, r, may)
@@ -31,7 +31,9 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 	checkPrivileges(found, actor, r, was, may)
 }
 
-func checkGrantTypes(found *Invalid, r Registration, may Allowance) {
+// checkGrantTypes lets stay what is registered already: it has no effect where the
+// standing does not allow it.
+func checkGrantTypes(found *Invalid, r Registration, was Application, may Allowance) {
 	if len(r.GrantTypes) == 0 {
 		found.add("grant_type", "Choose at least one.")
 	}
@@ -39,7 +41,7 @@ func checkGrantTypes(found *Invalid, r Registration, may Allowance) {
 		switch {
 		case g != GrantCode && g != GrantClient && g != GrantPassword:
 			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", Clip(g, 80))
-		case !slices.Contains(may.Grants, g):
+		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
 			found.add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
 		}
 	}
@@ -52,7 +54,7 @@ func checkGrantTypes(found *Invalid, r Registration, may Allowance) {
 	}
 }
 
-func (p *Provider) checkScopes(found *Invalid, actor *User, r Registration, may Allowance) {
+func (p *Provider) checkScopes(found *Invalid, actor *User, r Registration, was Application, may Allowance) {
 	for _, name := range r.Scopes {
 		switch {
 		case name == introspectionScope && mayAdminister(actor):
@@ -61,7 +63,7 @@ func (p *Provider) checkScopes(found *Invalid, actor *User, r Registration, may 
 			found.add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
 		case !slices.Contains(p.config.scopeNames(), name):
 			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
-		case !slices.Contains(may.Scopes, name):
+		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
 			found.add("scope", "The scope %q is for applications that an administrator answers for.", name)
 		}
 	}
@@ -100,6 +102,11 @@ func (c Config) checkVouched(found *Invalid, r Registration, was Application) {
 
 		"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)),
 		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
+
+		"algorithm":          cmp.Or(r.Algorithm, defaultAlgorithm) != cmp.Or(was.Algorithm, defaultAlgorithm),
+		"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm,
+		"pairwise":           r.Pairwise != (was.Sector != ""),
+		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {
 			found.add(field, "An administrator answers for this application, so only an administrator may change this.")

@@ -61,3 +61,52 @@ func TestRegistrationByStanding(t *testing.T) {
 		}
 	}
 }
+
+// What was given while an administrator answered for the application is cut when none does.
+func TestLifetimesEndWithTheStanding(t *testing.T) {
+	f := begin(t, shortJWT)
+	root := f.person("root")
+	f.sql("UPDATE users SET administrator = TRUE")
+	root.Administrator = true
+	asker := f.app(introspects)
+	for _, test := range []struct {
+		format string
+		want   int64
+	}{{FormatOpaque, 36000}, {FormatJWT, 600}} {
+		app, err := f.Register(t.Context(), &root, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true,
+			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		lives := func(want int64) {
+			t.Helper()
+			got, _, err := f.Introspect(t.Context(), by(asker, "token", token), "192.0.2.1")
+			if err != nil || got.ExpiresAt-got.IssuedAt != want {
+				t.Errorf("%s: lives %d s, want %d (%v)", test.format, got.ExpiresAt-got.IssuedAt, want, err)
+			}
+		}
+		lives(40000)
+		f.sql("UPDATE users SET administrator = FALSE")
+		lives(test.want)
+		f.sql("UPDATE users SET administrator = TRUE")
+	}
+}
+
+// One person cannot use up what all need of an application.
+func TestAPersonsShareOfAQuota(t *testing.T) {
+	f := begin(t, func(c *Config) { c.PersonQuota = Quota{TokensPerMinute: 30} })
+	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
+	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := f.tokens(app, bob)
+	answer = f.must(f.refresh(app, answer.RefreshToken))
+	f.must(f.token(app, "grant_type", GrantPassword, "username", "bob", "password", goodPassword))
+	_, err = f.refresh(app, answer.RefreshToken)
+	wantError(t, err, "429 temporarily_unavailable")
+	f.wantActive(true, answer.RefreshToken) // nothing is spent
+	f.tokens(app, carol)
+	f.must(f.token(app, "grant_type", GrantClient))
+}

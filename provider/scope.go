@@ -99,6 +99,9 @@ func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 		if !known {
 			return nil, refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", Clip(name, 80))
 		}
+		if !slices.Contains(allowed, name) && name != introspectionScope && !slices.Contains(c.allowanceOf(a).Scopes, name) {
+			return nil, refuse("invalid_scope", "The scope %q is for applications that an administrator answers for.", Clip(name, 80))
+		}
 		if !slices.Contains(allowed, name) {
 			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", Clip(name, 80))
 		}

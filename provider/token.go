@@ -46,7 +46,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	if err != nil {
 		return nil, by.application, failed(err)
 	}
-	err = p.mayIssue(ctx, *by.application)
+	err = p.mayIssue(ctx, *by.application, issued.forPerson())
 	if err != nil {
 		return nil, by.application, err
 	}
@@ -124,6 +124,20 @@ func (p *Provider) newPair(ctx context.Context, a Application, f family, scope [
 	}, nil
 }
 
+// forPerson is whose tokens are asked for, or "" where the application asks for its
+// own.
+func (s *session) forPerson() string {
+	switch {
+	case s.grant != nil:
+		return s.grant.UserID
+	case s.token != nil:
+		return deref(s.token.UserID)
+	case s.person != nil:
+		return s.person.ID
+	}
+	return ""
+}
+
 // give hands an answer to fosite, which looks whether there is one.
 func (s *session) give(answer *TokenResponse, responder fosite.AccessResponder) {
 	s.answer = answer
@@ -138,6 +152,9 @@ func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
 	if !hasGrant(a, grant) {
 		if grant == GrantRefresh {
 			return a, refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
+		}
+		if StandingOf(a) != StandingAdministrator {
+			return a, refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is for applications that an administrator answers for.", grant)
 		}
 		return a, refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
 	}

@@ -304,8 +304,9 @@ const (
 )
 
 // DeleteUser removes a person, but not whoever asks for it. theirs says what
-// becomes of the applications that only this person answers for.
-func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs string) error {
+// becomes of the applications that only this person answers for; shown are the ids
+// of those that the decision is about, none being all.
+func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs string, shown ...string) error {
 	found := &Invalid{}
 	if actor != nil && actor.ID == id {
 		found.add("username", "You cannot delete yourself. Ask another administrator.")
@@ -319,12 +320,13 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 		bequest.Owner, bequest.Responsible = heirOf(actor)
 	case "":
 	default:
-		found.add("applications", "Use delete or take-over.")
+		found.add("applications", "There is no %q: use delete or take-over.", Clip(theirs, 40))
 		return found
 	}
+	bequest.Shown = shown
 	err := p.store.DeleteUser(ctx, id, now(), bequest)
 	if errors.Is(err, storage.ErrAnswers) {
-		found.add("applications", "Say what becomes of the applications of this person: delete or take-over.")
+		found.add("applications", "Say what becomes of these applications.")
 		return found
 	}
 	return endError(err)

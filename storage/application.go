@@ -37,7 +37,12 @@ type Application struct {
 	AccessTokenFormat    string  `db:"access_token_format"`
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
+	Version              int64   `db:"version"` // read, never written
 }
+
+// AnyVersion is for an administrator, who writes what they have seen over whatever
+// the owner writes meanwhile.
+const AnyVersion = -1
 
 // Who answers for an application.
 const (
@@ -49,7 +54,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.created_at, a.updated_at
+	a.access_token_format, a.created_at, a.updated_at, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull: whoever asks has as many as they may have.
@@ -135,29 +140,45 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 // UpdateApplication writes what may change of an application. A secret is
 // changed by RotateSecret alone, but for the form it is stored in.
 //
-// was is what the change was made from: where the secret, who answers for the
-// application, or what an administrator decides has changed meanwhile, there is
-// nothing to update (ErrNotFound).
+// was is what the change was made from: where the application has changed
+// meanwhile, there is nothing to update (ErrNotFound). With AnyVersion it may have,
+// but for its secret, who answers for it, and what an administrator decides.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
-		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25
-		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '')`,
+		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, version = version + 1
+		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28)`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version)
 }
 
 // AssignApplication gives an application another owner, nil for none, and says who
-// answers for it from now on. Where that has changed since it was read: ErrSpent.
+// answers for it from now on. Where it has changed since it was read: ErrSpent.
 func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string, now int64) error {
-	err := s.changeApplication(ctx, was.ID, `UPDATE applications SET owner_id = $2, responsible = $3, updated_at = $4
-		WHERE id = $1 AND responsible = $5 AND COALESCE(owner_id, '') = COALESCE($6, '')`, was.ID, owner, responsible, now, was.Responsible, was.OwnerID)
-	if err == ErrNotFound {
-		return ErrSpent
+	return s.atomically(ctx, func(t tx) error {
+		n, err := t.assign(owner, responsible, now, `id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version, was.Responsible, was.OwnerID)
+		if err == nil && len(n) == 0 {
+			err = ErrSpent
+		}
+		return err
+	})
+}
+
+// assign changes who answers for the applications that a condition names. What an
+// administrator switched on for them was for another owner, and so were the
+// consents of people: both begin anew.
+func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
+	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
+		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE WHERE `+where+` RETURNING id`, append([]any{owner, responsible, now}, args...)...)
+	for _, id := range ids {
+		t.changed(OfApplication, id)
+		if err == nil {
+			_, err = t.exec(`DELETE FROM consents WHERE application_id = $1`, id)
+		}
 	}
-	return err
+	return ids, err
 }
 
 // OwnedBy lists the applications that a person owns, by name.
@@ -178,7 +199,7 @@ func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 // RotateSecret puts a new secret in the place of the one that was read; the
 // one before works until oldUntil. Where somebody rotated meanwhile: ErrSpent.
 func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUntil, now int64) error {
-	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5 WHERE id = $1 AND secret = $2`,
+	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5, version = version + 1 WHERE id = $1 AND secret = $2`,
 		id, was, secret, oldUntil, now)
 	if err == ErrNotFound {
 		return ErrSpent
@@ -191,8 +212,8 @@ func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUnt
 // application has millions of them.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
-		n, err := t.deleteApplications(`id = $1`, id)
-		if err == nil && n == 0 {
+		ids, err := t.deleteApplications(`id = $1`, id)
+		if err == nil && len(ids) == 0 {
 			err = ErrNotFound
 		}
 		return err
@@ -200,7 +221,7 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 }
 
 // deleteApplications removes the applications that a condition names.
-func (t tx) deleteApplications(where string, args ...any) (int, error) {
+func (t tx) deleteApplications(where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`DELETE FROM applications WHERE `+where+` RETURNING id`, args...)
 	for _, id := range ids {
 		t.changed(OfApplication, id)
@@ -208,7 +229,7 @@ func (t tx) deleteApplications(where string, args ...any) (int, error) {
 	if len(ids) > 0 {
 		_, err = t.exec(`UPDATE departures SET deleted = deleted + $1`, len(ids))
 	}
-	return len(ids), err
+	return ids, err
 }
 
 func (s *Store) changeApplication(ctx context.Context, id, statement string, args ...any) error {

@@ -79,6 +79,7 @@ func TestUpdateApplicationWritesWhatMayChangeAndNothingElse(t *testing.T) {
 		change.AccessTokenLifetime, change.RefreshTokenLifetime, change.UpdatedAt = 1, 2, later
 		want := change
 		want.Owner, want.OwnerAdministrator, want.OwnerActive = &alice.Username, &alice.Administrator, &alice.Active
+		want.Version = 1
 		change.ClientID, change.OwnerID, change.OldSecretExpiresAt, change.CreatedAt = other.ClientID, nil, 7, 8
 		must(t, w.UpdateApplication(t.Context(), change, a))
 		got, err := w.Application(t.Context(), a.ID)
@@ -121,10 +122,12 @@ func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 			decided, pointed := was, was
 			decide(&decided)
 			pointed.RedirectURIs = "https://evil.example/"
+			seen := was
+			seen.Version = AnyVersion
 			won := 0
 			for i, err := range race(32, func(i int) error {
 				if i%4 == 0 {
-					return stores[i/4%2].UpdateApplication(t.Context(), decided, was)
+					return stores[i/4%2].UpdateApplication(t.Context(), decided, seen)
 				}
 				return stores[i%2].UpdateApplication(t.Context(), pointed, was)
 			}) {
@@ -137,6 +140,7 @@ func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 			}
 			got, err := w.Application(t.Context(), was.ID)
 			must(t, err)
+			decided.Version = got.Version
 			if diff := cmp.Diff(decided, got); diff != "" || won != 1 {
 				t.Errorf("%s: decided %d times: %s", name, won, diff)
 			}
@@ -154,6 +158,7 @@ func TestSecretIsRotatedOnce(t *testing.T) {
 		}))
 		want := a
 		want.Secret, want.OldSecret, want.OldSecretExpiresAt, want.UpdatedAt = fmt.Sprint("secret ", winner), a.Secret, later, later
+		want.Version = 1
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -36,6 +36,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"EnableUser":        func(ctx context.Context) error { return s.EnableUser(ctx, "x", at) },
 		"EndSessionsBeyond": func(ctx context.Context) error { return drop(s.EndSessionsBeyond(ctx, "x", "x", 1, at)) },
 		"LiveGrants":        func(ctx context.Context) error { return drop(s.LiveGrants(ctx, "x", at, 1)) },
+		"GrantsOf":          func(ctx context.Context) error { return drop(s.GrantsOf(ctx, "x", "x", at, 1)) },
 		"LiveTokens":        func(ctx context.Context) error { return drop(s.LiveTokens(ctx, "x", at, 1)) },
 		"OwnedBy":           func(ctx context.Context) error { return drop(s.OwnedBy(ctx, "x")) },
 		"SweepDeparted":     func(ctx context.Context) error { return s.SweepDeparted(ctx, 1) },

@@ -91,7 +91,7 @@ func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt i
 }
 
 var (
-	rotateRefresh = newExchange(step{`UPDATE tokens SET used_at = $2, successor = $3
+	rotateRefresh = newExchange(step{`UPDATE tokens SET used_at = $2, successor = $3, charged_to = NULL
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
 	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)

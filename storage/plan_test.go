@@ -44,6 +44,7 @@ func hot(t *testing.T, w world) []string {
 			second(s.Sweep(t.Context(), at, 10)),
 			second(s.Oldest(t.Context())),
 			second(s.LiveTokens(t.Context(), alice.ID, at, 10)),
+			second(s.GrantsOf(t.Context(), alice.ID, a.ID, at, 10)),
 			second(s.LiveGrants(t.Context(), alice.ID, at, 10)),
 			second(s.EndSessionsBeyond(t.Context(), alice.ID, "", 10, at)),
 			second(s.OwnedBy(t.Context(), alice.ID)),

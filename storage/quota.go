@@ -17,3 +17,11 @@ func (s *Store) LiveGrants(ctx context.Context, chargedTo string, now int64, mos
 	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM grants WHERE charged_to = $1 AND expires_at > $2 LIMIT $3) x`, chargedTo, now, most)
 	return n, err
 }
+
+// GrantsOf counts the grants that one person gave one application and that have
+// not expired, up to most.
+func (s *Store) GrantsOf(ctx context.Context, userID, applicationID string, now int64, most int) (int, error) {
+	var n int
+	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM grants WHERE user_id = $1 AND application_id = $2 AND expires_at > $3 LIMIT $4) x`, userID, applicationID, now, most)
+	return n, err
+}

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -266,12 +267,16 @@ type Bequest struct {
 	Delete      bool    // they are deleted
 	Responsible string  // or who answers for them from now on; empty: it was not said
 	Owner       *string // and the new owner; nil: none
+
+	// Shown are the applications that the decision is about. Where the person
+	// answers for others: ErrAnswers. nil is all of them.
+	Shown []string
 }
 
 // DeleteUser removes a person, and their applications as the bequest says.
 func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest) error {
 	return s.endsUser(ctx, id, now, func(t tx) error {
-		err := t.bequeath(id, b)
+		err := t.bequeath(id, now, b)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM users WHERE id = $1`, id)
 		}
@@ -279,22 +284,20 @@ func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest)
 	})
 }
 
-func (t tx) bequeath(id string, b Bequest) error {
-	if b.Delete {
-		_, err := t.deleteApplications(`owner_id = $1 AND responsible = 'owner'`, id)
-		return err
+func (t tx) bequeath(id string, now int64, b Bequest) error {
+	var ids []string
+	var err error
+	switch {
+	case b.Delete:
+		ids, err = t.deleteApplications(`owner_id = $1 AND responsible = 'owner'`, id)
+	case b.Responsible != "":
+		ids, err = t.assign(b.Owner, b.Responsible, now, `owner_id = $4 AND responsible = 'owner'`, id)
+	default:
+		b.Shown = []string{}
+		ids, err = t.texts(`SELECT id FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, id)
 	}
-	if b.Responsible == "" {
-		var answers bool
-		err := t.get(&answers, `SELECT EXISTS (SELECT 1 FROM applications WHERE owner_id = $1 AND responsible = 'owner')`, id)
-		if err == nil && answers {
-			err = ErrAnswers
-		}
-		return err
-	}
-	ids, err := t.texts(`UPDATE applications SET owner_id = $2, responsible = $3 WHERE owner_id = $1 AND responsible = 'owner' RETURNING id`, id, b.Owner, b.Responsible)
-	for _, id := range ids {
-		t.changed(OfApplication, id)
+	if err == nil && b.Shown != nil && slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(b.Shown, id) }) {
+		err = ErrAnswers
 	}
 	return err
 }

@@ -203,9 +203,9 @@ type Owner struct {
 
 // OwnedApplication is an application of a person whom an administrator looks at.
 type OwnedApplication struct {
-	Name, ClientID, URL string
-	Vouched             bool // the operator answers for it, whatever becomes of the person
-	Suspended           bool
+	ID, Name, ClientID, URL string
+	Vouched                 bool // the operator answers for it, whatever becomes of the person
+	Suspended               bool
 }
 
 // Confirm asks before something that cannot be taken back.
@@ -280,6 +280,7 @@ type UserForm struct {
 	Claims                                    *ClaimsForm // nil without OpenID Connect
 	Sessions                                  SessionList // of somebody who is there already
 	Owned                                     []OwnedApplication
+	State                                     string // of the account, as the page shows it
 	Errors                                    []FieldError
 }
 

@@ -94,7 +94,7 @@ func peopleSamples() []sample {
 
 func developerSamples() []sample {
 	row := ApplicationRow{"Holiday Planner", "/o/applications/1/", "Yx3vQm8Zr1TtK0pLw5NcBg", "Confidential", "Authorization code, refresh token", "bob", "3 March 2026", false}
-	owned := []OwnedApplication{{"Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {long, "nightly-import", "/o/applications/2/", true, false}}
+	owned := []OwnedApplication{{"1", "Holiday Planner", "Yx3vQm8Zr1TtK0pLw5NcBg", "/o/applications/1/", false, true}, {"2", long, "nightly-import", "/o/applications/2/", true, false}}
 	list := Applications{Frame: alice, Rows: []ApplicationRow{row}, Pager: Pager{Page: 1, Pages: 1, Total: 1}}
 	all := Applications{Frame: admin, ShowOwner: true, Query: "plan", Pager: Pager{2, 9, 171, "?page=1", "?page=3"}}
 	for i := range 8 {
@@ -192,7 +192,7 @@ func developerSamples() []sample {
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user of that name."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, true, false, "/o", "/c", badText}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
-		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, "/o/1", true, true}}, options, hostile}},
+		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},
 		{"walk-choices", Walk{Frame: alice, Intro: "Choose a site.", Choices: []WalkChoice{{"Holiday Planner", "It may read your calendar.", "/walk/?site=1", "Go to Holiday Planner"}, {long, "", "/walk/?site=2", "Go to " + long}}}},
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for approval", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
@@ -229,7 +229,7 @@ func adminSamples() []sample {
 		{"user-form", form},
 		{"user-form-wrong", change},
 		{"user-form-self", self},
-		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, "/o/1", false, true}}, []FieldError{{"username", hostile}}}},
+		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
 		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},

@@ -288,6 +288,9 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				a, err := o.provider.Assign(c.Context(), nil, a.ID, args[1])
+				if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
+					return errors.New("USERNAME: " + invalid.At("owner"))
+				}
 				if err != nil {
 					return err
 				}

@@ -201,9 +201,28 @@ func (p *program) userDisableCommand() *cobra.Command {
 	return &cobra.Command{Use: "disable USERNAME", Short: "Keep a person out: their sessions and tokens end at once, and the applications that only they answer for are suspended", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
-				return o.provider.DisableUser(c.Context(), args[0])
+				err := o.provider.DisableUser(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return p.tellSuspended(c.Context(), o.provider, args[0])
 			})
 		}}
+}
+
+// tellSuspended names the applications that do nothing while their owner is disabled.
+func (p *program) tellSuspended(ctx context.Context, from *provider.Provider, username string) error {
+	u, err := from.UserByName(ctx, username)
+	if err != nil {
+		return err
+	}
+	owned, err := from.OwnedBy(ctx, u.ID)
+	for _, a := range owned {
+		if err == nil && provider.Suspended(a) {
+			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over brings it back.\n", a.ClientID, a.Name)
+		}
+	}
+	return err
 }
 
 func (p *program) userEnableCommand() *cobra.Command {
@@ -235,7 +254,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	}
 	err = p.DeleteUser(ctx, nil, u.ID, theirs)
 	invalid, ok := errors.AsType[*provider.Invalid](err)
-	if !ok || invalid.At("applications") == "" {
+	if !ok || invalid.At("applications") == "" || theirs != "" {
 		return err
 	}
 	owned, err := p.OwnedBy(ctx, u.ID)
@@ -244,6 +263,9 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	}
 	text := username + " answers for applications. Say what becomes of them, by --applications delete or --applications take-over:"
 	for _, a := range owned {
+		if !provider.AnsweredByOwner(a) {
+			continue // it stays
+		}
 		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(provider.StandingOf(a)) + ")"
 	}
 	return errors.New(text)

@@ -190,7 +190,7 @@ func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 func TestAttackTokenRowsWithoutBound(t *testing.T) {
 	attack(t, "resources without a bound", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"PERSON_MAX_APPLICATIONS: 3", "PERSON_MAX_LIVE_TOKENS: 20", "PERSON_MAX_APPROVALS: 4", "PERSON_MAX_SESSIONS: 3"}})
+		s := startServer(t, options{database: db, provider: []string{"PERSON_MAX_APPLICATIONS: 3", "PERSON_MAX_LIVE_TOKENS: 20", "PERSON_MAX_APPROVALS: 40", "PERSON_MAX_SESSIONS: 3"}})
 		mallory := s.person(t, "mallory")
 		b := s.signedIn(t, mallory)
 		b.refuses(t, "access_token_lifetime", "access_token_lifetime", "36001")
@@ -223,7 +223,7 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 			approvals++
 		}
 		if approvals != 4 {
-			t.Errorf("%d approvals, want 4", approvals)
+			t.Errorf("%d approvals by one person, want a tenth of the quota: 4", approvals)
 		}
 		for range 5 {
 			s.signedIn(t, mallory)

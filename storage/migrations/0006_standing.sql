@@ -11,6 +11,10 @@ ALTER TABLE applications ADD COLUMN responsible TEXT NOT NULL DEFAULT 'owner';
 -- on its command line after this step is suspended until somebody takes it over.)
 UPDATE applications SET responsible = 'operator' WHERE owner_id IS NULL OR may_introspect OR skip_consent OR pkce_exempt;
 
+-- version counts the changes, so that nobody writes over a change that they have
+-- not seen.
+ALTER TABLE applications ADD COLUMN version BIGINT NOT NULL DEFAULT 0;
+
 -- charged_to is whose quota a grant or a token counts against: the id of a person,
 -- "open:" for all applications that registered themselves, NULL where there is no
 -- quota. The indexes hold only what is counted, so that the others cost nothing.
