@@ -178,6 +178,11 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	case asked != nil:
 		return s.consentPage(w, r, a, who, asked)
 	}
+	// RFC 9110 §9.3.2: HEAD asks what GET would say, and spends nothing.
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	response, err := s.provider.Complete(r.Context(), a, who)
 	if err != nil {
 		return err

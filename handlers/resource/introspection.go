@@ -121,7 +121,7 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	switch {
 	// RFC 7662 §2.3: 401 speaks of our credentials, never of the token.
 	case status == http.StatusUnauthorized:
-		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d: look at %s", status, i.setting)
+		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d%s: look at %s", status, reason(body), i.setting)
 	case status == http.StatusForbidden:
 		return nil, fmt.Errorf("the introspection endpoint knows us, and does not let us ask (%d): have an administrator switch on that this client may introspect, or take a token with the scope introspection", status)
 	case status != http.StatusOK:
@@ -137,6 +137,18 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 		return nil, ErrInactive
 	}
 	return t, nil
+}
+
+// reason is what a refusal says of itself, for our own log (RFC 6749 §5.2).
+func reason(body []byte) string {
+	var said struct {
+		Description string `json:"error_description"`
+	}
+	err := json.Unmarshal(body, &said)
+	if err != nil || said.Description == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%.200q)", said.Description)
 }
 
 // ask sends the question and returns the status and body of the answer.

@@ -7,7 +7,7 @@ import (
 )
 
 // lookAlikes are the characters that a Unicode normalization turns into text with
-// a slash, backslash, dot, semicolon or percent sign, such as U+FF0F (a full-width
+// a slash, backslash, dot, semicolon, percent sign, question mark or number sign, such as U+FF0F (a full-width
 // slash), U+2025 (two dots) and U+2100 (a/c). Some servers normalize a path before
 // they split it. A test compares the table with the normalization forms of
 // Unicode Standard Annex #15.
@@ -15,6 +15,7 @@ var lookAlikes = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x037e, Hi: 0x037e, Stride: 1}, // ;
 		{Lo: 0x2024, Hi: 0x2026, Stride: 1}, // one, two and three dots
+		{Lo: 0x2047, Hi: 0x2049, Stride: 1}, // ??, ?! and !?
 		{Lo: 0x2100, Hi: 0x2101, Stride: 1}, // a/c, a/s
 		{Lo: 0x2105, Hi: 0x2106, Stride: 1}, // c/o, c/u
 		{Lo: 0x2488, Hi: 0x249b, Stride: 1}, // 1. to 20.
@@ -22,15 +23,20 @@ var lookAlikes = &unicode.RangeTable{
 		{Lo: 0x33c7, Hi: 0x33c7, Stride: 1}, // Co.
 		{Lo: 0x33d8, Hi: 0x33d8, Stride: 1}, // p.m.
 		{Lo: 0xfe14, Hi: 0xfe14, Stride: 1}, // ;
+		{Lo: 0xfe16, Hi: 0xfe16, Stride: 1}, // ?
 		{Lo: 0xfe19, Hi: 0xfe19, Stride: 1}, // three dots
 		{Lo: 0xfe30, Hi: 0xfe30, Stride: 1}, // two dots
 		{Lo: 0xfe52, Hi: 0xfe52, Stride: 1}, // .
 		{Lo: 0xfe54, Hi: 0xfe54, Stride: 1}, // ;
+		{Lo: 0xfe56, Hi: 0xfe56, Stride: 1}, // ?
+		{Lo: 0xfe5f, Hi: 0xfe5f, Stride: 1}, // #
 		{Lo: 0xfe68, Hi: 0xfe68, Stride: 1}, // \
 		{Lo: 0xfe6a, Hi: 0xfe6a, Stride: 1}, // %
+		{Lo: 0xff03, Hi: 0xff03, Stride: 1}, // #
 		{Lo: 0xff05, Hi: 0xff05, Stride: 1}, // %
 		{Lo: 0xff0e, Hi: 0xff0f, Stride: 1}, // . and /
 		{Lo: 0xff1b, Hi: 0xff1b, Stride: 1}, // ;
+		{Lo: 0xff1f, Hi: 0xff1f, Stride: 1}, // ?
 		{Lo: 0xff3c, Hi: 0xff3c, Stride: 1}, // \
 	},
 	R32: []unicode.Range32{{Lo: 0x1f100, Hi: 0x1f100, Stride: 1}}, // 0.
@@ -44,7 +50,8 @@ var lookAlikes = &unicode.RangeTable{
 //     are resolved, dropped or trimmed by some;
 //   - a backslash is a slash on some systems;
 //   - what follows ; in a segment is a parameter to some and a name to others;
-//   - a percent sign that is left after decoding would be decoded once more;
+//   - a percent sign that is left after decoding would be decoded once more, and a
+//     question mark or number sign would end the path;
 //   - other characters are turned into one of these by some.
 func plainPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
@@ -62,5 +69,5 @@ func plainPath(path string) bool {
 }
 
 func ambiguous(c rune) bool {
-	return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) || unicode.Is(lookAlikes, c)
+	return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%?#`, c) || unicode.Is(lookAlikes, c)
 }

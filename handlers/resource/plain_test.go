@@ -20,7 +20,7 @@ func TestPlainPathNormalized(t *testing.T) {
 		inside, end, because := false, false, ""
 		for name, form := range forms {
 			text := form.String(string(c))
-			if strings.ContainsAny(text, `/\.%;`) {
+			if strings.ContainsAny(text, `/\.%;?#`) {
 				inside, because = true, name
 			}
 			end = end || strings.HasSuffix(text, " ")

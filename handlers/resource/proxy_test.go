@@ -149,6 +149,8 @@ func TestProxyRules(t *testing.T) {
 		{"GET /healthz/..%5cadmin", "", 400, ""},
 		{`GET /healthz\..\admin`, "", 400, ""},
 		{"GET /healthz/%252e%252e/admin", "", 400, ""},
+		{"GET /healthz%3fx", "", 400, ""},
+		{"GET /healthz%23x", "", 400, ""},
 		{"GET /healthz/..;/admin", "", 400, ""},
 		{"GET /admin;x=y/users", "read", 400, ""},
 		{"GET /./admin", "read", 400, ""},
