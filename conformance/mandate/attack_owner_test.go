@@ -1,7 +1,6 @@
 package mandate
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -38,15 +37,9 @@ func (b *browser) refuses(t testing.TB, field string, fields ...string) {
 // behind runs a statement in the database behind the server's back.
 func behind(t testing.TB, db database, statement string, into ...any) {
 	t.Helper()
-	driver, address := "postgres", db.url
-	if db.name == "sqlite" {
-		driver, address = "sqlite", "file:"+strings.TrimPrefix(db.url, "sqlite:///")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
-	}
-	pool, err := sql.Open(driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := db.open(t)
 	defer pool.Close()
+	var err error
 	if len(into) > 0 {
 		err = pool.QueryRowContext(t.Context(), statement).Scan(into...)
 	} else {

@@ -2,6 +2,7 @@ package mandate
 
 import (
 	crand "crypto/rand"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -38,6 +39,21 @@ func newSQLite(t testing.TB) database {
 func newPostgres(t testing.TB) database {
 	t.Helper()
 	return database{"postgres", postgrestest.URL(t)}
+}
+
+// open gives access to the database behind the server's back, until the end of the test.
+func (d database) open(t testing.TB) *sql.DB {
+	t.Helper()
+	driver, address := "postgres", d.url
+	if d.name == "sqlite" {
+		driver, address = "sqlite", "file:"+strings.TrimPrefix(d.url, "sqlite:///")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+	}
+	pool, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	return pool
 }
 
 // forEachDatabase runs a test on both databases, each time on a new one.

@@ -93,16 +93,7 @@ func newRegister(t testing.TB, db database) *register {
 	t.Helper()
 	s := startServer(t, options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [client_credentials]", "SCOPES_BY_ADMINISTRATOR: [write]",
 		"SCOPES: {read: Read, write: Write, introspection: Introspect}", "PERSON_MAX_APPLICATIONS: 0"}})
-	driver, address := "postgres", db.url
-	if db.name == "sqlite" {
-		driver, address = "sqlite", "file:"+strings.TrimPrefix(db.url, "sqlite:///")+"?_pragma=busy_timeout(10000)"
-	}
-	pool, err := sql.Open(driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pool.Close() })
-	g := &register{s, pool, map[string]*browser{"nobody": s.browser(t)}}
+	g := &register{s, db.open(t), map[string]*browser{"nobody": s.browser(t)}}
 	for name, flags := range map[string][]string{"owner": nil, "other": nil, "root": {"--admin"}, "admin": {"--admin"}} {
 		g.tabs[name] = s.signedIn(t, s.person(t, name, flags...))
 	}
