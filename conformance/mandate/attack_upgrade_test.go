@@ -20,14 +20,23 @@ import (
 // h2c are the headers of RFC 7540 §3.2.
 var h2c = []string{"Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"}
 
-// An upstream that takes an upgrade to HTTP/2 would serve all that follows on the connection, unseen by the proxy.
-func TestAttackH2CSmuggling(t *testing.T) {
-	attack(t, "request smuggling by a protocol upgrade", "h2c smuggling (Bishop Fox, 2020)")
-	api := hypercorn(t)
+func TestAttackUpgrade(t *testing.T) {
 	s := startServer(t, options{})
 	app := s.whole(t, "service")
-	g := s.protects(t, api, "{PATH: /open}", "{PATH: /admin, SCOPES: [write]}")
 	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
+	t.Run("h2c smuggling", func(t *testing.T) { s.smugglesH2C(t, token) })
+	api := newSwitcher(t)
+	g := s.protects(t, api.url, "{PATH: /plain}", "{PATH: /ws, WEBSOCKET: true}", "{PATH: /scoped, SCOPES: [write], WEBSOCKET: true}")
+	t.Run("a switch that nobody asked for", func(t *testing.T) { g.switchUnasked(t, api, token) })
+	t.Run("a false handshake", func(t *testing.T) { g.falseHandshake(t, api, token) })
+	t.Run("a tunnel in a WebSocket", func(t *testing.T) { g.tunnelInWebSocket(t, api, token) })
+}
+
+// An upstream that takes an upgrade to HTTP/2 would serve all that follows on the connection, unseen by the proxy.
+func (s *server) smugglesH2C(t *testing.T, token string) {
+	attack(t, "request smuggling by a protocol upgrade", "h2c smuggling (Bishop Fox, 2020)")
+	api := hypercorn(t)
+	g := s.protects(t, api, "{PATH: /open}", "{PATH: /admin, SCOPES: [write]}")
 	if status := g.get(t, "/admin", bearer(token)).Status; status != http.StatusForbidden {
 		t.Fatalf("/admin answers %d to a token that must not go there", status)
 	}
@@ -118,13 +127,8 @@ func accepting(r *http.Request) string {
 }
 
 // An upstream that switches protocols without a reason, or to another one, opens no tunnel.
-func TestAttackUnaskedSwitch(t *testing.T) {
+func (s *server) switchUnasked(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "WebSocket smuggling (Mikhail Egorov, 2019)")
-	api := newSwitcher(t)
-	s := startServer(t, options{})
-	app := s.whole(t, "service")
-	g := s.protects(t, api.url, "{PATH: /plain}", "{PATH: /ws, WEBSOCKET: true}")
-	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
 	fixed := func(lines string) func(*http.Request) string { return func(*http.Request) string { return lines } }
 	for _, c := range []struct {
 		name, path string
@@ -144,7 +148,7 @@ func TestAttackUnaskedSwitch(t *testing.T) {
 		{"a WebSocket", "/ws", handshake(), accepting, 101},
 	} {
 		api.answers(c.answer)
-		_, _, response := g.switches(t, c.path, token, c.headers...)
+		_, _, response := s.switches(t, c.path, token, c.headers...)
 		if response.StatusCode != c.want {
 			t.Errorf("%s: %d, want %d", c.name, response.StatusCode, c.want)
 		}
@@ -152,14 +156,9 @@ func TestAttackUnaskedSwitch(t *testing.T) {
 }
 
 // What is no handshake of RFC 6455 opens nothing, even where the rule allows WebSockets.
-func TestAttackFalseHandshake(t *testing.T) {
+func (s *server) falseHandshake(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "WebSocket smuggling (Mikhail Egorov, 2019)")
-	api := newSwitcher(t)
 	api.answers(accepting)
-	s := startServer(t, options{})
-	app := s.whole(t, "service")
-	g := s.protects(t, api.url, "{PATH: /ws, WEBSOCKET: true}", "{PATH: /scoped, SCOPES: [write], WEBSOCKET: true}")
-	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read")).AccessToken
 	for _, c := range []struct {
 		request string
 		headers []string
@@ -179,25 +178,23 @@ func TestAttackFalseHandshake(t *testing.T) {
 		{"GET /scoped HTTP/1.1", handshake(), 403},
 	} {
 		message := append([]string{c.request, "Host: api.example", "Authorization: Bearer " + token}, c.headers...)
-		got := status(g.dial(t, strings.Join(message, "\r\n")+"\r\n\r\n0\r\n\r\n"))
+		got := status(s.dial(t, strings.Join(message, "\r\n")+"\r\n\r\n0\r\n\r\n"))
 		if got != c.want {
 			t.Errorf("%s %q: %d, want %d", c.request, c.headers, got, c.want)
 		}
 	}
-	if _, _, response := g.switches(t, "/ws", "", handshake()...); response.StatusCode != http.StatusUnauthorized {
+	if _, _, response := s.switches(t, "/ws", "", handshake()...); response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", response.StatusCode)
 	}
 }
 
 // A WebSocket carries frames, and no other protocol.
-func TestAttackTunnelInWebSocket(t *testing.T) {
+func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "")
-	api := newSwitcher(t)
 	api.answers(accepting)
-	s := startServer(t, options{})
-	app := s.whole(t, "service")
-	g := s.protects(t, api.url, "{PATH: /ws, WEBSOCKET: true}")
-	token := s.mustToken(t, app.auth(), params("grant_type", "client_credentials")).AccessToken
+	if got := api.got(); got != "" {
+		t.Errorf("before anything was sent in a WebSocket, the upstream got %q", got)
+	}
 	const frame = "\x81\x83\x01\x02\x03\x04`bb" // the text "aaa", masked
 	for _, c := range []struct{ sent, passed string }{
 		{"GET /admin HTTP/1.1\r\nHost: api\r\nX-Token-Subject: root\r\n\r\n", ""},
@@ -205,7 +202,7 @@ func TestAttackTunnelInWebSocket(t *testing.T) {
 		{frame + "GET /admin HTTP/1.1\r\nHost: api\r\n\r\n", frame},
 		{"\x81\x03aaa", "\x81"}, // RFC 6455 §5.1: a client masks its frames
 	} {
-		conn, reader, response := g.switches(t, "/ws", token, handshake()...)
+		conn, reader, response := s.switches(t, "/ws", token, handshake()...)
 		if response.StatusCode != http.StatusSwitchingProtocols {
 			t.Fatalf("%d", response.StatusCode)
 		}
@@ -223,7 +220,8 @@ func TestAttackTunnelInWebSocket(t *testing.T) {
 		if late, ok := err.(net.Error); ok && late.Timeout() {
 			t.Errorf("%.20q: the connection stays open", c.sent)
 		}
-		if got := api.got(); !strings.HasPrefix(c.passed, got) {
+		// Of a frame without a mask the first byte may have passed: what is wrong with it comes after.
+		if got := api.got(); got != c.passed && (got != "" || c.passed == frame) {
 			t.Errorf("%.20q: the upstream got %q, want %q", c.sent, got, c.passed)
 		}
 	}
