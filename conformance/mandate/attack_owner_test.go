@@ -232,6 +232,7 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 		for _, app := range append(apps, vouched) {
 			s.mustCLI(t, "", "application", "delete", app.ClientID)
 		}
+		t.Parallel() // the servers of both databases clean up meanwhile
 		waitFor(t, "the rows of deleted applications are gone", func() bool { return rows(t, db, "tokens")+rows(t, db, "grants") == 0 })
 	})
 }
@@ -256,45 +257,43 @@ func TestAttackTokensPerMinute(t *testing.T) {
 
 func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 	attack(t, "rights that grow when something is missing", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
-		s := startServer(t, options{database: db, provider: []string{"GRANTS_BY_ADMINISTRATOR: [password]"}})
-		root := s.signedIn(t, s.person(t, "root", "--admin"))
-		gone := func(name, fate string) application {
-			b := s.signedIn(t, s.person(t, name))
-			app := b.registered(t)
-			var id string
-			behind(t, db, "SELECT id FROM users WHERE username = '"+name+"'", &id)
-			root.open(t, "/admin/users/"+id+"/delete/")
-			if !strings.Contains(root.Body, app.ClientID) {
-				t.Errorf("the page does not list the application: %s", root.Body)
-			}
-			root.send(t, "/admin/users/"+id+"/delete/", nil)
-			if root.Status != http.StatusUnprocessableEntity {
-				t.Errorf("deleted without a word about the applications: %d %s", root.Status, root.URL)
-			}
-			s.wantOwn(t, "nothing was deleted", app, http.StatusOK, "")
-			root.send(t, "/admin/users/"+id+"/delete/", params("applications", fate))
-			if root.Status != http.StatusOK {
-				t.Errorf("delete: %d %s", root.Status, root.Body)
-			}
-			return app
+	s := startServer(t, options{provider: []string{"GRANTS_BY_ADMINISTRATOR: [password]"}})
+	root := s.signedIn(t, s.person(t, "root", "--admin"))
+	gone := func(name, fate string) application {
+		b := s.signedIn(t, s.person(t, name))
+		app := b.registered(t)
+		var id string
+		behind(t, s.database, "SELECT id FROM users WHERE username = '"+name+"'", &id)
+		root.open(t, "/admin/users/"+id+"/delete/")
+		if !strings.Contains(root.Body, app.ClientID) {
+			t.Errorf("the page does not list the application: %s", root.Body)
 		}
-		s.wantOwn(t, "deleted with its owner", gone("ann", "delete"), http.StatusUnauthorized, "invalid_client")
-		kept := gone("ben", "take-over")
-		s.wantOwn(t, "taken over", kept, http.StatusOK, "")
-		if out := s.mustCLI(t, "", "application", "show", kept.ClientID); !strings.Contains(out, "root") || !strings.Contains(out, "administrator") {
-			t.Error(out)
+		root.send(t, "/admin/users/"+id+"/delete/", nil)
+		if root.Status != http.StatusUnprocessableEntity {
+			t.Errorf("deleted without a word about the applications: %d %s", root.Status, root.URL)
 		}
-		// An owner who is gone is nobody who answers: the application has no right that it lacked before.
-		b := s.signedIn(t, s.person(t, "cat"))
-		b.refuses(t, "grant_type", "grant_type", "password")
-		orphan := b.registered(t)
-		behind(t, db, "UPDATE applications SET grant_types = 'password client_credentials' WHERE client_id = '"+orphan.ClientID+"'")
-		behind(t, db, "DELETE FROM users WHERE username = 'cat'")
-		s.stop(t)
-		s.start(t)
-		s.wantOwn(t, "without an owner", orphan, http.StatusUnauthorized, "invalid_client")
-	})
+		s.wantOwn(t, "nothing was deleted", app, http.StatusOK, "")
+		root.send(t, "/admin/users/"+id+"/delete/", params("applications", fate))
+		if root.Status != http.StatusOK {
+			t.Errorf("delete: %d %s", root.Status, root.Body)
+		}
+		return app
+	}
+	s.wantOwn(t, "deleted with its owner", gone("ann", "delete"), http.StatusUnauthorized, "invalid_client")
+	kept := gone("ben", "take-over")
+	s.wantOwn(t, "taken over", kept, http.StatusOK, "")
+	if out := s.mustCLI(t, "", "application", "show", kept.ClientID); !strings.Contains(out, "root") || !strings.Contains(out, "administrator") {
+		t.Error(out)
+	}
+	// An owner who is gone is nobody who answers: the application has no right that it lacked before.
+	b := s.signedIn(t, s.person(t, "cat"))
+	b.refuses(t, "grant_type", "grant_type", "password")
+	orphan := b.registered(t)
+	behind(t, s.database, "UPDATE applications SET grant_types = 'password client_credentials' WHERE client_id = '"+orphan.ClientID+"'")
+	behind(t, s.database, "DELETE FROM users WHERE username = 'cat'")
+	s.stop(t)
+	s.start(t)
+	s.wantOwn(t, "without an owner", orphan, http.StatusUnauthorized, "invalid_client")
 }
 
 func TestAttackRemovedScopeStaysInLiveTokens(t *testing.T) {

@@ -22,70 +22,68 @@ func (b *browser) awaitsLogin(t testing.TB, what string) url.Values {
 // OIDC Core §3.1.2.1: prompt=login asks for a login, whatever else the address says.
 func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 	attack(t, "authentication bypass", "")
-	forEachDatabase(t, func(t *testing.T, db database) {
-		s := openidServer(t, db)
-		alice, bob, app, other := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t), s.relyingParty(t)
-		for _, prompt := range [][]string{{"prompt", "login"}, {"prompt", "select_account"}, {"max_age", "0"}} {
-			b, stranger := s.browser(t), s.browser(t)
-			b.signsIn(t, other, alice)
-			request := func(app application, state string) string {
-				return s.mustAuthorize(app, append([]string{"scope", "openid", "state", state}, prompt...)...)
-			}
-			// Anybody can have the server send them to sign in, and what they bring back is worth nothing elsewhere.
-			address := request(app, "s&1")
-			stranger.open(t, address)
-			fetched := stranger.awaitsLogin(t, "a stranger")
-			b.open(t, "/login/")
-			b.logIn(t, alice)
-			b.open(t, s.URL+"/o/authorize/?"+fetched.Encode())
-			b.awaitsLogin(t, "with what a stranger fetched")
-			b.open(t, address)
-			own := b.awaitsLogin(t, "after a login for nothing")
-			b.open(t, "/login/")
-			b.logIn(t, alice)
-			b.open(t, s.URL+"/o/authorize/?"+own.Encode())
-			b.awaitsLogin(t, "after a login for something else")
-			b.logIn(t, alice)
-			if b.shows("decision") {
-				b.decide(t, "approve")
-			}
-			b.sentBack(t, "after the login", "code")
-			b.open(t, address)
-			b.awaitsLogin(t, "the same request a second time")
-			b.open(t, request(app, "s&2"))
-			b.awaitsLogin(t, "another request")
-			b.logIn(t, alice)
-			b.open(t, request(other, "s&1"))
-			b.awaitsLogin(t, "another application's request")
-			// Not even on the way back may another request take the place of the one that waits.
-			waiting, err := url.Parse(address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", "/account/"))
-			b.open(t, waiting.RequestURI())
-			b.awaitsLogin(t, "after a login that led elsewhere")
-			// Two tabs: each login is for the request of its own page.
-			first, second := request(app, "s&1"), request(app, "s&1")
-			b.open(t, first)
-			next := b.URL.Query().Get("next")
-			b.open(t, second)
-			b.logIn(t, alice)
-			b.sentBack(t, "the second tab", "code")
-			b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", next))
-			b.sentBack(t, "the first tab", "code")
+	s := openidServer(t, newSQLite(t))
+	alice, bob, app, other := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t), s.relyingParty(t)
+	for _, prompt := range [][]string{{"prompt", "login"}, {"prompt", "select_account"}, {"max_age", "0"}} {
+		b, stranger := s.browser(t), s.browser(t)
+		b.signsIn(t, other, alice)
+		request := func(app application, state string) string {
+			return s.mustAuthorize(app, append([]string{"scope", "openid", "state", state}, prompt...)...)
 		}
-		// Whoever becomes somebody else on the consent page has signed in for the request.
-		b := s.browser(t)
-		b.open(t, s.mustAuthorize(app, "scope", "openid email", "state", "s&1", "prompt", "login consent"))
+		// Anybody can have the server send them to sign in, and what they bring back is worth nothing elsewhere.
+		address := request(app, "s&1")
+		stranger.open(t, address)
+		fetched := stranger.awaitsLogin(t, "a stranger")
+		b.open(t, "/login/")
 		b.logIn(t, alice)
-		b.click(t, "Use another account")
-		b.awaitsLogin(t, "another account")
-		b.logIn(t, bob)
-		if !strings.Contains(b.Body, "bob") {
-			t.Errorf("the page is not bob's:\n%s", b.Body)
+		b.open(t, s.URL+"/o/authorize/?"+fetched.Encode())
+		b.awaitsLogin(t, "with what a stranger fetched")
+		b.open(t, address)
+		own := b.awaitsLogin(t, "after a login for nothing")
+		b.open(t, "/login/")
+		b.logIn(t, alice)
+		b.open(t, s.URL+"/o/authorize/?"+own.Encode())
+		b.awaitsLogin(t, "after a login for something else")
+		b.logIn(t, alice)
+		if b.shows("decision") {
+			b.decide(t, "approve")
 		}
-		b.decide(t, "approve")
-		b.sentBack(t, "as somebody else", "code")
-	})
+		b.sentBack(t, "after the login", "code")
+		b.open(t, address)
+		b.awaitsLogin(t, "the same request a second time")
+		b.open(t, request(app, "s&2"))
+		b.awaitsLogin(t, "another request")
+		b.logIn(t, alice)
+		b.open(t, request(other, "s&1"))
+		b.awaitsLogin(t, "another application's request")
+		// Not even on the way back may another request take the place of the one that waits.
+		waiting, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", "/account/"))
+		b.open(t, waiting.RequestURI())
+		b.awaitsLogin(t, "after a login that led elsewhere")
+		// Two tabs: each login is for the request of its own page.
+		first, second := request(app, "s&1"), request(app, "s&1")
+		b.open(t, first)
+		next := b.URL.Query().Get("next")
+		b.open(t, second)
+		b.logIn(t, alice)
+		b.sentBack(t, "the second tab", "code")
+		b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", next))
+		b.sentBack(t, "the first tab", "code")
+	}
+	// Whoever becomes somebody else on the consent page has signed in for the request.
+	b := s.browser(t)
+	b.open(t, s.mustAuthorize(app, "scope", "openid email", "state", "s&1", "prompt", "login consent"))
+	b.logIn(t, alice)
+	b.click(t, "Use another account")
+	b.awaitsLogin(t, "another account")
+	b.logIn(t, bob)
+	if !strings.Contains(b.Body, "bob") {
+		t.Errorf("the page is not bob's:\n%s", b.Body)
+	}
+	b.decide(t, "approve")
+	b.sentBack(t, "as somebody else", "code")
 }
