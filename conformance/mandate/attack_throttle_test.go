@@ -53,6 +53,9 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 			t.Errorf("after the flood %d more guesses are looked at from address %d, want %d at most", n, i, most)
 		}
 	}
+	// The log tells of the flood ten seconds after its beginning. Meanwhile others attack, with other names and addresses.
+	t.Run("one password at many accounts", s.passwordsAreSprayed)
+	t.Run("one address locks a person out", s.oneAddressLocksOut)
 	waitFor(t, "the log says how many lines were left out", func() bool {
 		s.get(t, "/healthz", nobody) // the first request after some seconds writes it
 		return strings.Contains(s.log.String()[logged:], "address=198.51.100.1 status=429")
