@@ -160,4 +160,22 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	}
 	empty.follow("Delete this user")
 	empty.look("user-delete", empty.URL().Path)
+
+	// Who answers for an application, with an owner who is not active.
+	for _, app := range []application{hard, plain} {
+		s.mustCLI(t, "", "application", "assign", app.ClientID, alice.Name)
+	}
+	s.mustCLI(t, "", "user", "disable", alice.Name)
+	empty.look("applications-suspended", "/o/applications/")
+	empty.look("application-suspended", "/o/applications/"+hard.ID+"/")
+	empty.look("application-unanswered-change", "/o/applications/"+plain.ID+"/update/")
+	empty.look("owner", "/o/applications/"+hard.ID+"/owner/")
+	empty.look("owner-wrong", "/o/applications/"+hard.ID+"/owner/", func() { empty.press("Assign") })
+	empty.open("/admin/users/")
+	empty.follow(alice.Name)
+	empty.look("user-owner", empty.URL().Path)
+	empty.follow("Delete this user")
+	remove := empty.URL().Path
+	empty.look("user-owner-delete", remove)
+	empty.look("user-owner-delete-wrong", remove, func() { empty.press("Delete the user") })
 }
