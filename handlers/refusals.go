@@ -3,14 +3,13 @@ package handlers
 import (
 	"context"
 	"log/slog"
+	"mandate/provider/throttle"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"mandate/provider"
 )
 
 // refusals bounds what a flood writes into the log. Of the requests that are
@@ -49,7 +48,7 @@ func (f *refusals) admit(address string, status int) bool {
 	if f.from == nil {
 		f.from = map[string]*refusedThere{}
 	}
-	network := provider.Network(address)
+	network := throttle.Network(address)
 	there := f.from[network]
 	if there == nil && len(f.from) >= networksCounted {
 		network = otherNetworks

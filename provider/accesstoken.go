@@ -7,6 +7,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -95,7 +96,7 @@ const (
 	ofApplication = "a"
 )
 
-func (p *Provider) nameToken(kind, id string) string { return p.names.seal([]byte(kind+id), "") }
+func (p *Provider) nameToken(kind, id string) string { return p.names.Seal([]byte(kind+id), "") }
 
 // knownToken is a token that is known here, opaque or signed.
 type knownToken struct {
@@ -132,7 +133,7 @@ func (p *Provider) readToken(ctx context.Context, text string) (knownToken, erro
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {
 		return p.findSigned(ctx, text)
 	}
-	token, err := p.store.TokenByDigest(ctx, digest(text))
+	token, err := p.store.TokenByDigest(ctx, seal.Digest(text))
 	return knownToken{LiveToken: token}, err
 }
 
@@ -162,11 +163,11 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 		return knownToken{}, storage.ErrNotFound
 	}
 	token := knownToken{name: textOf(claims, "jti")}
-	behind, err := p.names.open(token.name, "")
+	behind, err := p.names.Open(token.name, "")
 	if err != nil {
 		return knownToken{}, storage.ErrNotFound
 	}
-	sum := digest(token.name)
+	sum := seal.Digest(token.name)
 	if id, ok := strings.CutPrefix(string(behind), ofGrant); ok {
 		token.LiveToken, err = p.store.TokenOfGrant(ctx, id)
 	} else {

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/seal"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -178,7 +179,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		"without an audience":    forge(signedType, jwt.MapClaims{"aud": nil}),
 		"expired":                forge(signedType, jwt.MapClaims{"exp": now()}),
 		"without an end":         forge(signedType, jwt.MapClaims{"exp": nil}),
-		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": random(40)}),
+		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": seal.Random(40)}),
 		"without a jti":          forge(signedType, jwt.MapClaims{"jti": nil}),
 		"with an end of line":    answer.AccessToken[:len(answer.AccessToken)-9] + "\n" + answer.AccessToken[len(answer.AccessToken)-9:],
 	} {

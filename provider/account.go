@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -72,7 +73,7 @@ type Passwords struct {
 // password may have allowed an application of their own.
 func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
-	giveBack, err := p.take(try{ofDevice, "change " + s.User.ID, "change " + s.User.ID})
+	giveBack, err := p.take(throttle.Try{Kind: ofDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func TestChangePassword(t *testing.T) {
 	}
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
-		for range int(perPair.tries) {
+		for range int(perPair.Tries) {
 			wantInvalid(t, f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: next}), "current_password")
 		}
 		wantError(t, f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")

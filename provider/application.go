@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -85,7 +86,7 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	a.ID, a.ClientID, a.CreatedAt = identifier(), cmp.Or(r.ClientID, identifier()), now()
+	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), now()
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	case a.Secret == "":
 		secret, made := r.ClientSecret, r.ClientSecret == ""
 		if made {
-			secret = random(32)
+			secret = seal.Random(32)
 		}
 		a.Secret, err = p.storeSecret(ctx, a.ID, secret, made, a.HashClientSecret)
 		return secret, err
@@ -191,13 +192,15 @@ func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
 		found.add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
-	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.checkRedirectURI)
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.redirects().Check)
 }
+
+const maxURIs = 100 // of one kind, for one application
 
 // checkURIs says at one field what is wrong with each of its URIs.
 func checkURIs(found *Invalid, field string, uris []string, check func(string) string) {
-	if len(uris) > maxRedirectURIs {
-		found.add(field, "Register at most %d URIs.", maxRedirectURIs)
+	if len(uris) > maxURIs {
+		found.add(field, "Register at most %d URIs.", maxURIs)
 	}
 	var mistakes []string
 	for _, uri := range uris {
@@ -291,7 +294,7 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 		found.add("overlap", "Let the old secret work for at most 90 days.")
 		return nil, found
 	}
-	secret := random(32)
+	secret := seal.Random(32)
 	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/redirect"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 		found.add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
-		wrong := p.config.checkRedirectURI(uri)
+		wrong := p.config.redirects().Check(uri)
 		// OIDC RP-Logout §3.1
 		if wrong == "" && p.config.RPLogout.StrictURIs && r.ClientType == Public && strings.HasPrefix(uri, "http://") {
 			wrong = "may begin with http:// for a confidential application only"
@@ -80,7 +81,7 @@ func sectorOf(r Registration, was Application) string {
 	switch {
 	case !r.Pairwise:
 		return ""
-	case isLoopback(host) && host != was.Sector:
+	case redirect.IsLoopback(host) && host != was.Sector:
 		// OIDC Core §8.1: programs on people's own computers have this host in common,
 		// and nothing else. One that has such a sector from before keeps it, and the
 		// subjects that it knows.

@@ -135,9 +135,9 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 		a.parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
-	if !p.config.matchRedirectURI(sent, registered) {
+	if !p.config.redirects().Match(sent, registered) {
 		e := refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
-		e.Mismatch = p.config.mismatch(sent, registered, deref(a.Application.OwnerID))
+		e.Mismatch = p.config.redirects().Compare(sent, registered, deref(a.Application.OwnerID))
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true

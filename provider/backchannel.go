@@ -15,6 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -208,7 +209,7 @@ func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Log
 	at := now()
 	return p.sign(ctx, a, cmp.Or(a.Algorithm, defaultAlgorithm), logoutToken, jwt.MapClaims{
 		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(l.Sector, l.UserID), "sid": p.sid(l.Sector, l.SessionID),
-		"iat": at, "exp": at + logoutTokenLife, "jti": random(16),
+		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -108,7 +109,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	if errors.Is(err, storage.ErrNotFound) {
 		// Ids that nobody has are without number: only their address is counted.
 		address := callOf(ctx).address
-		return Application{}, p.wrongClient(try{ofAddress, "client " + Network(address), wideNetwork(address)})
+		return Application{}, p.wrongClient(throttle.Try{Kind: ofAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
 	}
 	if err != nil {
 		return Application{}, unavailable(err)
@@ -134,7 +135,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	return a, nil
 }
 
-func (p *Provider) wrongClient(tries try) error {
+func (p *Provider) wrongClient(tries throttle.Try) error {
 	_, err := p.take(tries)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
+	"mandate/provider/seal"
 	"net/http"
 	"net/url"
 	"strings"
@@ -78,7 +79,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"RFC6749/5.2 a wrong secret", []string{"client_id", id, "client_secret", secret + "x"}, nil, "401 invalid_client"},
 		{"RFC6749/5.2 a wrong secret by Basic", nil, []string{basic(id + ":" + secret[1:])}, "401 invalid_client"},
 		{"RFC6749/5.2 the stored form is no secret", []string{"client_id", id, "client_secret", app.Application.Secret}, nil, "401 invalid_client"},
-		{"RFC6749/5.2 the digest is no secret", []string{"client_id", id, "client_secret", digest(secret)}, nil, "401 invalid_client"},
+		{"RFC6749/5.2 the digest is no secret", []string{"client_id", id, "client_secret", seal.Digest(secret)}, nil, "401 invalid_client"},
 		{"RFC6749/5.2 the secret of another client", []string{"client_id", id, "client_secret", other.Secret}, nil, "401 invalid_client"},
 		{"RFC6749/5.2 an unknown client", []string{"client_id", "unknown", "client_secret", secret}, nil, "401 invalid_client"},
 		{"RFC6749/5.2 the client id has its case", []string{"client_id", swapCase(id), "client_secret", secret}, nil, "401 invalid_client"},
@@ -129,7 +130,7 @@ func TestClientAuthentication(t *testing.T) {
 		for _, app := range []*Registered{app, chosen} {
 			wrong := &Registered{app.Application, "wrong"}
 			for n := 1; guess(wrong, "198.51.100.1") == "401 invalid_client"; n++ {
-				if n > int(perPair.tries) {
+				if n > int(perPair.Tries) {
 					t.Fatal("still not slowed")
 				}
 			}
@@ -155,8 +156,8 @@ func TestClientAuthentication(t *testing.T) {
 		unknown := func(n int) *Registered {
 			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: Confidential}, "x"}
 		}
-		before := f.throttle.size()
-		for n := range perAddress.tries {
+		before := f.throttle.Size()
+		for n := range perAddress.Tries {
 			if got := guess(unknown(n), "198.51.100.3"); got != "401 invalid_client" {
 				t.Fatal(n, got)
 			}
@@ -170,7 +171,7 @@ func TestClientAuthentication(t *testing.T) {
 		if got := guess(app, "198.51.100.3"); got != "no error" {
 			t.Error("an id that somebody has:", got)
 		}
-		if n := f.throttle.size() - before; n != 2 {
+		if n := f.throttle.Size() - before; n != 2 {
 			t.Errorf("%d counters are new, want one for each address", n)
 		}
 	})
@@ -242,10 +243,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
 					wantError(t, err, want)
 				}
-				for range 3 * int(perPair.tries) { // who is right spends none
+				for range 3 * int(perPair.Tries) { // who is right spends none
 					ask(app.Secret, "no error")
 				}
-				for range int(perPair.tries) { // each costs one
+				for range int(perPair.Tries) { // each costs one
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/redirect"
 	"net/http"
 	"net/netip"
 	"time"
@@ -95,6 +96,10 @@ const introspectionScope = "introspection"
 // offlineAccess lets tokens outlive the login that they came from (OIDC Core
 // §11). It is never a default: the application asks for it, and the person agrees.
 const offlineAccess = "offline_access"
+
+func (c Config) redirects() redirect.Policy {
+	return redirect.Policy{Schemes: c.RedirectSchemes, LocalhostLoopback: c.LocalhostLoopback}
+}
 
 func (c Config) scopeNames() []string {
 	names := make([]string, len(c.Scopes))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -53,7 +54,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{Remembered: remembered, Ticket: p.tickets.seal(ticket, "consent")}, nil
+	return &Asked{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
 func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
@@ -98,7 +99,7 @@ const ticketLife = 3600
 // what. (Where the answer goes is compared by itself.)
 func (a *Authorization) shown() (string, error) {
 	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, deref(a.Application.Owner), a.Scopes, a.Told, a.openID.claims})
-	return digest(string(text)), err
+	return seal.Digest(string(text)), err
 }
 
 // Resume checks a request again when the person has answered: the application
@@ -106,7 +107,7 @@ func (a *Authorization) shown() (string, error) {
 func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
 	stale := &Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
-	text, err := p.tickets.open(sealed, "consent")
+	text, err := p.tickets.Open(sealed, "consent")
 	if err != nil {
 		return nil, stale
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/seal"
 	"slices"
 	"strings"
 	"testing"
@@ -169,12 +170,12 @@ func TestConsentTicket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []sealer{f.secrets, f.devices, f.flashes} {
-			refused(t, s.seal(text, "consent"), alice)
+		for _, s := range []seal.Sealer{f.secrets, f.devices, f.flashes} {
+			refused(t, s.Seal(text, "consent"), alice)
 		}
-		refused(t, f.tickets.seal(text, "other"), alice)
-		refused(t, f.tickets.seal([]byte("{"), "consent"), alice)
-		refused(t, f.tickets.seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
+		refused(t, f.tickets.Seal(text, "other"), alice)
+		refused(t, f.tickets.Seal([]byte("{"), "consent"), alice)
+		refused(t, f.tickets.Seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
 	})
 	t.Run("it ends after an hour", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -20,7 +21,7 @@ type Error struct {
 	RetryAfter  int    // seconds, where waiting helps
 
 	// Mismatch shows how a redirect URI differs from the registered ones.
-	Mismatch *Mismatch
+	Mismatch *redirect.Mismatch
 
 	cause error
 	text  string // the description before a client's words were put into it

@@ -9,12 +9,12 @@ const flashLife = 300 // seconds
 
 // Flash seals a text that one page shows once, to this session only.
 func (p *Provider) Flash(s *SignedIn, page, text string) string {
-	return p.flashes.seal([]byte(strconv.FormatInt(now(), 10)+" "+text), s.Session.ID+" "+page)
+	return p.flashes.Seal([]byte(strconv.FormatInt(now(), 10)+" "+text), s.Session.ID+" "+page)
 }
 
 // Unflash opens what Flash sealed for this session and page, or gives "".
 func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
-	text, err := p.flashes.open(sealed, s.Session.ID+" "+page)
+	text, err := p.flashes.Open(sealed, s.Session.ID+" "+page)
 	if err != nil {
 		return ""
 	}

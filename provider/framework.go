@@ -10,6 +10,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -148,18 +149,18 @@ const (
 )
 
 func mint(prefix string) (text, sum string) {
-	text = prefix + random(32)
-	return text, digest(text)
+	text = prefix + seal.Random(32)
+	return text, seal.Digest(text)
 }
 
 // tokenStrategy makes the texts and their storage keys for fosite's handlers.
 type tokenStrategy struct{}
 
 func (tokenStrategy) AccessTokenSignature(_ context.Context, token string) string {
-	return digest(token)
+	return seal.Digest(token)
 }
 func (tokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) string {
-	return digest(code)
+	return seal.Digest(code)
 }
 
 func (tokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
@@ -217,7 +218,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		}
 	}
 	err = s.p.store.AddGrant(ctx, storage.Grant{
-		ID: random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
+		ID: seal.Random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/seal"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"7 a refresh token stays where its access token is gone": func(t *testing.T, d *defect) {
 			first := d.tokens(d.app, d.s)
-			d.sql("DELETE FROM tokens WHERE digest = '" + digest(first.AccessToken) + "'")
+			d.sql("DELETE FROM tokens WHERE digest = '" + seal.Digest(first.AccessToken) + "'")
 			d.must(d.fixture.refresh(d.app, first.RefreshToken))
 			d.wantActive(false, first.RefreshToken)
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mandate/provider/seal"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -71,7 +72,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	}
 	app, s := f.app(), f.login("alice")
 	stored := func() (string, string) {
-		grant, err := f.store.GrantByCode(t.Context(), digest(f.code(app, s)))
+		grant, err := f.store.GrantByCode(t.Context(), seal.Digest(f.code(app, s)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -31,7 +32,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if form.Get("code") == "" {
 		return refuse("invalid_request", "code is missing.")
 	}
-	grant, err := g.p.store.GrantByCode(ctx, digest(form.Get("code")))
+	grant, err := g.p.store.GrantByCode(ctx, seal.Digest(form.Get("code")))
 	if errors.Is(err, storage.ErrNotFound) {
 		return refuse("invalid_grant", "The code is unknown, expired, or used.")
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -45,7 +47,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := foldName(username), callOf(ctx).address
-	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address), []string{"client " + a.ID, "address " + Network(address)}}, key, password)
+	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address), []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {
 		return err
 	}
@@ -64,17 +66,17 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 // they come from, as guesses at the login page are. Whoever may register
 // applications could have any number of them, so those of one owner share the
 // owner's tries.
-func passwordTries(a Application, key, address string) []try {
+func passwordTries(a Application, key, address string) []throttle.Try {
 	trusted := StandingOf(a) == StandingAdministrator
 	if trusted && a.ClientType == Confidential {
-		return []try{{ofPair, "application " + a.ID + " " + key, a.ID}, {ofOwner, "application " + a.ID, a.ID}}
+		return []throttle.Try{{Kind: ofPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: ofOwner, Key: "application " + a.ID, Wide: a.ID}}
 	}
 	tries := guessAt(atProgram, key, address)
 	if trusted {
 		return tries
 	}
 	owner := deref(chargedTo(a))
-	return append(tries, try{ofPair, "owner " + owner + " " + key, "owner " + owner}, try{ofOwner, "owner " + owner, "owner " + owner})
+	return append(tries, throttle.Try{Kind: ofPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: ofOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
 func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
@@ -83,7 +85,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	}
 	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), now()
 	scope := strings.Join(issued.scope, " ")
-	grant := storage.Grant{ID: random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
+	grant := storage.Grant{ID: seal.Random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: chargedTo(a)}
 	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID, sector: grant.Sector}, issued.scope)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	runOut := func(t *testing.T, app *Registered, address string) {
 		t.Helper()
 		for n := 0; guess(app, "alice", "wrong", address) == "400 invalid_grant"; n++ {
-			if n > int(perPair.tries) {
+			if n > int(perPair.Tries) {
 				t.Fatal("still not slowed")
 			}
 		}
@@ -158,7 +158,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
 	spray := func(f *fixture, app func(i int) *Registered, name, address func(i int) string) int {
 		n := 0
-		for i := range 3 * perOwner.tries {
+		for i := range 3 * perOwner.Tries {
 			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", GrantPassword, "username", name(i), "password", "wrong"), address(i))
 			switch got := kind(err); got {
 			case looked:
@@ -177,10 +177,10 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 		name, address func(int) string
 		want          int
 	}{
-		{"many names from one address", each("name"), always("a"), perAddress.tries},
-		{"many names from many addresses", each("name"), each("a"), perOwner.tries},
-		{"one name from one address", always("alice"), always("a"), perPair.tries},
-		{"one name from many addresses", always("alice"), each("a"), perPair.tries},
+		{"many names from one address", each("name"), always("a"), perAddress.Tries},
+		{"many names from many addresses", each("name"), each("a"), perOwner.Tries},
+		{"one name from one address", always("alice"), always("a"), perPair.Tries},
+		{"one name from many addresses", always("alice"), each("a"), perPair.Tries},
 	} {
 		t.Run("whoever may register applications has no more tries for it: "+test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,8 +213,8 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
 			n := spray(f, func(i int) *Registered { return []*Registered{mallory, trent}[i%2] }, each("name"), always("a"))
-			if n != perAddress.tries {
-				t.Errorf("%d guesses, want %d", n, perAddress.tries)
+			if n != perAddress.Tries {
+				t.Errorf("%d guesses, want %d", n, perAddress.Tries)
 			}
 		})
 	})
@@ -224,21 +224,21 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			f.person("alice")
 			phone := f.app(public)
-			at := func(i int) string { return fmt.Sprint("a", i/perPair.tries) }
-			for i := range perAccount.tries {
+			at := func(i int) string { return fmt.Sprint("a", i/perPair.Tries) }
+			for i := range perAccount.Tries {
 				_, _, err := f.Token(t.Context(), by(phone, "grant_type", GrantPassword, "username", "alice", "password", "wrong"), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
 				t.Error("the account at a program:", got)
 			}
-			for i := range perAccount.tries {
+			for i := range perAccount.Tries {
 				_, err := f.Login(t.Context(), "alice", "wrong", Browser{Address: at(i)})
 				wantError(t, err, looked)
 			}
 			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
 			wantError(t, err, refused)
-			time.Sleep(perAccount.refill)
+			time.Sleep(perAccount.Refill)
 			if got := guess(f, phone, "alice", goodPassword); got != "no error" {
 				t.Error("after a while:", got)
 			}
@@ -249,7 +249,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f := begin(t)
 			f.person("alice")
 			app, other := f.app(), f.app()
-			for i := range int(perAddress.tries) {
+			for i := range int(perAddress.Tries) {
 				if got := guess(f, app, fmt.Sprint("nobody", i), "wrong"); got != "400 invalid_grant" {
 					t.Fatal(i, got)
 				}
@@ -260,7 +260,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			if got := guess(f, other, "alice", goodPassword); got != "no error" {
 				t.Error("another application:", got)
 			}
-			time.Sleep(perAddress.refill)
+			time.Sleep(perAddress.Refill)
 			for range 10 {
 				if got := guess(f, app, "alice", goodPassword); got != "no error" {
 					t.Fatal("who is right spends none:", got)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -32,7 +33,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if text == "" {
 		return refuse("invalid_request", "refresh_token is missing.")
 	}
-	token, err := g.p.store.TokenByDigest(ctx, digest(text))
+	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(text))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && !token.Refresh {
 		return deadRefresh()
 	}
@@ -169,7 +170,7 @@ func spent(err error) error {
 // lost is for the loser of a race: the token was spent, or its family ended,
 // since it was read.
 func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenResponse, error) {
-	token, err := g.p.store.TokenByDigest(ctx, digest(form.Get("refresh_token")))
+	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, deadRefresh()
 	}
@@ -233,7 +234,7 @@ func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error
 	if g.p.config.RefreshGrace == 0 {
 		return "", nil
 	}
-	s, err := newSealer([]byte(text), "successor")
+	s, err := seal.New([]byte(text), "successor")
 	if err != nil {
 		return "", err
 	}
@@ -241,15 +242,15 @@ func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error
 	if err != nil {
 		return "", err
 	}
-	return s.seal(plain, digest(text)), nil
+	return s.Seal(plain, seal.Digest(text)), nil
 }
 
 func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*successor, bool, error) {
-	s, err := newSealer([]byte(text), "successor")
+	s, err := seal.New([]byte(text), "successor")
 	if err != nil {
 		return nil, false, err
 	}
-	plain, err := s.open(sealed, digest(text))
+	plain, err := s.Open(sealed, seal.Digest(text))
 	if err != nil {
 		return nil, false, err
 	}
@@ -258,7 +259,7 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (
 	if err != nil {
 		return nil, false, err
 	}
-	next, err := g.p.store.TokenByDigest(ctx, digest(kept.Answer.RefreshToken))
+	next, err := g.p.store.TokenByDigest(ctx, seal.Digest(kept.Answer.RefreshToken))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, false, deadRefresh()
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/seal"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,15 +98,15 @@ func TestRefreshGrace(t *testing.T) {
 	})
 	// The server's own key must not be enough, nor anything else that lies beside the database.
 	bubble("the successor is sealed under the token that it took the place of", func(t *testing.T, f *fixture, _ *Registered, first, second *TokenResponse) {
-		token, err := f.store.TokenByDigest(t.Context(), digest(first.RefreshToken))
+		token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSealer([]byte(first.RefreshToken), "successor")
+		s, err := seal.New([]byte(first.RefreshToken), "successor")
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := s.open(deref(token.Successor), digest(first.RefreshToken))
+		plain, err := s.Open(deref(token.Successor), seal.Digest(first.RefreshToken))
 		if err != nil || !strings.Contains(string(plain), second.RefreshToken) {
 			t.Error("the token does not open it:", err)
 		}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/seal"
 	"maps"
 	"testing"
 	"testing/synctest"
@@ -82,7 +83,7 @@ func TestHint(t *testing.T) {
 	f := begin(t, openID)
 	s, app, secret := f.login("alice"), f.app(), f.app(signsHS256)
 	rsa, hmac := f.tokens(app, s, "scope", "openid").IDToken, f.tokens(secret, s, "scope", "openid").IDToken
-	readable := f.app(readableSecret(random(32))) // and RS256
+	readable := f.app(readableSecret(seal.Random(32))) // and RS256
 	for _, test := range []struct {
 		rule, hint, want string
 	}{

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/seal"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,11 +115,11 @@ func TestIntrospectionAnswer(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read write")
 		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
 		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",
-			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": digest(answer.AccessToken)[:22]}
+			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22]}
 		if d := cmp.Diff(want, fields(answer.AccessToken)); d != "" {
 			t.Error("RFC7662/2.2 an access token of a person:", d)
 		}
-		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600, digest(answer.RefreshToken)[:22]
+		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600, seal.Digest(answer.RefreshToken)[:22]
 		for _, hint := range []string{"-", "refresh_token", "access_token", "unknown"} {
 			// An API that only looks at active must not take it for an access token.
 			if hint != "refresh_token" && ask(answer.RefreshToken, "token_type_hint", hint) != inactive {
@@ -138,7 +139,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 			}
 		}
 		want = map[string]any{"active": true, "scope": "read", "client_id": app.Application.ClientID, "token_type": "Bearer", "exp": begun + 36000, "iat": begun, "nbf": begun,
-			"sub": app.Application.ClientID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": digest(machine.AccessToken)[:22]}
+			"sub": app.Application.ClientID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(machine.AccessToken)[:22]}
 		if d := cmp.Diff(want, fields(machine.AccessToken)); d != "" {
 			t.Error("RFC9700/4.15.1 a token of the application itself:", d)
 		}
@@ -147,7 +148,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		if got := fields(next.AccessToken); got["iat"] != begun+3600 || got["exp"] != begun+3600+36000 {
 			t.Error("RFC7662/2.2 a refreshed token was issued when it was issued:", got)
 		}
-		for name, token := range map[string]string{"unknown": "unknown", "malformed": "ü \x01", "very long": strings.Repeat("x", 100_000), "rotated": answer.RefreshToken, "a code": f.code(app, s), "a client secret": app.Secret, "truncated": next.AccessToken[:46], "a digest": digest(next.AccessToken)} {
+		for name, token := range map[string]string{"unknown": "unknown", "malformed": "ü \x01", "very long": strings.Repeat("x", 100_000), "rotated": answer.RefreshToken, "a code": f.code(app, s), "a client secret": app.Secret, "truncated": next.AccessToken[:46], "a digest": seal.Digest(next.AccessToken)} {
 			if got := ask(token); got != inactive {
 				t.Errorf("RFC7662/2.2 %s: %s", name, got)
 			}

@@ -103,7 +103,7 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 
 // keysLive is less where this node does not hear what others do with the keys.
 func (p *Provider) keysLive() time.Duration {
-	if p.changes.hears() {
+	if p.changes.Hears() {
 		return keyringLife
 	}
 	return min(keyringLife, p.config.MaxStaleness)
@@ -160,7 +160,7 @@ func (p *Provider) forgetKeys() {
 }
 
 func (p *Provider) openKey(k storage.Key) (signingKey, error) {
-	der, err := p.keySeal.open(k.Sealed, k.ID)
+	der, err := p.keySeal.Open(k.Sealed, k.ID)
 	if err != nil {
 		return signingKey{}, err
 	}

@@ -185,7 +185,7 @@ func (p *Provider) addKey(ctx context.Context, private any, lead time.Duration) 
 	if err != nil {
 		return err
 	}
-	made.Sealed = p.keySeal.seal(der, made.ID)
+	made.Sealed = p.keySeal.Seal(der, made.ID)
 	made.CreatedAt = now()
 	made.ActiveAt = now() + seconds(lead)
 	longest, err := p.store.LongestSigned(ctx)

@@ -1,8 +1,8 @@
 package provider
 
 import (
+	"mandate/provider/throttle"
 	"net/http"
-	"net/netip"
 	"time"
 )
 
@@ -23,10 +23,10 @@ const (
 // signed in before is not subject to it, nor is an application that an
 // administrator stands for.
 var (
-	perPair    = limit{10, 10 * time.Second}
-	perAccount = limit{100, 5 * time.Second}
-	perOwner   = limit{100, time.Second}
-	perAddress = limit{100, time.Second}
+	perPair    = throttle.Limit{Tries: 10, Refill: 10 * time.Second}
+	perAccount = throttle.Limit{Tries: 100, Refill: 5 * time.Second}
+	perOwner   = throttle.Limit{Tries: 100, Refill: time.Second}
+	perAddress = throttle.Limit{Tries: 100, Refill: time.Second}
 )
 
 // throttleSize is how many counters of each kind there are, beside an eighth of it
@@ -34,12 +34,12 @@ var (
 // when all are in use.
 const throttleSize = 50_000
 
-func newLimits(most int) *throttle {
-	return newThrottle(most, perAccount, perPair, perPair, perPair, perOwner, perAddress)
+func newLimits(most int) *throttle.Throttle {
+	return throttle.New(most, perAccount, perPair, perPair, perPair, perOwner, perAddress)
 }
 
-func (p *Provider) take(tries ...try) (func(), error) {
-	giveBack, wait := p.throttle.take(tries...)
+func (p *Provider) take(tries ...throttle.Try) (func(), error) {
+	giveBack, wait := p.throttle.Take(tries...)
 	if wait > 0 {
 		return nil, tooMany(wait)
 	}
@@ -47,8 +47,8 @@ func (p *Provider) take(tries ...try) (func(), error) {
 }
 
 // refused looks without taking: right requests may come in any number at once.
-func (p *Provider) refused(tries ...try) error {
-	wait := p.throttle.wait(tries...)
+func (p *Provider) refused(tries ...throttle.Try) error {
+	wait := p.throttle.Wait(tries...)
 	if wait > 0 {
 		return tooMany(wait)
 	}
@@ -69,35 +69,11 @@ const (
 
 // guessAt counts a guess at a name: from an address, at the name from there, and
 // at the name.
-func guessAt(where, name, address string) []try {
-	from, wide := Network(address), wideNetwork(address)
-	return []try{
-		{ofAddress, where + from, where + wide},
-		{ofPair, where + name + " " + from, where + wide},
-		{ofAccount, where + name, where + wide},
+func guessAt(where, name, address string) []throttle.Try {
+	from, wide := throttle.Network(address), throttle.WideNetwork(address)
+	return []throttle.Try{
+		{Kind: ofAddress, Key: where + from, Wide: where + wide},
+		{Kind: ofPair, Key: where + name + " " + from, Wide: where + wide},
+		{Kind: ofAccount, Key: where + name, Wide: where + wide},
 	}
-}
-
-// Network is what one subscriber has: an IPv4 address, or an IPv6 /64.
-func Network(address string) string { return prefixOf(address, 32, 64) }
-
-// wideNetwork is what counts for many subscribers together where no counter is
-// left for each: a client that exhausts all counters slows its own network only.
-func wideNetwork(address string) string { return prefixOf(address, 16, 32) }
-
-func prefixOf(address string, four, six int) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	ip = ip.Unmap().WithZone("")
-	bits := four
-	if ip.Is6() {
-		bits = six
-	}
-	if bits == ip.BitLen() {
-		return ip.String()
-	}
-	prefix, _ := ip.Prefix(bits) // the length is right
-	return prefix.String()
 }

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -34,7 +36,7 @@ func (f *fixture) asked(app *Registered, address string, secrets ...string) (end
 func wrongOnes(n int) []string {
 	var secrets []string
 	for range n {
-		secrets = append(secrets, "wrong: "+random(8))
+		secrets = append(secrets, "wrong: "+seal.Random(8))
 	}
 	return secrets
 }
@@ -57,9 +59,9 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			app := chosen(f)
 			f.machine.slots <- struct{}{} // no hash is worked for
 			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
-			wants(t, "at once:", ended(), map[string]int{refused: 51 - perPair.tries})
+			wants(t, "at once:", ended(), map[string]int{refused: 51 - perPair.Tries})
 			<-f.machine.slots
-			wants(t, "then:", ended(), map[string]int{wrong: perPair.tries})
+			wants(t, "then:", ended(), map[string]int{wrong: perPair.Tries})
 			wants(t, "afterwards:", f.asked(app, "a", "wrong", app.Secret)(), map[string]int{refused: 2})
 		})
 	})
@@ -78,7 +80,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			}
 			<-f.machine.slots
 			wants(t, "the right one:", ended(), map[string]int{right: 50})
-			if n := f.throttle.size(); n != 0 {
+			if n := f.throttle.Size(); n != 0 {
 				t.Error(n, "counters are left")
 			}
 			for i := range same {
@@ -87,7 +89,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			f.machine.slots <- struct{}{}
 			ended = f.asked(app, "a", same...)
 			<-f.machine.slots
-			wants(t, "a wrong one:", ended(), map[string]int{wrong: perPair.tries, refused: 50 - perPair.tries})
+			wants(t, "a wrong one:", ended(), map[string]int{wrong: perPair.Tries, refused: 50 - perPair.Tries})
 		})
 	})
 	t.Run("who leaves does not answer for the others", func(t *testing.T) {
@@ -112,9 +114,9 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			f.machine.slots <- struct{}{}
 			n := 0
 			for _, address := range []string{"a", "b", "c"} {
-				n += f.asked(app, address, wrongOnes(perPair.tries)...)()[refused]
+				n += f.asked(app, address, wrongOnes(perPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.tries - queueEach; n != want || int(f.machine.waiting.Load()) != queueEach {
+			if want := 3*perPair.Tries - queueEach; n != want || int(f.machine.waiting.Load()) != queueEach {
 				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.machine.waiting.Load())
 			}
 			ended := f.asked(other, "d", other.Secret)
@@ -127,14 +129,14 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			f.machine.slots <- struct{}{}
 			n = 0
 			for _, app := range many {
-				n += f.asked(app, "e", wrongOnes(perPair.tries)...)()[refused]
+				n += f.asked(app, "e", wrongOnes(perPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.tries - queueEach; n != want {
+			if want := 3*perPair.Tries - queueEach; n != want {
 				t.Errorf("of one address %d are refused, want %d", n, want)
 			}
 			<-f.machine.slots
 			// Who was refused there has not used up a try.
-			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(perPair.tries)...)(), map[string]int{wrong: perPair.tries})
+			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(perPair.Tries)...)(), map[string]int{wrong: perPair.Tries})
 		})
 	})
 	t.Run("who is right comes in any number", func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"400 invalid_grant": queueEach, "no error": 2}, got); d != "" {
 			t.Error(d)
 		}
-		if n := f.throttle.left(try{ofAddress, atPage + "a", ""}); n != perAddress.tries-queueEach || len(f.passwords.queued) != 0 {
+		if n := left(f.throttle, throttle.Try{Kind: ofAddress, Key: atPage + "a", Wide: ""}); n != perAddress.Tries-queueEach || len(f.passwords.queued) != 0 {
 			t.Errorf("the address has %d tries left; %v", n, f.passwords.queued)
 		}
 	})
@@ -286,4 +288,13 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// left counts how many tries there are, and uses them.
+func left(t *throttle.Throttle, want throttle.Try) int {
+	for n := 0; ; n++ {
+		if _, wait := t.Take(want); wait > 0 || n == 1000 {
+			return n
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -35,20 +37,20 @@ func wrongPassword() *Error {
 // same browser ends: its id may have been planted there.
 func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := foldName(username)
-	in := attempt{p.passwords, guessAt(atPage, key, b.Address), []string{"address " + Network(b.Address)}}
-	if device, err := p.devices.open(b.Device, "device"); err == nil && string(device) == key {
+	in := attempt{p.passwords, guessAt(atPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
+	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All of them together too: each login makes another one.
-		in.tries, in.queue = []try{{ofDevice, key + " " + digest(b.Device), key}, {ofAccount, "devices " + key, key}}, []string{"person " + key}
+		in.tries, in.queue = []throttle.Try{{Kind: ofDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: ofAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.checkPassword(ctx, in, key, password)
 	if err != nil {
 		return nil, err
 	}
-	cookie, at := random(32), now()
+	cookie, at := seal.Random(32), now()
 	err = p.store.AddSession(ctx, Session{
-		ID: random(16), Digest: digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
+		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
 		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: Clip(b.UserAgent, 256), Address: b.Address,
-	}, digest(b.Session), u.Password, p.idleSince(at))
+	}, seal.Digest(b.Session), u.Password, p.idleSince(at))
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, wrongPassword()
 	}
@@ -56,7 +58,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 		return nil, unavailable(err)
 	}
 	if most := p.config.Allowance(standingOfPerson(u)).Quota.Sessions; most > 0 {
-		n, err := p.store.EndSessionsBeyond(ctx, u.ID, digest(cookie), most, at)
+		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
 		if err != nil {
 			return nil, unavailable(err)
 		}
@@ -64,14 +66,14 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 			p.tellNow()
 		}
 	}
-	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.seal([]byte(key), "device"), User: u}, nil
+	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(key), "device"), User: u}, nil
 }
 
 // attempt is how a password is checked: what hashes it, what counts it, and whose
 // part of the queue of hashes it takes.
 type attempt struct {
 	hasher *passwords
-	tries  []try
+	tries  []throttle.Try
 	queue  []string
 }
 
@@ -148,7 +150,7 @@ func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, erro
 		return nil, ErrNotFound
 	}
 	at := now()
-	found, err := p.store.SessionByDigest(ctx, digest(cookie), at, p.idleSince(at))
+	found, err := p.store.SessionByDigest(ctx, seal.Digest(cookie), at, p.idleSince(at))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, ErrNotFound
 	}
@@ -206,7 +208,7 @@ func (p *Provider) Setup(ctx context.Context, link string, person Person) error 
 // CheckSetup gives ErrNotFound unless the link still works.
 func (p *Provider) CheckSetup(ctx context.Context, link string) error {
 	// Before anything is asked of the database: anybody can send a link.
-	if subtle.ConstantTimeCompare([]byte(digest(link)), []byte(digest(p.setup))) != 1 {
+	if subtle.ConstantTimeCompare([]byte(seal.Digest(link)), []byte(seal.Digest(p.setup))) != 1 {
 		return ErrNotFound
 	}
 	stands, err := p.SetupLink(ctx)

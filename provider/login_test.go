@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/seal"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -97,7 +98,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range int(perPair.tries) {
+	for range int(perPair.Tries) {
 		if got := try("alice", "wrong", here); got != "400 invalid_grant" {
 			t.Fatal(got)
 		}
@@ -112,9 +113,9 @@ func TestLoginIsSlowed(t *testing.T) {
 		{"another name at the address does not", "bob", here, "no error"},
 		{"the name from another address does not", "alice", there, "no error"},
 		{"a browser that is known does not", "alice", Browser{Address: here.Address, Device: known.Device}, "no error"},
-		{"a browser that is known for somebody else waits", "alice", Browser{Address: here.Address, Device: f.devices.seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
+		{"a browser that is known for somebody else waits", "alice", Browser{Address: here.Address, Device: f.devices.Seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
 		{"a device that is forged waits", "alice", Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
-		{"a device sealed for another purpose waits", "alice", Browser{Address: here.Address, Device: f.tickets.seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
+		{"a device sealed for another purpose waits", "alice", Browser{Address: here.Address, Device: f.tickets.Seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := try(test.name, goodPassword, test.b); got != test.want {
@@ -124,7 +125,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	}
 	t.Run("a stolen device cookie has few tries too", func(t *testing.T) {
 		b := Browser{Device: known.Device}
-		for range int(perPair.tries) {
+		for range int(perPair.Tries) {
 			if got := try("alice", "wrong", b); got != "400 invalid_grant" {
 				t.Fatal(got)
 			}
@@ -142,7 +143,7 @@ func TestLoginIsSlowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := func(i int) Browser { return Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))} }
-			for i := range int(perAccount.tries) {
+			for i := range int(perAccount.Tries) {
 				_, err = f.Login(t.Context(), "carol", "wrong", at(i))
 				wantError(t, err, "400 invalid_grant")
 			}
@@ -150,7 +151,7 @@ func TestLoginIsSlowed(t *testing.T) {
 			wantError(t, err, "429 temporarily_unavailable")
 			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home", Device: in.Device})
 			wantError(t, err, "no error")
-			time.Sleep(perAccount.refill)
+			time.Sleep(perAccount.Refill)
 			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
 			wantError(t, err, "no error")
 		})
@@ -158,13 +159,13 @@ func TestLoginIsSlowed(t *testing.T) {
 	t.Run("guesses at many accounts from one address are counted together", func(t *testing.T) {
 		f := begin(t)
 		n := 0
-		for ; n <= int(perAddress.tries)+5; n++ {
+		for ; n <= int(perAddress.Tries)+5; n++ {
 			_, err := f.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
 			if kind(err) == "429 temporarily_unavailable" {
 				break
 			}
 		}
-		if n < int(perAddress.tries) || n > int(perAddress.tries)+5 {
+		if n < int(perAddress.Tries) || n > int(perAddress.Tries)+5 {
 			t.Error(n, "guesses")
 		}
 	})
@@ -256,7 +257,7 @@ func TestSession(t *testing.T) {
 	})
 	bubble("no cookie, and none that is near a right one", func(t *testing.T, f *fixture) {
 		cookie := sign(t, f)
-		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), digest(cookie), " " + cookie} {
+		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), seal.Digest(cookie), " " + cookie} {
 			if alive(t, f, near) {
 				t.Errorf("%q is a session", near)
 			}
@@ -271,7 +272,7 @@ func TestSetup(t *testing.T) {
 	if err != nil || len(link) < 43 {
 		t.Fatal(link, err)
 	}
-	for _, wrong := range []string{"", "x", link[1:], link + "A", digest(link)} {
+	for _, wrong := range []string{"", "x", link[1:], link + "A", seal.Digest(link)} {
 		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q: %v", wrong, err)
 		}

@@ -92,7 +92,7 @@ func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 		return nil
 	}
 	e := refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
-	e.Mismatch = p.config.mismatch(l.RedirectURI, registered, deref(l.Application.OwnerID))
+	e.Mismatch = p.config.redirects().Compare(l.RedirectURI, registered, deref(l.Application.OwnerID))
 	return e
 }
 
@@ -111,14 +111,14 @@ func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
 		t.Application = l.Application.ID
 	}
 	text, err := json.Marshal(t)
-	return p.tickets.seal(text, "logout"), err
+	return p.tickets.Seal(text, "logout"), err
 }
 
 // ResumeLogout takes a request up again. The application may have changed
 // meanwhile.
 func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
 	stale := refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
-	text, err := p.tickets.open(sealed, "logout")
+	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale
 	}
@@ -164,7 +164,7 @@ type ended struct {
 // Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
 func (p *Provider) Ended(s *SignedIn) (string, error) {
 	text, err := json.Marshal(ended{now(), s.User.ID, s.Session.ID})
-	return p.tickets.seal(text, "ended"), err
+	return p.tickets.Seal(text, "ended"), err
 }
 
 // FollowsEnd says whether a request comes of a session that ended in this very
@@ -173,7 +173,7 @@ func (p *Provider) Ended(s *SignedIn) (string, error) {
 // an application has one, and would send other people's browsers to wherever they
 // like (RFC 9700 §4.11.2).
 func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
-	text, err := p.tickets.open(kept, "ended")
+	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"mandate/provider/seal"
 	"net/url"
 	"slices"
 	"strconv"
@@ -190,14 +191,14 @@ const WayBackLife = time.Minute
 // that began with that login, and in no other, and nothing else that the same
 // client may ask for.
 func waits(sessionDigest string, request url.Values) string {
-	return "login " + sessionDigest + " " + digest(request.Encode())
+	return "login " + sessionDigest + " " + seal.Digest(request.Encode())
 }
 
 // WayBack is what a browser keeps of a login on its way back to the request that
 // it was for, so that prompt=login asks once and not for ever. It comes of the
 // login itself: an address has nothing in it that could be carried elsewhere.
 func (p *Provider) WayBack(in *SignIn, request url.Values) string {
-	return p.tickets.seal([]byte(strconv.FormatInt(now(), 10)), waits(digest(in.Session), request))
+	return p.tickets.Seal([]byte(strconv.FormatInt(now(), 10)), waits(seal.Digest(in.Session), request))
 }
 
 // CameBy says what the browser kept.
@@ -205,7 +206,7 @@ func (a *Authorization) CameBy(wayBack string) { a.openID.wayBack = wayBack }
 
 // hasCome says whether the person has just signed in for this very request.
 func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
-	text, err := p.tickets.open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
+	text, err := p.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
 		return false
 	}

@@ -207,7 +207,7 @@ func TestWayBack(t *testing.T) {
 			{"another application", request(other), kept, s, true},
 			{"another state", request(app, "state", "2"), kept, s, true},
 			{"another parameter beside", request(app, "max_age", "0"), kept, s, true},
-			{"another seal", request(app), f.tickets.seal([]byte("99999999999"), "consent"), s, true},
+			{"another seal", request(app), f.tickets.Seal([]byte("99999999999"), "consent"), s, true},
 			{"somebody else is asked for", subject, f.WayBack(login, subject), s, true},
 		} {
 			if got := asks(test.sent, test.wayBack, test.s); got != test.want {

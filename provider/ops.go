@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mandate/provider/copies"
 	"mandate/storage"
 )
 
@@ -74,9 +75,9 @@ func (p *Provider) Stats() Stats {
 	c := &p.counters
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
-		Copies:  []Copies{p.applications.stats("application"), p.tokens.stats("token")},
+		Copies:  []Copies{copiesOf("application", p.applications), copiesOf("token", p.tokens)},
 		Hashing: []Hashing{p.passwords.stats("people"), p.machine.stats("programs")},
-		Hears:   p.changes.hears(),
+		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),
 
 		LogoutsTold: c.told.Load(), LogoutsFailed: c.callsFailed.Load(), LogoutsGivenUp: c.givenUp.Load(),
@@ -95,10 +96,9 @@ func (p *Provider) Lag(ctx context.Context) (int64, error) {
 	return max(0, now()-oldest), nil
 }
 
-func (c *copies[T]) stats(of string) Copies {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return Copies{of, c.hits.Load(), c.misses.Load(), len(c.rows)}
+func copiesOf[T any](of string, c *copies.Copies[T]) Copies {
+	hits, misses, entries := c.Stats()
+	return Copies{of, hits, misses, entries}
 }
 
 func (p *passwords) stats(of string) Hashing {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"mandate/provider/redirect"
 	"net"
 	"net/http"
 	"net/netip"
@@ -117,7 +118,7 @@ func isPort(text string) bool {
 // checkOutboundURI says what is wrong with an address that the server is to
 // call, or "".
 func (c Config) checkOutboundURI(uri string, clientType string) string {
-	if wrong := checkURIText(uri); wrong != "" {
+	if wrong := redirect.CheckText(uri); wrong != "" {
 		return wrong
 	}
 	u, err := url.Parse(uri)

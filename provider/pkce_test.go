@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -79,7 +80,7 @@ func TestVerifier(t *testing.T) {
 	t.Run("RFC7636/4.1 43 to 128 characters, every one of the alphabet", func(t *testing.T) {
 		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 		for _, text := range []string{alphabet, strings.Repeat("~", 43), strings.Repeat("~", 128)} {
-			wantError(t, checkVerifier(digest(text), text), "no error")
+			wantError(t, checkVerifier(seal.Digest(text), text), "no error")
 		}
 		for b := range 256 {
 			text := verifier + string([]byte{byte(b)})
@@ -87,7 +88,7 @@ func TestVerifier(t *testing.T) {
 			if strings.IndexByte(alphabet, byte(b)) >= 0 {
 				want = "no error"
 			}
-			if got := kind(checkVerifier(digest(text), text)); got != want {
+			if got := kind(checkVerifier(seal.Digest(text), text)); got != want {
 				t.Errorf("byte %#x: %s, want %s", b, got, want)
 			}
 		}
@@ -134,7 +135,7 @@ func TestPKCE(t *testing.T) {
 	})
 	t.Run("RFC7636/4.4 each code has a challenge of its own", func(t *testing.T) {
 		other := strings.Repeat("b", 43)
-		first, second := f.code(apps["public"], s), f.code(apps["public"], s, "code_challenge", digest(other))
+		first, second := f.code(apps["public"], s), f.code(apps["public"], s, "code_challenge", seal.Digest(other))
 		_, err := f.exchange(apps["public"], first, "code_verifier", other)
 		wantError(t, err, "400 invalid_grant")
 		_, err = f.exchange(apps["public"], second, "code_verifier", other)

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/copies"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -24,21 +28,21 @@ type Provider struct {
 	fosite    *fosite.Fosite
 	passwords *passwords // of people at a page
 	machine   *passwords // of requests by programs, which must not make people wait
-	throttle  *throttle
+	throttle  *throttle.Throttle
 
-	secrets  sealer // client secrets that stay readable
-	tickets  sealer // what a consent page carries
-	devices  sealer // browsers that are known
-	flashes  sealer // what a page shows once
-	keySeal  sealer // signing keys
-	names    sealer // what stands behind a signed access token
-	pairwise []byte // makes subjects that no two sectors can compare
+	secrets  seal.Sealer // client secrets that stay readable
+	tickets  seal.Sealer // what a consent page carries
+	devices  seal.Sealer // browsers that are known
+	flashes  seal.Sealer // what a page shows once
+	keySeal  seal.Sealer // signing keys
+	names    seal.Sealer // what stands behind a signed access token
+	pairwise []byte      // makes subjects that no two sectors can compare
 	ring     keyring
 	setup    string // the first administrator's link
 
-	changes      *changes
-	applications *copies[Application]
-	tokens       *copies[knownToken]
+	changes      *copies.Changes
+	applications *copies.Copies[Application]
+	tokens       *copies.Copies[knownToken]
 	proven       proofs // secrets that a slow hash was worked for
 	quotas       quotas
 
@@ -58,24 +62,24 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	config = config.withAllowances()
 	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: newLimits(throttleSize),
 		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
-	p.changes = &changes{bound: config.MaxStaleness, at: map[storage.Change]time.Time{}, onKeys: p.forgetKeys}
+	p.changes = copies.NewChanges(config.MaxStaleness)
 	p.quotas.rate = newRates(config)
-	p.applications = newCopies(10_000, p.changes, applicationChanged)
-	p.tokens = newCopies(50_000, p.changes, tokenChanged)
-	store.OnChange(p.changes.tell)
-	for purpose, into := range map[string]*sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal, "token-name": &p.names} {
-		sealed, err := newSealer(config.ServerKey, purpose)
+	p.applications = copies.New(10_000, p.changes, applicationChanged)
+	p.tokens = copies.New(50_000, p.changes, tokenChanged)
+	store.OnChange(p.changed)
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal, "token-name": &p.names} {
+		sealed, err := seal.New(config.ServerKey, purpose)
 		if err != nil {
 			return nil, fmt.Errorf("derive the %s key: %w", purpose, err)
 		}
 		*into = sealed
 	}
 	// The link is good for this database alone.
-	salt, err := store.AddSetting(ctx, "setup_salt", random(16))
+	salt, err := store.AddSetting(ctx, "setup_salt", seal.Random(16))
 	if err != nil {
 		return nil, fmt.Errorf("read the setup link's salt: %w", err)
 	}
-	p.setup, err = derive(config.ServerKey, "first-administrator/"+salt)
+	p.setup, err = seal.Derive(config.ServerKey, "first-administrator/"+salt)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +87,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.pairwise, err = hkdfKey(config.ServerKey, "pairwise")
+	p.pairwise, err = seal.Key(config.ServerKey, "pairwise")
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +106,28 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	return p, nil
 }
 
+// changed is called by the store when changes have been committed, by this node or
+// by another.
+func (p *Provider) changed(told []storage.Change) {
+	// The keys first: a copy that is made after the change uses the new keys.
+	if slices.ContainsFunc(told, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
+		p.forgetKeys()
+	}
+	records := make([]copies.Change, len(told))
+	for i, one := range told {
+		if one.Kind == storage.OfAll {
+			p.changes.TellAll()
+			return
+		}
+		records[i] = copies.Change(one)
+	}
+	p.changes.Tell(records...)
+}
+
 // checkServerKey notices at the start, and not at somebody's login, that the
 // database was sealed under another key.
 func (p *Provider) checkServerKey(ctx context.Context) error {
-	mark, err := derive(p.config.ServerKey, "fingerprint")
+	mark, err := seal.Derive(p.config.ServerKey, "fingerprint")
 	if err != nil {
 		return err
 	}
@@ -131,7 +153,7 @@ func (p *Provider) Run(ctx context.Context) {
 		defer teller.Wait()
 		teller.Go(func() { newTeller(p).run(ctx) })
 	}
-	copies := time.NewTicker(copyLife)
+	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
 	keys := time.NewTicker(keyCheck)
 	defer keys.Stop()
@@ -148,9 +170,9 @@ func (p *Provider) Run(ctx context.Context) {
 		case <-sweep:
 			p.sweep(ctx)
 		case <-copies.C:
-			p.applications.drop()
-			p.tokens.drop()
-			p.changes.drop()
+			p.applications.Drop()
+			p.tokens.Drop()
+			p.changes.Drop()
 			p.proven.drop()
 		case <-keys.C:
 			err := p.rotateKeys(ctx)
@@ -165,7 +187,7 @@ func (p *Provider) Run(ctx context.Context) {
 func (p *Provider) Listen(ctx context.Context) {
 	deaf := false // and it has been said
 	heard := func(upTo time.Time) {
-		p.changes.heard(upTo)
+		p.changes.Heard(upTo)
 		if deaf {
 			deaf = false
 			p.log.Info("this node hears again what other processes change")
@@ -227,11 +249,3 @@ func (p *Provider) sweep(ctx context.Context) {
 func now() int64 { return time.Now().Unix() }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
-
-func derive(key []byte, purpose string) (string, error) {
-	s, err := hkdfKey(key, purpose)
-	if err != nil {
-		return "", fmt.Errorf("derive the %s key: %w", purpose, err)
-	}
-	return digest(string(s)), nil
-}

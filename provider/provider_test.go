@@ -252,7 +252,7 @@ func (f *fixture) sql(statements ...string) {
 }
 
 // forgetCopies is for what changes by the back door, of which nobody is told.
-func (f *fixture) forgetCopies() { f.changes.tell([]storage.Change{{Kind: storage.OfAll}}) }
+func (f *fixture) forgetCopies() { f.changed([]storage.Change{{Kind: storage.OfAll}}) }
 
 func (f *fixture) backDoor() *sql.DB {
 	f.t.Helper()

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/throttle"
 	"net/http"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 type quotas struct {
 	mu   sync.Mutex
 	room map[string]room
-	rate *throttle // of token responses
+	rate *throttle.Throttle // of token responses
 }
 
 // room is what this node knows of a quota until then.
@@ -39,10 +40,12 @@ const (
 	oneOf            // added to one of the two: what one person asks of them
 )
 
-func newRates(c Config) *throttle {
-	perMinute := func(n int) limit { return limit{n, time.Minute / time.Duration(max(1, n))} }
+func newRates(c Config) *throttle.Throttle {
+	perMinute := func(n int) throttle.Limit {
+		return throttle.Limit{Tries: n, Refill: time.Minute / time.Duration(max(1, n))}
+	}
 	persons, open := c.PersonQuota.TokensPerMinute, c.OpenQuota.TokensPerMinute
-	return newThrottle(maxRooms, perMinute(persons), perMinute(open), perMinute(share(persons)), perMinute(share(open)))
+	return throttle.New(maxRooms, perMinute(persons), perMinute(open), perMinute(share(persons)), perMinute(share(open)))
 }
 
 // share is what one person may use of a quota that others need too.
@@ -121,11 +124,11 @@ func (p *Provider) mayIssue(ctx context.Context, a Application, person string) e
 		if StandingOf(a) == StandingOpen {
 			kind = ofOpen
 		}
-		tries := []try{{kind, *who, ""}}
+		tries := []throttle.Try{{Kind: kind, Key: *who, Wide: ""}}
 		if person != "" {
-			tries = append(tries, try{kind + oneOf, *who + " " + person, ""})
+			tries = append(tries, throttle.Try{Kind: kind + oneOf, Key: *who + " " + person, Wide: ""})
 		}
-		_, wait := p.quotas.rate.take(tries...)
+		_, wait := p.quotas.rate.Take(tries...)
 		if wait > 0 {
 			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute, and %d times for one person.", n, share(n))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -13,23 +14,23 @@ const sampleClientID = "mandate-sample-api"
 // and registers it where it is not. The secret comes from the server's key: all
 // nodes find the same one, and none has to keep it.
 func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
-	secret, err = derive(p.config.ServerKey, "sample-api")
+	secret, err = seal.Derive(p.config.ServerKey, "sample-api")
 	if err != nil {
 		return "", "", err
 	}
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := now()
-		err = p.store.AddApplication(ctx, Application{ID: identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
-			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
+		err = p.store.AddApplication(ctx, Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
+			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node was faster
 			err = nil
 		}
 		return sampleClientID, secret, err
 	}
-	if err == nil && (a.Secret != storedDigest+digest(secret) || !a.MayIntrospect) {
+	if err == nil && (a.Secret != storedDigest+seal.Digest(secret) || !a.MayIntrospect) {
 		was := a
-		a.Secret, a.MayIntrospect = storedDigest+digest(secret), true
+		a.Secret, a.MayIntrospect = storedDigest+seal.Digest(secret), true
 		err = p.store.UpdateApplication(ctx, a, was)
 	}
 	return sampleClientID, secret, err

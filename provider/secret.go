@@ -5,6 +5,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"mandate/provider/seal"
+	"mandate/provider/throttle"
 	"slices"
 	"strings"
 	"sync"
@@ -38,11 +40,11 @@ func chosen(stored string) bool {
 func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
-		return storedMade + p.secrets.seal([]byte(secret), applicationID), nil
+		return storedMade + p.secrets.Seal([]byte(secret), applicationID), nil
 	case !hash:
-		return storedChosen + p.secrets.seal([]byte(secret), applicationID), nil
+		return storedChosen + p.secrets.Seal([]byte(secret), applicationID), nil
 	case made:
-		return storedDigest + digest(secret), nil
+		return storedDigest + seal.Digest(secret), nil
 	default:
 		return p.machine.hash(ctx, secret)
 	}
@@ -50,7 +52,7 @@ func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string
 
 // readSecret opens a secret that was kept readable.
 func (p *Provider) readSecret(applicationID, stored string) (string, error) {
-	text, err := p.secrets.open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
+	text, err := p.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
 	return string(text), err
 }
 
@@ -62,13 +64,13 @@ func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow
 	case stored == "" || secret == "":
 		return false, false, nil
 	case strings.HasPrefix(stored, storedDigest):
-		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(digest(secret))) == 1, false, nil
+		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(seal.Digest(secret))) == 1, false, nil
 	case readable(stored):
 		clear, err := p.readSecret(applicationID, stored)
 		if err != nil {
 			return false, false, unavailable(err)
 		}
-		return clear != "" && subtle.ConstantTimeCompare([]byte(digest(clear)), []byte(digest(secret))) == 1, false, nil
+		return clear != "" && subtle.ConstantTimeCompare([]byte(seal.Digest(clear)), []byte(seal.Digest(secret))) == 1, false, nil
 	}
 	ok = p.proven.has(p.proven.name(applicationID, stored, secret))
 	return ok, !ok, nil
@@ -106,15 +108,15 @@ func (p *Provider) proveSecret(ctx context.Context, a Application, secret string
 }
 
 // guessAtSecret counts a guess at a client's secret from one network.
-func guessAtSecret(ctx context.Context, applicationID string) try {
+func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
 	address := callOf(ctx).address
-	return try{ofClient, applicationID + " " + Network(address), applicationID + " " + wideNetwork(address)}
+	return throttle.Try{Kind: ofClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
 }
 
 // hashSecret works for the slow hashes of a secret, once for all who send the
 // same one meanwhile and are counted together: a worker's fellows begin when it does.
-func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries try) error {
-	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.key, secret)
+func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
+	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.Key, secret)
 	for {
 		run, first := p.proven.join(name)
 		if first {
@@ -145,12 +147,12 @@ func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored 
 
 // hashCounted takes a try before the work begins, so that guesses that come at
 // once are counted before they are hashed. Who is right has it back.
-func (p *Provider) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries try) (right bool, err error) {
+func (p *Provider) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
 	giveBack, err := p.take(tries)
 	if err != nil {
 		return false, err
 	}
-	leave, err := p.machine.enter("client "+applicationID, "address "+Network(callOf(ctx).address))
+	leave, err := p.machine.enter("client "+applicationID, "address "+throttle.Network(callOf(ctx).address))
 	if err != nil {
 		giveBack()
 		return false, err
@@ -197,7 +199,7 @@ const (
 
 func (p *proofs) name(applicationID, stored, secret string) proofName {
 	p.once.Do(func() {
-		p.key, p.kept, p.running = []byte(random(32)), map[proofName]time.Time{}, map[proofName]*proof{}
+		p.key, p.kept, p.running = []byte(seal.Random(32)), map[proofName]time.Time{}, map[proofName]*proof{}
 	})
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(applicationID + "\x00" + stored + "\x00" + secret))

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/seal"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,7 @@ func TestStoredSecret(t *testing.T) {
 				t.Error("readable:", readable(stored))
 			}
 		})
-		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, digest(secret): false, "\x00": false} {
+		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, seal.Digest(secret): false, "\x00": false} {
 			got, err := f.matches(ctx, id, stored, sent)
 			if err != nil || got != want {
 				t.Errorf("%s: %q matches: %t, %v", name, sent, got, err)
@@ -38,7 +39,7 @@ func TestStoredSecret(t *testing.T) {
 		}
 	}
 	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
-		empty := []string{"", storedDigest, storedDigest + digest(""), storedMade, storedMade + f.secrets.seal(nil, id), storedChosen + f.secrets.seal(nil, id), "$argon2id$", "{plain}", "sha256"}
+		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + f.secrets.Seal(nil, id), storedChosen + f.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
 		hash, err := f.passwords.hash(ctx, "")
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func TestStoredSecret(t *testing.T) {
 		}
 	})
 	t.Run("a form that is not known matches nothing", func(t *testing.T) {
-		for _, stored := range []string{secret, "plain:" + secret, "SHA256:" + digest(secret), "$2a$10$IxMdI6d.LIRZPpSfEwNoeu4rY3FhDREsxFJXikcgdRRAStxUlsuEO"} {
+		for _, stored := range []string{secret, "plain:" + secret, "SHA256:" + seal.Digest(secret), "$2a$10$IxMdI6d.LIRZPpSfEwNoeu4rY3FhDREsxFJXikcgdRRAStxUlsuEO"} {
 			got, err := f.matches(ctx, id, stored, secret)
 			if got || err != nil {
 				t.Errorf("%q: %t, %v", stored, got, err)

@@ -1,6 +1,9 @@
 package provider
 
-import "mandate/storage"
+import (
+	"mandate/provider/redirect"
+	"mandate/storage"
+)
 
 // The records that pages may name.
 type (
@@ -14,6 +17,8 @@ type (
 	Session = storage.Session
 	// SignedIn is a live session with its person.
 	SignedIn = storage.SignedIn
+	// Mismatch shows how a redirect URI differs from the registered ones.
+	Mismatch = redirect.Mismatch
 )
 
 // Scope is a configured scope: its name and what it means to a person.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"mandate/provider/seal"
 	"mandate/storage"
 )
 
@@ -123,7 +124,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 		return User{}, err
 	}
 	at := now()
-	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/seal"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,8 +51,8 @@ func TestNames(t *testing.T) {
 				err  error
 			}{
 				"username":   {test.asUsername, second(f.AddUser(t.Context(), Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + identifier(), Password: goodPassword, LastName: test.name}))},
+				"first_name": {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
 				"name":       {test.asText, second(f.Register(t.Context(), nil, Registration{Name: test.name, ClientType: Confidential, GrantTypes: []string{GrantClient}}))},
 			} {
 				if got.good {

@@ -1,4 +1,5 @@
-package provider
+// Package throttle limits how often something may be tried.
+package throttle
 
 import (
 	"container/heap"
@@ -7,49 +8,49 @@ import (
 	"time"
 )
 
-// throttle bounds how often something may be tried. Each key has a counter of
-// tries that fills up again with time; a try takes one from every counter it
-// concerns, and success gives them back. It lives in one node's memory: n nodes
-// allow n times as much.
+// Throttle limits how often something may be tried. Each key has a counter of
+// tries, and used tries come back with time. One attempt uses a try of each
+// counter that it concerns; a success gives them back. The counters are in the
+// memory of one node, so n nodes together allow n times as many tries.
 //
-// Its memory is bounded. A counter that is new takes the place of the one that
-// is soonest full again, and never of one that is exhausted: nobody gets new
-// tries by making the throttle forget. While all counters of a kind are
-// exhausted, whoever is new is counted by a wider key.
-type throttle struct {
+// The memory is bounded. A new counter replaces the one that will be full first,
+// but never an exhausted one: a flood of keys gives nobody new tries. While all
+// counters of a kind are exhausted, a new key is counted by its wider key.
+type Throttle struct {
 	mu    sync.Mutex
 	began time.Time
 	kinds []*counterSet
 }
 
-// limit is how many tries there are at once, and how long one takes to come back.
-type limit struct {
-	tries  int
-	refill time.Duration
+// Limit is the number of tries, and the time after which a used try comes back.
+type Limit struct {
+	Tries  int
+	Refill time.Duration
 }
 
-// A try is counted under its kind and key. A key is kept as a digest: it may be
-// as long as a request. wide is the key that counts while there is no room.
-type try struct {
-	kind      int
-	key, wide string
+// Try is counted by its kind and key. The throttle keeps a digest of the key,
+// which may be as long as a request. Wide is the key that is used while there is no
+// room for another counter.
+type Try struct {
+	Kind      int
+	Key, Wide string
 }
 
-// newThrottle has so many kinds as there are limits, and room for so many
-// counters of each.
-func newThrottle(most int, kinds ...limit) *throttle {
-	t := &throttle{began: time.Now()}
+// New makes a throttle with one kind of counter for each limit, and room for most
+// counters of each kind.
+func New(most int, kinds ...Limit) *Throttle {
+	t := &Throttle{began: time.Now()}
 	for _, l := range kinds {
-		wide := &counterSet{limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
-		t.kinds = append(t.kinds, &counterSet{limit: l, most: most, known: map[digest16]*counter{}, wide: wide})
+		wide := &counterSet{Limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
+		t.kinds = append(t.kinds, &counterSet{Limit: l, most: most, known: map[digest16]*counter{}, Wide: wide})
 	}
 	return t
 }
 
-// take uses a try of each counter before it is known how it ends, so that many
-// tries at once count as many. The returned func gives them back. Where one is
-// exhausted nothing is taken, and it says how long to wait.
-func (t *throttle) take(tries ...try) (func(), time.Duration) {
+// Take uses a try of each counter before the result is known, so that parallel
+// attempts are all counted. The returned function gives the tries back. If one of
+// the counters is exhausted, Take uses no try and says how long to wait.
+func (t *Throttle) Take(tries ...Try) (func(), time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Since(t.began)
@@ -64,7 +65,7 @@ func (t *throttle) take(tries ...try) (func(), time.Duration) {
 			giveBack(taken, now)
 			return nil, wait
 		}
-		c.set(max(c.full, now) + c.of.refill)
+		c.set(max(c.full, now) + c.of.Refill)
 		taken = append(taken, c)
 	}
 	return func() {
@@ -74,37 +75,37 @@ func (t *throttle) take(tries ...try) (func(), time.Duration) {
 	}, 0
 }
 
-// wait looks without taking, and says for how long there is no try.
-func (t *throttle) wait(tries ...try) time.Duration {
+// Wait says how long to wait for a try, and uses none.
+func (t *Throttle) Wait(tries ...Try) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.longest(tries, time.Since(t.began))
 }
 
-func (t *throttle) longest(tries []try, now time.Duration) time.Duration {
+func (t *Throttle) longest(tries []Try, now time.Duration) time.Duration {
 	var longest time.Duration
 	for _, want := range tries {
 		c, of, _ := t.place(want, now)
-		longest = max(longest, of.wait(c, now))
+		longest = max(longest, of.delay(c, now))
 	}
 	return longest
 }
 
 // place is the counter that a try has, or where it would be made.
-func (t *throttle) place(want try, now time.Duration) (*counter, *counterSet, digest16) {
-	of, key := t.kinds[want.kind], short(want.key)
+func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, digest16) {
+	of, key := t.kinds[want.Kind], short(want.Key)
 	c := of.known[key]
 	if c == nil && of.spent(now) > 0 {
-		of, key = of.wide, short(want.wide)
+		of, key = of.Wide, short(want.Wide)
 		c = of.known[key]
 	}
 	return c, of, key
 }
 
 // find makes the counter where there is none.
-func (t *throttle) find(want try, now time.Duration) (*counter, time.Duration) {
+func (t *Throttle) find(want Try, now time.Duration) (*counter, time.Duration) {
 	c, of, key := t.place(want, now)
-	if wait := of.wait(c, now); wait > 0 || c != nil {
+	if wait := of.delay(c, now); wait > 0 || c != nil {
 		return c, wait
 	}
 	return of.add(key, now), 0
@@ -112,7 +113,7 @@ func (t *throttle) find(want try, now time.Duration) (*counter, time.Duration) {
 
 func giveBack(taken []*counter, now time.Duration) {
 	for _, c := range taken {
-		switch full := c.full - c.of.refill; {
+		switch full := c.full - c.of.Refill; {
 		case c.index == gone:
 		case full <= now:
 			heap.Remove(c.of, c.index)
@@ -131,18 +132,18 @@ func short(key string) digest16 {
 
 // counterSet holds the counters of one kind, ordered by when they are full again.
 type counterSet struct {
-	limit
+	Limit
 	most  int
 	known map[digest16]*counter
 	order []*counter // a heap, with the one in front that is soonest full
-	wide  *counterSet
+	Wide  *counterSet
 }
 
 // A counter knows only when it is full again: from that follows how many tries
 // are left.
 type counter struct {
 	full  time.Duration // since the throttle began
-	key   digest16
+	Key   digest16
 	of    *counterSet
 	index int
 }
@@ -156,7 +157,7 @@ func (c *counter) set(full time.Duration) {
 
 // lacks is how long it takes until a counter that is full at this time has a try.
 func (c *counterSet) lacks(full, now time.Duration) time.Duration {
-	return max(0, full-now-time.Duration(c.tries-1)*c.refill)
+	return max(0, full-now-time.Duration(c.Tries-1)*c.Refill)
 }
 
 // spent is how long it takes until there is room for one more counter.
@@ -168,7 +169,7 @@ func (c *counterSet) spent(now time.Duration) time.Duration {
 }
 
 // wait is how long it takes until one has a try, which may not exist yet.
-func (c *counterSet) wait(one *counter, now time.Duration) time.Duration {
+func (c *counterSet) delay(one *counter, now time.Duration) time.Duration {
 	if one == nil {
 		return c.spent(now)
 	}
@@ -186,7 +187,7 @@ func (c *counterSet) add(key digest16, now time.Duration) *counter {
 	if len(c.order) >= c.most {
 		heap.Pop(c)
 	}
-	one := &counter{full: now, key: key, of: c}
+	one := &counter{full: now, Key: key, of: c}
 	heap.Push(c, one)
 	return one
 }
@@ -204,7 +205,7 @@ func (c *counterSet) Push(one any) {
 	added := one.(*counter)
 	added.index = len(c.order)
 	c.order = append(c.order, added)
-	c.known[added.key] = added
+	c.known[added.Key] = added
 }
 
 func (c *counterSet) Pop() any {
@@ -213,6 +214,17 @@ func (c *counterSet) Pop() any {
 	c.order[last] = nil
 	c.order = c.order[:last]
 	removed.index = gone
-	delete(c.known, removed.key)
+	delete(c.known, removed.Key)
 	return removed
+}
+
+// Size counts the counters in use.
+func (t *Throttle) Size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, of := range t.kinds {
+		n += len(of.order) + len(of.Wide.order)
+	}
+	return n
 }

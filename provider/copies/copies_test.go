@@ -1,4 +1,4 @@
-package provider
+package copies
 
 import (
 	"context"
@@ -7,28 +7,26 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"mandate/storage"
 )
 
 // shelf is copies of what a counter says, and how often it was read.
 type shelf struct {
-	*copies[int]
+	*Copies[int]
 	reads int
 }
 
 func newShelf(bound time.Duration) *shelf {
-	c := &changes{bound: bound, at: map[storage.Change]time.Time{}, onKeys: func() {}}
-	return &shelf{newCopies(3, c, func(c *changes, read time.Time, n int) bool {
+	c := NewChanges(bound)
+	return &shelf{New(3, c, func(c *Changes, read time.Time, n int) bool {
 		id := strconv.Itoa(n)
-		return c.of(storage.OfToken, &id, read)
+		return c.Of("token", &id, read)
 	}), 0}
 }
 
 func (s *shelf) wants(t *testing.T, key string, reads int) {
 	t.Helper()
 	before := s.reads
-	_, err := s.get(t.Context(), key, func(context.Context, string) (int, error) {
+	_, err := s.Get(t.Context(), key, func(context.Context, string) (int, error) {
 		s.reads++
 		return strconv.Atoi(key)
 	}, func(n int) bool { return n < 100 })
@@ -37,21 +35,21 @@ func (s *shelf) wants(t *testing.T, key string, reads int) {
 	}
 }
 
-func (s *shelf) tell(id string) { s.changes.tell([]storage.Change{{Kind: storage.OfToken, ID: id}}) }
+func (s *shelf) Tell(id string) { s.changes.Tell(Change{Kind: "token", ID: id}) }
 
 func TestCopyServesUntilItsRecordChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(2 * time.Second)
 		s.wants(t, "1", 1)
 		s.wants(t, "1", 0)
-		s.tell("2")
+		s.Tell("2")
 		s.wants(t, "1", 0)
-		s.tell("1")
+		s.Tell("1")
 		s.wants(t, "1", 1)
 		time.Sleep(time.Millisecond)
 		s.wants(t, "1", 1) // read in the very moment of the change
 		s.wants(t, "1", 0)
-		s.changes.tell([]storage.Change{{Kind: storage.OfAll}})
+		s.changes.TellAll()
 		s.wants(t, "1", 1)
 		s.wants(t, "100", 1)
 		s.wants(t, "100", 1) // not to be copied
@@ -63,9 +61,9 @@ func TestCopyServesUntilItsRecordChanges(t *testing.T) {
 func TestCopyThatWasReadBesideAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(2 * time.Second)
-		_, err := s.get(t.Context(), "1", func(context.Context, string) (int, error) {
+		_, err := s.Get(t.Context(), "1", func(context.Context, string) (int, error) {
 			time.Sleep(time.Millisecond)
-			s.tell("1")
+			s.Tell("1")
 			time.Sleep(time.Millisecond)
 			return 1, nil
 		}, func(int) bool { return true })
@@ -84,16 +82,16 @@ func TestCopyOfANodeThatHearsNothing(t *testing.T) {
 		s.wants(t, "1", 0)
 		time.Sleep(time.Nanosecond)
 		s.wants(t, "1", 1)
-		if s.changes.hears() {
+		if s.changes.Hears() {
 			t.Error("it hears")
 		}
 		// Whoever hears the others goes on.
 		for range 20 {
-			s.changes.heard(time.Now())
+			s.changes.Heard(time.Now())
 			time.Sleep(time.Second)
 			s.wants(t, "1", 0)
 		}
-		if !s.changes.hears() {
+		if !s.changes.Hears() {
 			t.Error("it hears nothing")
 		}
 		// Until they fall silent.
@@ -108,18 +106,18 @@ func TestCopyEndsByItsAge(t *testing.T) {
 		s.wants(t, "1", 1)
 		for range 59 {
 			time.Sleep(time.Second)
-			s.changes.heard(time.Now())
+			s.changes.Heard(time.Now())
 			s.wants(t, "1", 0)
 		}
 		time.Sleep(time.Second)
-		s.changes.heard(time.Now())
+		s.changes.Heard(time.Now())
 		s.wants(t, "1", 1)
 	})
 }
 
 func TestNoCopiesWhereNothingMayBeStale(t *testing.T) {
 	s := newShelf(0)
-	s.changes.heard(time.Now())
+	s.changes.Heard(time.Now())
 	s.wants(t, "1", 1)
 	s.wants(t, "1", 1)
 }
@@ -134,14 +132,14 @@ func TestCopiesAreSoManyAndAreForgotten(t *testing.T) {
 			t.Errorf("%d copies, want 3 at most", n)
 		}
 		for i := range maxChanges + 10 {
-			s.tell(strconv.Itoa(i))
+			s.Tell(strconv.Itoa(i))
 		}
 		if n := len(s.changes.at); n > maxChanges {
 			t.Errorf("%d changes are kept", n)
 		}
-		time.Sleep(3 * copyLife)
-		s.drop()
-		s.changes.drop()
+		time.Sleep(3 * Life)
+		s.Drop()
+		s.changes.Drop()
 		if len(s.rows)+len(s.changes.at) > 0 {
 			t.Errorf("%d copies and %d changes are kept of long ago", len(s.rows), len(s.changes.at))
 		}
@@ -151,33 +149,9 @@ func TestCopiesAreSoManyAndAreForgotten(t *testing.T) {
 func TestWhatCannotBeReadIsNoCopy(t *testing.T) {
 	s := newShelf(time.Minute)
 	broken := errors.New("the database is gone")
-	_, err := s.get(t.Context(), "1", func(context.Context, string) (int, error) { return 0, broken }, func(int) bool { return true })
+	_, err := s.Get(t.Context(), "1", func(context.Context, string) (int, error) { return 0, broken }, func(int) bool { return true })
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	s.wants(t, "1", 1)
-}
-
-// A refresh token is spent without a word to anybody, so that a copy would show a
-// spent one as active.
-func TestRefreshTokenIsNoCopy(t *testing.T) {
-	f := begin(t)
-	app, asker := f.app(), f.app(introspects)
-	first := f.tokens(app, f.login("alice"))
-	asks := func() bool {
-		answer, _, err := f.Introspect(t.Context(), by(asker, "token", first.RefreshToken, "token_type_hint", "refresh_token"), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.Active
-	}
-	if !asks() {
-		t.Error("the token is inactive before it is spent")
-	}
-	f.wantActive(true, first.RefreshToken)
-	f.must(f.refresh(app, first.RefreshToken))
-	if asks() {
-		t.Error("a spent token is active")
-	}
-	f.wantActive(false, first.RefreshToken)
 }

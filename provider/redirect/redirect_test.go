@@ -1,4 +1,4 @@
-package provider
+package redirect
 
 import (
 	"net/url"
@@ -17,10 +17,10 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 		"https://[2001:db8::1]/cb", "https://[2001:db8::1]:8443/cb", "https://xn--bcher-kva.example/cb",
 		"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb", "http://[::1]/cb", "http://[::1]:8080/cb", "http://localhost/cb", "http://localhost:3000",
 		"com.example.app:/", "com.example.app:/cb", "com.example.app:/cb?a=b",
-		"https://client.example/" + strings.Repeat("a", maxRedirectURI-len("https://client.example/")),
+		"https://client.example/" + strings.Repeat("a", maxLength-len("https://client.example/")),
 	}
 	for _, uri := range good {
-		if wrong := testConfig().checkRedirectURI(uri); wrong != "" {
+		if wrong := (Policy{}).Check(uri); wrong != "" {
 			t.Errorf("%.80s is refused: %s", uri, wrong)
 		}
 	}
@@ -46,22 +46,22 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 			`https://client.example/"`, "https://client.example/<x>", "https://client.example/`", "https://client.example/{x}", "https://client.example/a|b", "https://client.example/^"},
 		"the host is a plain name or address": {"https://client.example:/cb", "https://client.example:x/cb", "https://client.example:-1/cb", "https://client.example:80:80/cb", "https://client%2eexample/cb", "https://[fe80::1%25eth0]/cb",
 			"https://[::1/cb", "https://::1/cb", "https://client.example%00/cb", "https://client.example%40evil.example/cb"},
-		"the URI has at most 2000 bytes": {"https://client.example/" + strings.Repeat("a", maxRedirectURI-len("https://client.example/")+1)},
+		"the URI has at most 2000 bytes": {"https://client.example/" + strings.Repeat("a", maxLength-len("https://client.example/")+1)},
 		"percent-encoding is complete":   {"https://client.example/%", "https://client.example/%zz", "https://client.example/%2"},
 	}
 	for rule, uris := range bad {
 		t.Run(rule, func(t *testing.T) {
 			for _, uri := range uris {
-				if testConfig().checkRedirectURI(uri) == "" {
+				if (Policy{}).Check(uri) == "" {
 					t.Errorf("%q is accepted", uri)
 				}
 			}
 		})
 	}
 	t.Run("the operator can restrict the schemes", func(t *testing.T) {
-		c := Config{RedirectSchemes: []string{"https"}}
+		c := Policy{Schemes: []string{"https"}}
 		for uri, want := range map[string]bool{"https://client.example/cb": true, "http://127.0.0.1/cb": false, "com.example.app:/cb": false, "HTTPS://client.example/cb": false} {
-			if got := c.checkRedirectURI(uri) == ""; got != want {
+			if got := c.Check(uri) == ""; got != want {
 				t.Errorf("%s is accepted: %t", uri, got)
 			}
 		}
@@ -102,10 +102,10 @@ func afterPort(rest string) string {
 }
 
 func TestRedirectURIMatch(t *testing.T) {
-	c := testConfig()
+	c := Policy{}
 	t.Run("RFC9700/2.1 each registered URI matches itself", func(t *testing.T) {
 		for _, known := range registeredURIs {
-			if !c.matchRedirectURI(known, registeredURIs) || !c.matchRedirectURI(known, []string{known}) {
+			if !c.Match(known, registeredURIs) || !c.Match(known, []string{known}) {
 				t.Errorf("%s does not match itself", known)
 			}
 		}
@@ -115,7 +115,7 @@ func TestRedirectURIMatch(t *testing.T) {
 		for _, known := range registeredURIs {
 			check := func(sent string) {
 				n++
-				if got, want := c.matchRedirectURI(sent, []string{known}), sent == known || onlyPortDiffers(sent, known); got != want {
+				if got, want := c.Match(sent, []string{known}), sent == known || onlyPortDiffers(sent, known); got != want {
 					t.Errorf("%q for %s: matches %t, want %t", sent, known, got, want)
 				}
 			}
@@ -140,7 +140,7 @@ func TestRedirectURIMatch(t *testing.T) {
 	t.Run("RFC8252/7.3 the port of a loopback address may vary", func(t *testing.T) {
 		for _, sent := range []string{"http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"} {
 			for _, known := range []string{"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb"} {
-				if !c.matchRedirectURI(sent, []string{known}) {
+				if !c.Match(sent, []string{known}) {
 					t.Errorf("%s does not match %s", sent, known)
 				}
 			}
@@ -170,14 +170,14 @@ func TestRedirectURIMatch(t *testing.T) {
 	for rule, pairs := range attacks {
 		t.Run(rule, func(t *testing.T) {
 			for _, pair := range pairs {
-				if c.matchRedirectURI(pair[0], splitLines(pair[1])) {
+				if c.Match(pair[0], strings.Fields(pair[1])) {
 					t.Errorf("%s matches %q", pair[0], pair[1])
 				}
 			}
 		})
 	}
 	t.Run("the port of localhost varies with the setting only", func(t *testing.T) {
-		loose := Config{LocalhostLoopback: true}
+		loose := Policy{LocalhostLoopback: true}
 		for _, test := range []struct {
 			sent, known string
 			want        bool
@@ -185,10 +185,10 @@ func TestRedirectURIMatch(t *testing.T) {
 			{"http://localhost:1/cb", "http://localhost/cb", true}, {"http://localhost/cb", "http://localhost:1/cb", true}, {"http://localhost:1/evil", "http://localhost/cb", false},
 			{"http://127.0.0.1:1/cb", "http://localhost/cb", false}, {"http://localhost.evil.example/cb", "http://localhost/cb", false}, {"http://localhost:1@evil.example/cb", "http://localhost/cb", false},
 		} {
-			if got := loose.matchRedirectURI(test.sent, []string{test.known}); got != test.want {
+			if got := loose.Match(test.sent, []string{test.known}); got != test.want {
 				t.Errorf("with the setting %s matches %s: %t", test.sent, test.known, got)
 			}
-			if c.matchRedirectURI(test.sent, []string{test.known}) {
+			if c.Match(test.sent, []string{test.known}) {
 				t.Errorf("without the setting %s matches %s", test.sent, test.known)
 			}
 		}
@@ -215,7 +215,7 @@ func TestRedirectURIMismatch(t *testing.T) {
 		{"path", "https://client.example/aaa", "https://client.example/aa", "a", ""}, // the halves must not overlap
 	} {
 		t.Run(test.sent, func(t *testing.T) {
-			m := Config{}.mismatch(test.sent, []string{test.known, "x:/", "org.other:/"}, "owner")
+			m := (Policy{}).Compare(test.sent, []string{test.known, "x:/", "org.other:/"}, "owner")
 			got := []string{m.Part, m.Sent, m.Nearest, m.Sent[m.From:m.SentTo], m.Nearest[m.From:m.NearestTo], m.Sent[:m.From] + m.Nearest[m.From:m.NearestTo] + m.Sent[m.SentTo:], m.OwnerID}
 			want := []string{test.part, test.sent, test.known, test.sentPart, test.knownPart, test.known, "owner"}
 			if d := cmp.Diff(want, got); d != "" {
@@ -225,7 +225,7 @@ func TestRedirectURIMismatch(t *testing.T) {
 	}
 	t.Run("with nothing registered there is nothing to compare", func(t *testing.T) {
 		want := &Mismatch{Sent: "https://client.example/cb", SentTo: 25}
-		if d := cmp.Diff(want, Config{}.mismatch("https://client.example/cb", nil, "")); d != "" {
+		if d := cmp.Diff(want, Policy{}.Compare("https://client.example/cb", nil, "")); d != "" {
 			t.Error(d)
 		}
 	})
@@ -236,25 +236,25 @@ func FuzzRedirectURI(f *testing.F) {
 		f.Add(uri, 3, byte('x'))
 	}
 	f.Fuzz(func(t *testing.T, uri string, at int, b byte) {
-		c := testConfig()
-		Config{}.mismatch(uri, registeredURIs, "") // never panics
-		if c.checkRedirectURI(uri) != "" {
+		c := Policy{}
+		Policy{}.Compare(uri, registeredURIs, "") // never panics
+		if c.Check(uri) != "" {
 			return
 		}
 		u, err := url.Parse(uri)
-		if err != nil || !u.IsAbs() || u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil || u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		if err != nil || !u.IsAbs() || u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil || u.Scheme == "http" && !IsLoopback(u.Hostname()) {
 			t.Fatalf("%q is accepted: %+v, %v", uri, u, err)
 		}
 		// What may be registered must work at the authorization endpoint too.
 		if !fosite.IsValidRedirectURI(u) {
 			t.Fatalf("%q is accepted, and fosite refuses it", uri)
 		}
-		if !c.matchRedirectURI(uri, []string{uri}) {
+		if !c.Match(uri, []string{uri}) {
 			t.Fatalf("%q does not match itself", uri)
 		}
 		i := uint(at) % uint(len(uri))
 		for _, sent := range []string{uri[:i] + string([]byte{b}) + uri[i+1:], uri[:i] + string([]byte{b}) + uri[i:], uri[:i] + uri[i+1:]} {
-			if sent != uri && c.matchRedirectURI(sent, []string{uri}) && !onlyPortDiffers(sent, uri) {
+			if sent != uri && c.Match(sent, []string{uri}) && !onlyPortDiffers(sent, uri) {
 				t.Fatalf("%q matches %q", sent, uri)
 			}
 		}

@@ -1,4 +1,6 @@
-package provider
+// Package redirect validates and compares redirect URIs (RFC 6749 §3.1.2, RFC 8252
+// §7, RFC 9700 §2.1 and §4.1.3).
+package redirect
 
 import (
 	"net/url"
@@ -6,15 +8,22 @@ import (
 	"strings"
 )
 
-const (
-	maxRedirectURI  = 2000
-	maxRedirectURIs = 100
-)
+const maxLength = 2000
 
-// checkRedirectURI says what is wrong with a redirect URI that somebody wants
-// to register, or "".
-func (c Config) checkRedirectURI(raw string) string {
-	if wrong := checkURIText(raw); wrong != "" {
+// Policy is what an operator decides about redirect URIs.
+type Policy struct {
+	// Schemes restricts the schemes; empty: https, http to this computer, and
+	// private-use schemes with a dot.
+	Schemes []string
+	// LocalhostLoopback lets the port of http://localhost vary as that of
+	// 127.0.0.1 may, for native clients that cannot use the literal.
+	LocalhostLoopback bool
+}
+
+// Check says what is wrong with a redirect URI that somebody wants to register,
+// or "".
+func (p Policy) Check(raw string) string {
+	if wrong := CheckText(raw); wrong != "" {
 		return wrong
 	}
 	u, err := url.Parse(raw)
@@ -24,12 +33,12 @@ func (c Config) checkRedirectURI(raw string) string {
 	if u.Scheme == "" {
 		return "must be absolute: begin with https://"
 	}
-	return c.checkRedirectParts(raw, u)
+	return p.checkRedirectParts(raw, u)
 }
 
-// checkURIText checks the letters of a URI that somebody wants to register.
-func checkURIText(raw string) string {
-	if len(raw) > maxRedirectURI {
+// CheckText checks the characters of a URI that somebody wants to register.
+func CheckText(raw string) string {
+	if len(raw) > maxLength {
 		return "is longer than 2000 bytes"
 	}
 	for _, r := range raw {
@@ -44,7 +53,7 @@ func checkURIText(raw string) string {
 	return ""
 }
 
-func (c Config) checkRedirectParts(raw string, u *url.URL) string {
+func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	// RFC 9700 §4.1.3: no patterns; the one exact URI is what gets the code.
 	if strings.Contains(raw, "*") {
 		return "must not have a wildcard: register each URI"
@@ -61,12 +70,12 @@ func (c Config) checkRedirectParts(raw string, u *url.URL) string {
 			return "must not have . or .. in its path"
 		}
 	}
-	return c.checkRedirectScheme(raw, u)
+	return p.checkRedirectScheme(raw, u)
 }
 
-func (c Config) checkRedirectScheme(raw string, u *url.URL) string {
-	if len(c.RedirectSchemes) > 0 && !slices.Contains(c.RedirectSchemes, u.Scheme) {
-		return "has a scheme that this server does not allow: use " + strings.Join(c.RedirectSchemes, ", ")
+func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
+	if len(p.Schemes) > 0 && !slices.Contains(p.Schemes, u.Scheme) {
+		return "has a scheme that this server does not allow: use " + strings.Join(p.Schemes, ", ")
 	}
 	// The scheme is compared as it stands: the match is byte by byte.
 	if !strings.HasPrefix(raw, u.Scheme+":") {
@@ -79,7 +88,7 @@ func (c Config) checkRedirectScheme(raw string, u *url.URL) string {
 		}
 	case u.Scheme == "http":
 		// RFC 9700 §2.6: no http, but to a program on the same computer.
-		if !isLoopback(u.Hostname()) || u.Opaque != "" {
+		if !IsLoopback(u.Hostname()) || u.Opaque != "" {
 			return "must use https: http is only for 127.0.0.1, [::1] and localhost"
 		}
 	case strings.Contains(u.Scheme, "."):
@@ -93,21 +102,22 @@ func (c Config) checkRedirectScheme(raw string, u *url.URL) string {
 	return ""
 }
 
-func isLoopback(host string) bool {
+// IsLoopback says whether a host is this computer.
+func IsLoopback(host string) bool {
 	return host == "127.0.0.1" || host == "::1" || host == "localhost"
 }
 
-// matchRedirectURI finds what was sent among what is registered.
+// Match finds the redirect URI of a request among the registered ones.
 //
 // RFC 6749 §3.1.2.3, RFC 9700 §2.1: simple string comparison.
 // RFC 8252 §7.3: of a loopback address the port may vary, and nothing else.
-func (c Config) matchRedirectURI(sent string, registered []string) bool {
+func (p Policy) Match(sent string, registered []string) bool {
 	for _, known := range registered {
 		if sent == known {
 			return true
 		}
-		host, rest, ok := c.splitLoopback(known)
-		sentHost, sentRest, sentOK := c.splitLoopback(sent)
+		host, rest, ok := p.splitLoopback(known)
+		sentHost, sentRest, sentOK := p.splitLoopback(sent)
 		if ok && sentOK && host == sentHost && rest == sentRest {
 			return true
 		}
@@ -117,9 +127,9 @@ func (c Config) matchRedirectURI(sent string, registered []string) bool {
 
 // splitLoopback cuts the port out of a loopback URI: the host with its scheme,
 // and all that follows the port.
-func (c Config) splitLoopback(uri string) (host, rest string, ok bool) {
+func (p Policy) splitLoopback(uri string) (host, rest string, ok bool) {
 	hosts := []string{"http://127.0.0.1", "http://[::1]"}
-	if c.LocalhostLoopback {
+	if p.LocalhostLoopback {
 		hosts = append(hosts, "http://localhost")
 	}
 	for _, host := range hosts {
@@ -152,7 +162,9 @@ type Mismatch struct {
 	OwnerID       string
 }
 
-func (c Config) mismatch(sent string, registered []string, ownerID string) *Mismatch {
+// Mismatch compares a redirect URI that does not match with the registered one
+// that is nearest to it.
+func (p Policy) Compare(sent string, registered []string, ownerID string) *Mismatch {
 	m := &Mismatch{Sent: sent, SentTo: len(sent), OwnerID: ownerID}
 	best := -1
 	for _, known := range registered {
@@ -166,7 +178,7 @@ func (c Config) mismatch(sent string, registered []string, ownerID string) *Mism
 	}
 	suffix := min(commonSuffix(sent, m.Nearest), len(sent)-best, len(m.Nearest)-best)
 	m.From, m.SentTo, m.NearestTo = best, len(sent)-suffix, len(m.Nearest)-suffix
-	m.Part = c.differingPart(sent, m.Nearest)
+	m.Part = p.differingPart(sent, m.Nearest)
 	return m
 }
 
@@ -186,7 +198,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-func (c Config) differingPart(sent, known string) string {
+func (p Policy) differingPart(sent, known string) string {
 	a, err := url.Parse(sent)
 	if err != nil {
 		return "syntax"
@@ -195,7 +207,7 @@ func (c Config) differingPart(sent, known string) string {
 	if err != nil {
 		return "syntax"
 	}
-	_, _, anyPort := c.splitLoopback(known)
+	_, _, anyPort := p.splitLoopback(known)
 	switch {
 	case a.Scheme != b.Scheme:
 		return "scheme"

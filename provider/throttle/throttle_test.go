@@ -1,0 +1,217 @@
+package throttle
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// left counts how many tries there are, and uses them.
+func (t *Throttle) left(want Try) int {
+	for n := 0; ; n++ {
+		if _, wait := t.Take(want); wait > 0 || n == 1000 {
+			return n
+		}
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	three := Limit{3, 10 * time.Second}
+	a, b := Try{0, "a", "wide"}, Try{1, "b", "wide"}
+	begin := func(t *testing.T, rule string, test func(t *testing.T, th *Throttle)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, New(100, three, three)) })
+		})
+	}
+	begin(t, "tries run out, and come back one by one", func(t *testing.T, th *Throttle) {
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries")
+		}
+		for wait := 10 * time.Second; wait > 0; wait -= time.Second {
+			if _, got := th.Take(a); got != wait || th.Wait(a) != wait {
+				t.Errorf("wait for %v and %v, want %v", got, th.Wait(a), wait)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := th.left(a); n != 1 {
+			t.Error(n, "tries have come back")
+		}
+		time.Sleep(25 * time.Second)
+		if n := th.left(a); n != 2 {
+			t.Error(n, "tries have come back")
+		}
+	})
+	begin(t, "no more tries are saved up than the limit", func(t *testing.T, th *Throttle) {
+		_, _ = th.Take(a)
+		time.Sleep(time.Hour)
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries after an hour")
+		}
+	})
+	begin(t, "who is refused takes from no other counter, and waits for the later one", func(t *testing.T, th *Throttle) {
+		th.left(a)
+		time.Sleep(5 * time.Second)
+		th.left(Try{0, "c", ""})
+		for range 20 {
+			if _, wait := th.Take(Try{0, "d", ""}, a, Try{0, "c", ""}, b); wait != 10*time.Second {
+				t.Error("wait for", wait)
+			}
+		}
+		if n, m := th.left(b), th.left(Try{0, "d", ""}); n != 3 || m != 3 {
+			t.Error(n, m, "tries are left")
+		}
+	})
+	begin(t, "success gives back, never more than was there, and leaves nothing behind", func(t *testing.T, th *Throttle) {
+		for range 100 {
+			giveBack, wait := th.Take(a, b)
+			if wait > 0 {
+				t.Fatal("wait for", wait)
+			}
+			giveBack()
+			giveBack()
+		}
+		if n := len(th.kinds[0].known) + len(th.kinds[1].order); n != 0 {
+			t.Error(n, "counters are left of tries that were given back")
+		}
+		if n := th.left(a); n != 3 {
+			t.Error(n, "tries")
+		}
+	})
+	begin(t, "who looks takes nothing, and is not kept", func(t *testing.T, th *Throttle) {
+		for range 10 {
+			if th.Wait(a, b) != 0 {
+				t.Error("there is none to wait for")
+			}
+		}
+		if n := len(th.kinds[0].known) + len(th.kinds[1].order); n != 0 {
+			t.Error(n, "counters")
+		}
+	})
+	begin(t, "kinds are apart", func(t *testing.T, th *Throttle) {
+		th.left(a)
+		if n := th.left(Try{1, "a", "wide"}); n != 3 {
+			t.Error(n, "tries of another kind")
+		}
+	})
+}
+
+func TestThrottleIsBounded(t *testing.T) {
+	const most = 64
+	three := Limit{3, 10 * time.Second}
+	begin := func(t *testing.T, rule string, test func(t *testing.T, th *Throttle)) {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, New(most, three)) })
+		})
+	}
+	// flood takes so many tries of each of n new keys.
+	flood := func(th *Throttle, name string, n, each int) {
+		for i := range n {
+			for range each {
+				_, _ = th.Take(Try{0, fmt.Sprint(name, i), name})
+			}
+		}
+	}
+	victim := Try{0, "victim", "home"}
+	begin(t, "what is exhausted survives any flood of new keys", func(t *testing.T, th *Throttle) {
+		th.left(victim)
+		flood(th, "once", 100*most, 1)
+		flood(th, "twice", 100*most, 2)
+		if n := th.left(victim); n != 0 {
+			t.Error(n, "new tries")
+		}
+		if n := th.Size(); n > most {
+			t.Error(n, "counters")
+		}
+	})
+	begin(t, "the fullest goes first", func(t *testing.T, th *Throttle) {
+		flood(th, "twice", most/2, 2)
+		flood(th, "once", most/2, 1)
+		flood(th, "new", most/2, 2)
+		for i := range most / 2 {
+			if n := th.left(Try{0, fmt.Sprint("twice", i), "twice"}); n != 1 {
+				t.Fatal(n, "tries of a counter that had one")
+			}
+		}
+	})
+	begin(t, "what is full again makes room, without being asked for", func(t *testing.T, th *Throttle) {
+		flood(th, "once", most, 1)
+		time.Sleep(10 * time.Second)
+		flood(th, "new", most/2, 1)
+		if n := th.Size(); n != most/2 {
+			t.Error(n, "counters, want those that are new")
+		}
+	})
+	begin(t, "where all are exhausted, who is new is counted with the neighbours and nobody else", func(t *testing.T, th *Throttle) {
+		flood(th, "attacker", 10*most, 3)
+		if n := th.left(Try{0, "another of them", "attacker"}); n != 0 {
+			t.Error(n, "tries of one more of the attacker's")
+		}
+		if n := th.left(victim); n != 3 {
+			t.Error(n, "tries from elsewhere")
+		}
+		if n := th.left(Try{0, "neighbour", "home"}); n != 0 {
+			t.Error(n, "more tries of the same neighbours")
+		}
+		time.Sleep(10 * time.Second) // each has a try again, so one of them can go
+		if n := th.left(Try{0, "new", "attacker"}); n != 3 {
+			t.Error(n, "tries of who is new")
+		}
+	})
+	begin(t, "where the wider counters are exhausted too, who is new waits and who is known does not", func(t *testing.T, th *Throttle) {
+		giveBack, _ := th.Take(victim)
+		for i := range 2 * most { // the victim's has two tries left and goes first: it keeps one
+			th.left(Try{0, fmt.Sprint("attacker", i), fmt.Sprint("net", i)})
+		}
+		for i := range 10 * most {
+			th.left(Try{0, fmt.Sprint("more", i), fmt.Sprint("net", i)})
+		}
+		if _, wait := th.Take(Try{0, "new", "new"}); wait <= 0 || wait > 10*time.Second {
+			t.Error("who is new waits for", wait)
+		}
+		if n := th.Size(); n > most+most/8 {
+			t.Error(n, "counters")
+		}
+		giveBack() // of a counter that is forgotten: that harms nothing
+		for i := range most {
+			if th.left(Try{0, fmt.Sprint("attacker", i), "x"}) != 0 {
+				t.Fatal("a try came from nowhere")
+			}
+		}
+	})
+	begin(t, "a try that needs two new counters where there is room for one takes neither", func(t *testing.T, th *Throttle) {
+		flood(th, "attacker", most-1, 3)
+		one := New(1, Limit{1, time.Minute})
+		_, wait := one.Take(Try{0, "a", "a"}, Try{0, "b", "a"}, Try{0, "c", "a"})
+		if wait == 0 {
+			t.Error("it is taken")
+		}
+		if n := one.Size(); n != 0 {
+			t.Error(n, "counters are left of it")
+		}
+	})
+}
+
+// A full memory costs a flood no more than an empty one.
+func BenchmarkThrottleFull(b *testing.B) {
+	const size = 50_000
+	th := New(size, Limit{100, time.Second})
+	for i := range size {
+		_, _ = th.Take(Try{0, fmt.Sprint("first", i), ""})
+	}
+	for i := 0; b.Loop(); i++ {
+		_, _ = th.Take(Try{0, fmt.Sprint(i), ""})
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for address, want := range map[string][2]string{
+		"192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.0.0/16"}, "2001:db8:1:2::1": {"2001:db8:1:2::/64", "2001:db8::/32"},
+		"2001:db8:0:0:ffff::1": {"2001:db8::/64", "2001:db8::/32"}, "fe80::1%eth0": {"fe80::/64", "fe80::/32"}, "::1": {"::/64", "::/32"},
+		"": {"", ""}, "@": {"@", "@"}, "192.0.2.1:80": {"192.0.2.1:80", "192.0.2.1:80"},
+	} {
+		if got := [2]string{Network(address), WideNetwork(address)}; got != want {
+			t.Errorf("%q is in %q, want %q", address, got, want)
+		}
+	}
+}
