@@ -47,7 +47,7 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 		return wrong
 	})
 	if r.BackchannelURI != "" {
-		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.config.checkOutboundURI(uri, r.ClientType) })
+		checkURIs(found, "backchannel_logout_uri", []string{r.BackchannelURI}, func(uri string) string { return p.checkOutboundURI(uri, r.ClientType) })
 	}
 }
 

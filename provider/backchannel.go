@@ -15,6 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"mandate/provider/outbound"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -170,8 +171,8 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 func (t *teller) failed(ctx context.Context, a Application, l storage.Login, next int64, cause error) {
 	t.counters.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
-	said, ok := errors.AsType[*answered](cause)
-	about := ok && said.status >= 400 && said.status < 500 && said.status != http.StatusTooManyRequests // this login, and not the application
+	said, ok := errors.AsType[*outbound.StatusError](cause)
+	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // this login, and not the application
 	last := attempt >= tellTries
 	var err error
 	switch {
@@ -199,7 +200,7 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 	if err != nil {
 		return err
 	}
-	return p.send(ctx, a.BackchannelURI, url.Values{"logout_token": {text}})
+	return p.outbound.Post(ctx, a.BackchannelURI, url.Values{"logout_token": {text}})
 }
 
 // logoutToken says that a session has ended (OIDC Back-Channel §2.4). It is

@@ -40,14 +40,18 @@ func (a *toldAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
+// calls has a provider call this, and not the network.
+func calls(at http.RoundTripper) func(*Config) {
+	return func(c *Config) { c.TraceOutbound = func(http.RoundTripper) http.RoundTripper { return at } }
+}
+
 // telling is a provider with one login whose session has just ended.
 func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, *strings.Builder) {
 	t.Helper()
-	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	at := &toldAt{start: time.Now(), answer: answer}
+	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
 	log := &strings.Builder{}
 	f.log = slog.New(slog.NewTextHandler(log, nil))
-	at := &toldAt{start: time.Now(), answer: answer}
-	f.outbound.Transport = at
 	f.loggedOut("alice")
 	return f, at, log
 }
@@ -172,9 +176,8 @@ func TestBackChannel_slow_application_delays_nobody(t *testing.T) {
 
 func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
-		f.outbound.Transport = at
+		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
 		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
 		s := f.login("alice")
 		f.code(app, s, "scope", "openid")
@@ -195,11 +198,10 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 // A stranger's applications that hang do not keep those of others waiting.
 func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
 		start := time.Now()
 		var honest []time.Duration
 		var mu sync.Mutex
-		f.outbound.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		at := roundTrip(func(r *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(r.URL.Host, "slow") {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -209,6 +211,9 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 			honest = append(honest, time.Since(start))
 			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 		})
+
+		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
+
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
@@ -254,12 +259,11 @@ func TestBackChannel_row_that_is_wrong_ends_nothing(t *testing.T) {
 // on with the login uses it.
 func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
 		f := begin(t, func(c *Config) {
 			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, Scope{"openid", "Sign in"}), time.Hour
 			c.SweepInterval, c.SweepBatch = time.Minute, 100
-		})
-		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
-		f.outbound.Transport = at
+		}, calls(at))
 		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
 		used, left := f.login("alice"), f.login("bob")
 		keep := f.must(f.exchange(app, f.code(app, used, "scope", "openid")))

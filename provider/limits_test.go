@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"mandate/provider/password"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"sync"
@@ -57,10 +58,10 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			f.machine.slots <- struct{}{} // no hash is worked for
+			take(t, f.machine) // no hash is worked for
 			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
 			wants(t, "at once:", ended(), map[string]int{refused: 51 - perPair.Tries})
-			<-f.machine.slots
+			f.machine.Release()
 			wants(t, "then:", ended(), map[string]int{wrong: perPair.Tries})
 			wants(t, "afterwards:", f.asked(app, "a", "wrong", app.Secret)(), map[string]int{refused: 2})
 		})
@@ -69,16 +70,16 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			same := make([]string, 50)
 			for i := range same {
 				same[i] = app.Secret
 			}
 			ended := f.asked(app, "a", same...)
-			if n := f.machine.waiting.Load(); n != 1 {
+			if n := f.machine.Stats().Waiting; n != 1 {
 				t.Error(n, "hashes wait")
 			}
-			<-f.machine.slots
+			f.machine.Release()
 			wants(t, "the right one:", ended(), map[string]int{right: 50})
 			if n := f.throttle.Size(); n != 0 {
 				t.Error(n, "counters are left")
@@ -86,9 +87,9 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			for i := range same {
 				same[i] = "wrong"
 			}
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			ended = f.asked(app, "a", same...)
-			<-f.machine.slots
+			f.machine.Release()
 			wants(t, "a wrong one:", ended(), map[string]int{wrong: perPair.Tries, refused: 50 - perPair.Tries})
 		})
 	})
@@ -96,14 +97,14 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			ctx, leave := context.WithCancel(t.Context())
 			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", GrantClient), "a") }()
 			synctest.Wait()
 			ended := f.asked(app, "a", app.Secret)
 			leave()
 			synctest.Wait()
-			<-f.machine.slots
+			f.machine.Release()
 			wants(t, "who stayed:", ended(), map[string]int{right: 1})
 		})
 	})
@@ -111,30 +112,30 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app, other, many := chosen(f), chosen(f), []*Registered{chosen(f), chosen(f), chosen(f)}
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			n := 0
 			for _, address := range []string{"a", "b", "c"} {
 				n += f.asked(app, address, wrongOnes(perPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.Tries - queueEach; n != want || int(f.machine.waiting.Load()) != queueEach {
-				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.machine.waiting.Load())
+			if want := 3*perPair.Tries - password.QueueEach; n != want || f.machine.Stats().Waiting != password.QueueEach {
+				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.machine.Stats().Waiting)
 			}
 			ended := f.asked(other, "d", other.Secret)
 			wants(t, "another client at once:", ended(), map[string]int{})
-			<-f.machine.slots
+			f.machine.Release()
 			wants(t, "another client then:", ended(), map[string]int{right: 1})
-			if len(f.machine.queued) != 0 {
-				t.Error("places are still taken:", f.machine.queued)
+			if f.machine.Stats().Parties != 0 {
+				t.Error("places are still taken:", f.machine.Stats().Parties)
 			}
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			n = 0
 			for _, app := range many {
 				n += f.asked(app, "e", wrongOnes(perPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.Tries - queueEach; n != want {
+			if want := 3*perPair.Tries - password.QueueEach; n != want {
 				t.Errorf("of one address %d are refused, want %d", n, want)
 			}
-			<-f.machine.slots
+			f.machine.Release()
 			// Who was refused there has not used up a try.
 			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(perPair.Tries)...)(), map[string]int{wrong: perPair.Tries})
 		})
@@ -186,8 +187,8 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 					t.Fatal(name, "is never refused")
 				}
 			}
-			f.passwords.slots <- struct{}{}
-			f.machine.slots <- struct{}{}
+			take(t, f.passwords)
+			take(t, f.machine)
 			ended := make(chan error, 1)
 			go func() { ended <- try(-1) }()
 			synctest.Wait()
@@ -197,8 +198,8 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 			default:
 				t.Error(name, "waits for a hash, although it is refused")
 			}
-			<-f.passwords.slots
-			<-f.machine.slots
+			f.passwords.Release()
+			f.machine.Release()
 			synctest.Wait()
 			time.Sleep(time.Hour)
 		}
@@ -215,7 +216,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.passwords.slots <- struct{}{}
+		take(t, f.passwords)
 		results := make(chan string, 100)
 		login := func(name, password string, b Browser) {
 			go func() {
@@ -227,8 +228,8 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		for i := range 30 {
 			login(fmt.Sprint("nobody", i), "wrong", Browser{Address: "a"})
 		}
-		if len(results) != 30-queueEach || f.passwords.waiting.Load() != queueEach {
-			t.Errorf("%d are refused, and %d wait", len(results), f.passwords.waiting.Load())
+		if len(results) != 30-password.QueueEach || f.passwords.Stats().Waiting != password.QueueEach {
+			t.Errorf("%d are refused, and %d wait", len(results), f.passwords.Stats().Waiting)
 		}
 		for len(results) > 0 {
 			if got := <-results; got != "429 temporarily_unavailable" {
@@ -240,17 +241,17 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if len(results) != 0 {
 			t.Error("somebody else is refused:", <-results)
 		}
-		<-f.passwords.slots
+		f.passwords.Release()
 		synctest.Wait()
 		got := map[string]int{}
 		for len(results) > 0 {
 			got[<-results]++
 		}
-		if d := cmp.Diff(map[string]int{"400 invalid_grant": queueEach, "no error": 2}, got); d != "" {
+		if d := cmp.Diff(map[string]int{"400 invalid_grant": password.QueueEach, "no error": 2}, got); d != "" {
 			t.Error(d)
 		}
-		if n := left(f.throttle, throttle.Try{Kind: ofAddress, Key: atPage + "a", Wide: ""}); n != perAddress.Tries-queueEach || len(f.passwords.queued) != 0 {
-			t.Errorf("the address has %d tries left; %v", n, f.passwords.queued)
+		if n := left(f.throttle, throttle.Try{Kind: ofAddress, Key: atPage + "a", Wide: ""}); n != perAddress.Tries-password.QueueEach || f.passwords.Stats().Parties != 0 {
+			t.Errorf("the address has %d tries left; %v", n, f.passwords.Stats().Parties)
 		}
 	})
 }
@@ -264,7 +265,7 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			"one client":  func(i int) (*Registered, string) { return apps[0], fmt.Sprint("a", i) },
 			"one address": func(i int) (*Registered, string) { return apps[i%3], "a" },
 		} {
-			f.machine.slots <- struct{}{}
+			take(t, f.machine)
 			refused, wrong := 0, 0
 			results := make(chan string, 30)
 			for i := range cap(results) {
@@ -276,15 +277,15 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 				synctest.Wait()
 			}
 			refused = len(results)
-			<-f.machine.slots
+			f.machine.Release()
 			synctest.Wait()
 			for len(results) > 0 {
 				if <-results == "400 invalid_grant" {
 					wrong++
 				}
 			}
-			if refused != cap(results)-queueEach || wrong != queueEach || len(f.machine.queued) != 0 {
-				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.machine.queued)
+			if refused != cap(results)-password.QueueEach || wrong != password.QueueEach || f.machine.Stats().Parties != 0 {
+				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.machine.Stats().Parties)
 			}
 		}
 	})
@@ -296,5 +297,14 @@ func left(t *throttle.Throttle, want throttle.Try) int {
 		if _, wait := t.Take(want); wait > 0 || n == 1000 {
 			return n
 		}
+	}
+}
+
+// take keeps a slot busy, so that no hash is worked for.
+func take(t *testing.T, h hashing) {
+	t.Helper()
+	err := h.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -72,7 +72,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 // attempt is how a password is checked: what hashes it, what counts it, and whose
 // part of the queue of hashes it takes.
 type attempt struct {
-	hasher *passwords
+	hasher hashing
 	tries  []throttle.Try
 	queue  []string
 }
@@ -122,7 +122,7 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 // rehash stores the password at today's cost and gives the hash that stands: of
 // two logins at once, one finds what the other stored. If it fails, the next
 // login tries again.
-func (p *Provider) rehash(ctx context.Context, hasher *passwords, u User, password string) string {
+func (p *Provider) rehash(ctx context.Context, hasher hashing, u User, password string) string {
 	hash, err := hasher.hash(ctx, password)
 	if err == nil {
 		err = p.store.Rehash(ctx, u.ID, u.Password, hash)

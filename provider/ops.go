@@ -76,7 +76,7 @@ func (p *Provider) Stats() Stats {
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
 		Copies:  []Copies{copiesOf("application", p.applications), copiesOf("token", p.tokens)},
-		Hashing: []Hashing{p.passwords.stats("people"), p.machine.stats("programs")},
+		Hashing: []Hashing{hashingOf("people", p.passwords), hashingOf("programs", p.machine)},
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),
 
@@ -101,8 +101,9 @@ func copiesOf[T any](of string, c *copies.Copies[T]) Copies {
 	return Copies{of, hits, misses, entries}
 }
 
-func (p *passwords) stats(of string) Hashing {
-	return Hashing{of, cap(p.slots), len(p.slots), int(p.waiting.Load()), p.refused.Load()}
+func hashingOf(of string, h hashing) Hashing {
+	s := h.Stats()
+	return Hashing{of, s.Slots, s.InUse, s.Waiting, s.Refused}
 }
 
 // readyPatience is less than what those wait who ask whether a node is ready.

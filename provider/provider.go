@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/copies"
+	"mandate/provider/outbound"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -26,8 +26,8 @@ type Provider struct {
 	store     *storage.Store
 	log       *slog.Logger
 	fosite    *fosite.Fosite
-	passwords *passwords // of people at a page
-	machine   *passwords // of requests by programs, which must not make people wait
+	passwords hashing // of people at a page
+	machine   hashing // of requests by programs, which must not make people wait
 	throttle  *throttle.Throttle
 
 	secrets  seal.Sealer // client secrets that stay readable
@@ -46,8 +46,8 @@ type Provider struct {
 	proven       proofs // secrets that a slow hash was worked for
 	quotas       quotas
 
-	outbound *http.Client  // to addresses that somebody registered
-	ended    chan struct{} // a session has ended at this node
+	outbound *outbound.Client // to addresses that somebody registered
+	ended    chan struct{}    // a session has ended at this node
 
 	counters counters
 
@@ -60,8 +60,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, errors.New("the server key must be 32 bytes")
 	}
 	config = config.withAllowances()
-	p := &Provider{config: config, store: store, log: log, passwords: newPasswords(config), machine: newPasswords(config), throttle: newLimits(throttleSize),
-		outbound: newOutbound(config), ended: make(chan struct{}, 1)}
+	p := &Provider{config: config, store: store, log: log, passwords: newHashing(config), machine: newHashing(config), throttle: newLimits(throttleSize),
+		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
 	p.changes = copies.NewChanges(config.MaxStaleness)
 	p.quotas.rate = newRates(config)
 	p.applications = copies.New(10_000, p.changes, applicationChanged)

@@ -1,16 +1,19 @@
-package provider
+package password
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+const goodPassword = "a few words in a row"
+
 func TestPHC(t *testing.T) {
-	p := newPasswords(Config{PasswordMemoryKiB: 64, PasswordIterations: 1})
-	good, err := p.hash(t.Context(), goodPassword)
+	p := New(Cost{64, 1}, 0)
+	good, err := p.Hash(t.Context(), goodPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +36,7 @@ func TestPHC(t *testing.T) {
 				t.Error("parsed")
 			}
 			for _, password := range []string{"", goodPassword, stored} {
-				ok, stale, err := p.matches(t.Context(), stored, password)
+				ok, stale, err := p.Matches(t.Context(), stored, password)
 				if ok || stale || err != nil {
 					t.Errorf("%q matches: %t, %v", password, ok, err)
 				}
@@ -42,12 +45,12 @@ func TestPHC(t *testing.T) {
 	}
 	t.Run("RFC9106 the right password matches, and no other", func(t *testing.T) {
 		for password, want := range map[string]bool{goodPassword: true, "": false, goodPassword + " ": false, strings.ToUpper(goodPassword): false, "-" + goodPassword: false} {
-			ok, stale, err := p.matches(t.Context(), good, password)
+			ok, stale, err := p.Matches(t.Context(), good, password)
 			if ok != want || stale || err != nil {
 				t.Errorf("%q: %t, %t, %v", password, ok, stale, err)
 			}
 		}
-		other, err := p.hash(t.Context(), goodPassword)
+		other, err := p.Hash(t.Context(), goodPassword)
 		if err != nil || other == good {
 			t.Error("twice the same hash", err)
 		}
@@ -55,7 +58,7 @@ func TestPHC(t *testing.T) {
 	t.Run("what is no hash matches nothing", func(t *testing.T) {
 		for _, stored := range []string{"", "x", "$argon2id$v=19$m=64,t=1,p=1$$", p.encode(p.decoy.salt, p.decoy.sum)} {
 			for _, password := range []string{"", "-", goodPassword, stored} {
-				ok, _, err := p.matches(t.Context(), stored, password)
+				ok, _, err := p.Matches(t.Context(), stored, password)
 				if ok || err != nil {
 					t.Error(stored, password, ok, err)
 				}
@@ -63,76 +66,48 @@ func TestPHC(t *testing.T) {
 		}
 	})
 	t.Run("a hash of the highest cost that may be configured can be read back", func(t *testing.T) {
-		p := &passwords{memory: MaxPasswordMemoryKiB, iterations: MaxPasswordIterations}
+		p := &Hasher{Cost: Cost{MaxMemoryKiB, MaxIterations}}
 		_, err := parsePHC(p.encode(make([]byte, 16), make([]byte, 32)))
 		if err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("a hash of another cost is stale", func(t *testing.T) {
-		for _, c := range []Config{{PasswordMemoryKiB: 128, PasswordIterations: 1}, {PasswordMemoryKiB: 64, PasswordIterations: 2}} {
-			now := newPasswords(c)
-			ok, stale, err := now.matches(t.Context(), good, goodPassword)
+		for _, c := range []Cost{{128, 1}, {64, 2}} {
+			now := New(c, 0)
+			ok, stale, err := now.Matches(t.Context(), good, goodPassword)
 			if !ok || !stale || err != nil {
 				t.Error(c, ok, stale, err)
 			}
-			ok, stale, _ = now.matches(t.Context(), good, "wrong")
+			ok, stale, _ = now.Matches(t.Context(), good, "wrong")
 			if ok || stale {
 				t.Error("a wrong password:", ok, stale)
 			}
 		}
 	})
 	t.Run("without settings the cost is OWASP's", func(t *testing.T) {
-		p := newPasswords(Config{})
-		if p.memory != 19<<10 || p.iterations != 2 {
-			t.Error(p.memory, p.iterations)
+		p := New(Cost{}, 0)
+		if p.Cost.MemoryKiB != 19<<10 || p.Cost.Iterations != 2 {
+			t.Error(p.Cost)
 		}
 	})
 	t.Run("hashes wait for each other, and not for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPasswords(Config{PasswordMemoryKiB: 64, PasswordIterations: 1, PasswordConcurrency: 1})
+			p := New(Cost{64, 1}, 1)
 			p.slots <- struct{}{}
 			begin := time.Now()
-			_, err := p.hash(context.Background(), goodPassword)
-			wantError(t, err, "503 temporarily_unavailable")
+			_, err := p.Hash(context.Background(), goodPassword)
+			if !errors.Is(err, ErrBusy) {
+				t.Error(err)
+			}
 			if waited := time.Since(begin); waited != 10*time.Second {
 				t.Error("waited", waited)
 			}
 			<-p.slots
-			_, err = p.hash(context.Background(), goodPassword)
-			wantError(t, err, "no error")
-		})
-	})
-}
-
-func TestNewPassword(t *testing.T) {
-	for _, test := range []struct {
-		rule, password string
-		shortest       int
-		good           bool
-	}{
-		{"fifteen characters", "abcdefghijklmno", 0, true},
-		{"fourteen characters", "abcdefghijklmn", 0, false},
-		{"nothing", "", 0, false},
-		{"characters are counted, not bytes", "äöüäöüäöüä", 10, true},
-		{"nine of many bytes", "äöüäöüäöü", 10, false},
-		{"the operator's length", "abcdefghijklmnopqr", 20, false},
-		{"the operator's length, reached", "abcdefghijklmnopqrst", 20, true},
-		{"spaces and every character", "  \t \U0001F511 \x01  x ", 10, true},
-		{"no rule on characters", "aaaaaaaaaa", 10, true},
-		{"at most 1024 bytes", strings.Repeat("a", 1024), 0, true},
-		{"more than 1024 bytes", strings.Repeat("a", 1025), 0, false},
-		{"not UTF-8", "abcdefghij\xff", 10, false},
-		{"the user name", "somebody.long", 10, false},
-		{"the user name in another case", "SomeBody.Long", 10, false},
-		{"the user name and more", "somebody.long1", 10, true},
-	} {
-		t.Run("NIST SP 800-63B "+test.rule, func(t *testing.T) {
-			found := &Invalid{}
-			Config{PasswordMinLength: test.shortest}.checkNewPassword(found, "password", test.password, "somebody.long")
-			if (found.err() == nil) != test.good {
-				t.Error(found)
+			_, err = p.Hash(context.Background(), goodPassword)
+			if err != nil {
+				t.Error(err)
 			}
 		})
-	}
+	})
 }

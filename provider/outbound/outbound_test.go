@@ -1,4 +1,4 @@
-package provider
+package outbound
 
 import (
 	"io"
@@ -12,7 +12,7 @@ import (
 )
 
 func TestRFC6890_special_addresses_are_not_called(t *testing.T) {
-	open, private := Config{}, Config{OutboundNetworks: prefixes("10.0.0.0/8", "fd00::/8", "127.0.0.0/8")}
+	open, private := New(nil, nil), New(prefixes("10.0.0.0/8", "fd00::/8", "127.0.0.0/8"), nil)
 	for address, want := range map[string]struct{ open, private bool }{
 		"93.184.216.34":        {true, true},
 		"2606:2800:220:1::1":   {true, true},
@@ -51,10 +51,10 @@ func TestRFC6890_special_addresses_are_not_called(t *testing.T) {
 		"fec0::1":              {},
 	} {
 		a := netip.MustParseAddr(address)
-		if got := open.mayCall(a); got != want.open {
+		if got := open.Allows(a); got != want.open {
 			t.Errorf("%s: %v, want %v", address, got, want.open)
 		}
-		if got := private.mayCall(a); got != want.private {
+		if got := private.Allows(a); got != want.private {
 			t.Errorf("%s where networks are allowed: %v, want %v", address, got, want.private)
 		}
 	}
@@ -65,10 +65,10 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called++ }))
 	defer at.Close()
 	form := url.Values{"a": {"b"}}
-	shut := begin(t)
+	shut := New(nil, nil)
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"} {
 		target := strings.Replace(at.URL, "127.0.0.1", host, 1) + "/?secret=x"
-		err := shut.send(t.Context(), target, form)
+		err := shut.Post(t.Context(), target, form)
 		if err == nil || !strings.Contains(err.Error(), "special-use address") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -76,15 +76,15 @@ func TestOutboundClientLooksAtTheAddressItConnectsTo(t *testing.T) {
 	if called > 0 {
 		t.Fatal("it was called")
 	}
-	allowed := begin(t, func(c *Config) { c.OutboundNetworks = prefixes("127.0.0.0/8") })
-	err := allowed.send(t.Context(), at.URL, form)
+	allowed := New(prefixes("127.0.0.0/8"), nil)
+	err := allowed.Post(t.Context(), at.URL, form)
 	if err != nil || called != 1 {
 		t.Errorf("%v, called %d times", err, called)
 	}
 }
 
 func TestOutboundClientWantsASuccess(t *testing.T) {
-	f := begin(t, func(c *Config) { c.OutboundNetworks = prefixes("127.0.0.0/8") })
+	f := New(prefixes("127.0.0.0/8"), nil)
 	for status, want := range map[int]bool{200: true, 204: true, 301: false, 302: false, 400: false, 404: false, 500: false} {
 		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" {
@@ -93,7 +93,7 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(status)
 		}))
-		err := f.send(t.Context(), at.URL+"/", nil)
+		err := f.Post(t.Context(), at.URL+"/", nil)
 		at.Close()
 		if (err == nil) != want {
 			t.Errorf("%d: %v", status, err)
@@ -103,29 +103,29 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 		w.Header().Set("X-Large", strings.Repeat("x", 64<<10))
 	}))
 	defer at.Close()
-	if f.send(t.Context(), at.URL, nil) == nil {
+	if f.Post(t.Context(), at.URL, nil) == nil {
 		t.Error("64 KiB of headers were read")
 	}
 }
 
 // A server that nobody vouches for is told nothing, and neither is one of another name.
 func TestOutboundClientChecksTheCertificate(t *testing.T) {
-	f := begin(t, func(c *Config) { c.OutboundNetworks = prefixes("127.0.0.0/8") })
+	f := New(prefixes("127.0.0.0/8"), nil)
 	called := 0
 	at := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called++ }))
 	defer at.Close()
 	at.Config.ErrorLog = log.New(io.Discard, "", 0)
-	err := f.send(t.Context(), at.URL, nil)
+	err := f.Post(t.Context(), at.URL, nil)
 	if err == nil || called != 0 {
 		t.Errorf("a certificate that nobody has signed: %v, called %d times", err, called)
 	}
 	// The certificate of the test server is for 127.0.0.1 and example.com.
-	f.outbound.Transport.(*http.Transport).TLSClientConfig.RootCAs = at.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	err = f.send(t.Context(), at.URL, nil)
+	f.http.Transport.(*http.Transport).TLSClientConfig.RootCAs = at.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	err = f.Post(t.Context(), at.URL, nil)
 	if err != nil || called != 1 {
 		t.Errorf("a good one: %v, called %d times", err, called)
 	}
-	err = f.send(t.Context(), strings.Replace(at.URL, "127.0.0.1", "localhost", 1), nil)
+	err = f.Post(t.Context(), strings.Replace(at.URL, "127.0.0.1", "localhost", 1), nil)
 	if err == nil || called != 1 {
 		t.Errorf("one of another name: %v, called %d times", err, called)
 	}

@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"mandate/provider/redirect"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// checkOutboundURI says what is wrong with an address that the server is to
+// call, or "".
+func (p *Provider) checkOutboundURI(uri string, clientType string) string {
+	if wrong := redirect.CheckText(uri); wrong != "" {
+		return wrong
+	}
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return "is not a URI"
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return "must be an absolute URI that begins with https://"
+	case u.Scheme == "http" && clientType == Public:
+		// OIDC Back-Channel §2.2
+		return "may begin with http:// for a confidential application only"
+	case u.Port() != "" && !isPort(u.Port()):
+		return "has a port that is none"
+	case u.User != nil:
+		return "must have no user name or password in it"
+	}
+	host := strings.ToLower(u.Hostname())
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
+		host = "127.0.0.1"
+	}
+	literal, err := netip.ParseAddr(host)
+	if err == nil && !p.outbound.Allows(literal) {
+		return "leads into a network that this server does not call: its operator can list it in OUTBOUND_ALLOWED_NETWORKS"
+	}
+	return ""
+}

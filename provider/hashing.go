@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"mandate/provider/password"
+	"net/http"
+)
+
+// hashing is a password hasher whose errors a client may see.
+type hashing struct{ *password.Hasher }
+
+func (h hashing) hash(ctx context.Context, password string) (string, error) {
+	hash, err := h.Hasher.Hash(ctx, password)
+	return hash, hashingError(err)
+}
+
+func (h hashing) matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
+	ok, stale, err = h.Hasher.Matches(ctx, stored, password)
+	return ok, stale, hashingError(err)
+}
+
+func (h hashing) pretend(ctx context.Context, password string) error {
+	return hashingError(h.Hasher.Pretend(ctx, password))
+}
+
+func (h hashing) enter(who ...string) (leave func(), err error) {
+	leave, err = h.Hasher.Enter(who...)
+	return leave, hashingError(err)
+}
+
+func hashingError(err error) error {
+	switch {
+	case errors.Is(err, password.ErrBusy):
+		return tooBusy(err)
+	case errors.Is(err, password.ErrQueue):
+		return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+			Description: "Too many passwords or secrets from here are being checked. Try again in a moment.", RetryAfter: 1}
+	}
+	return err
+}
+
+func tooBusy(cause error) *Error {
+	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
+		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: cause}
+}
+
+func newHashing(c Config) hashing {
+	return hashing{password.New(password.Cost{MemoryKiB: c.PasswordMemoryKiB, Iterations: c.PasswordIterations}, c.PasswordConcurrency)}
+}

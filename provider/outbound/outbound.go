@@ -1,0 +1,118 @@
+// Package outbound is the HTTP client for addresses that somebody registered. It
+// connects to the internet only, and to networks that the operator allows (RFC 6890).
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a call may take, from the resolution of the name to the last
+// byte of the response.
+const patience = 5 * time.Second
+
+// notPublic lists the networks in IANA's registries of special-purpose addresses (RFC
+// 6890 §2.2.2 and later entries), and the address at which Azure's hosts answer their
+// guests. Of IPv6 only 2000::/3 is assigned to the internet (RFC 4291 §2.4).
+var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
+	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+	"224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+var (
+	globalIPv6  = netip.MustParsePrefix("2000::/3")
+	nat64Prefix = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052 §2.1
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, text := range texts {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
+}
+
+// Client calls addresses that somebody registered.
+type Client struct {
+	networks []netip.Prefix // special-use networks that may be called
+	http     *http.Client
+}
+
+// New makes a client that may call the internet and the given special-use networks.
+// It checks the address when it connects, after the name was resolved: a name may
+// resolve to another address from one moment to the next. It follows no redirect, keeps
+// no cookie and uses no proxy, which would resolve the name itself. trace may wrap the
+// transport; nil: nothing does.
+func New(networks []netip.Prefix, trace func(http.RoundTripper) http.RoundTripper) *Client {
+	c := &Client{networks: networks}
+	dialer := &net.Dialer{Timeout: patience, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if !c.Allows(at.Addr()) {
+			return fmt.Errorf("%s is a special-use address, which OUTBOUND_ALLOWED_NETWORKS does not list", at.Addr())
+		}
+		return nil
+	}}
+	transport := http.RoundTripper(&http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: patience, MaxIdleConns: 100, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 16 << 10, ForceAttemptHTTP2: true})
+	if trace != nil {
+		transport = trace(transport)
+	}
+	c.http = &http.Client{Timeout: patience, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c
+}
+
+// Allows says whether the client may connect to an address.
+func (c *Client) Allows(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if nat64Prefix.Contains(a) {
+		// The address behind the translator is the one that counts.
+		whole := a.As16()
+		a = netip.AddrFrom4([4]byte(whole[12:]))
+	}
+	within := func(p netip.Prefix) bool { return p.Contains(a) }
+	if slices.ContainsFunc(c.networks, within) {
+		return true
+	}
+	return !slices.ContainsFunc(notPublic, within) && (a.Is4() || globalIPv6.Contains(a))
+}
+
+// Post sends a form and requires a 2xx response, whose body it ignores.
+func (c *Client) Post(ctx context.Context, target string, form url.Values) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("User-Agent", "Mandate")
+	response, err := c.http.Do(request)
+	if err != nil {
+		// The URL that url.Error would show may have a secret in its query.
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return &StatusError{response.StatusCode}
+	}
+	return nil
+}
+
+// StatusError is a response with another status than 2xx.
+type StatusError struct{ Status int }
+
+func (a *StatusError) Error() string { return fmt.Sprintf("answered %d", a.Status) }

@@ -1,0 +1,209 @@
+// Package password hashes passwords with Argon2id (RFC 9106). It limits the memory
+// that all hashes together take, and the queue of those that wait.
+package password
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// Hasher hashes passwords. Each hash takes much memory, so only a few run at once: a
+// flood of guesses waits here and slows nothing else.
+type Hasher struct {
+	Cost             Cost
+	slots            chan struct{}
+	decoy            phc // matches no password, and costs as much as a match
+	waiting, refused atomic.Int64
+
+	mu     sync.Mutex
+	queued map[string]int // hashes that run or wait, by who asked for them
+}
+
+// Cost is the memory and the number of passes of one hash (RFC 9106 §3.1).
+type Cost struct {
+	MemoryKiB  uint32 // 0: 19 MiB
+	Iterations uint32 // 0: 2
+}
+
+// queueEach is how many hashes one client, address or person may have running or
+// waiting, for each slot: about half a second of work.
+const QueueEach = 16
+
+// The highest cost of one hash, whether it is made here or imported.
+const (
+	MaxMemoryKiB  = 1 << 20
+	MaxIterations = 64
+)
+
+const memoryBound = 256 << 10 // KiB that all hashes together may take
+
+var (
+	// ErrBusy says that no slot was free for 10 seconds, or that the request was
+	// cancelled before one was free.
+	ErrBusy = errors.New("too many passwords are being hashed")
+	// ErrQueue says that one client, address or person has too many hashes in the queue.
+	ErrQueue = errors.New("too many hashes are in the queue for the same client, address or person")
+)
+
+// New makes a hasher. concurrency is how many hashes run at once; 0 derives it from the
+// processors and the memory of one hash.
+func New(cost Cost, concurrency int) *Hasher {
+	p := &Hasher{Cost: Cost{cmp.Or(cost.MemoryKiB, 19<<10), cmp.Or(cost.Iterations, 2)}}
+	if concurrency == 0 {
+		// One processor remains for other requests.
+		concurrency = max(1, min(runtime.GOMAXPROCS(0)-1, int(memoryBound/p.Cost.MemoryKiB)))
+	}
+	p.slots, p.queued = make(chan struct{}, concurrency), map[string]int{}
+	p.decoy = phc{p.Cost.MemoryKiB, p.Cost.Iterations, 1, make([]byte, 16), make([]byte, 32)}
+	return p
+}
+
+func (p *Hasher) encode(salt, sum []byte) string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.Cost.MemoryKiB, p.Cost.Iterations, b64.EncodeToString(salt), b64.EncodeToString(sum))
+}
+
+// Hash gives the PHC string of a password under a new salt.
+func (p *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, 16)
+	rand.Read(salt) // never fails
+	sum, err := p.sum(ctx, password, salt, p.Cost, 1)
+	if err != nil {
+		return "", err
+	}
+	return p.encode(salt, sum), nil
+}
+
+func (p *Hasher) sum(ctx context.Context, password string, salt []byte, cost Cost, lanes uint8) ([]byte, error) {
+	err := p.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	return argon2.IDKey([]byte(password), salt, cost.Iterations, cost.MemoryKiB, lanes, 32), nil
+}
+
+// Acquire takes a slot, and waits for one for at most 10 seconds.
+func (p *Hasher) Acquire(ctx context.Context) error {
+	wait, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-wait.Done():
+	}
+	if ctx.Err() == nil { // the request still waits for its answer
+		p.refused.Add(1)
+	}
+	return fmt.Errorf("%w: %w", ErrBusy, wait.Err())
+}
+
+// Release gives a slot back.
+func (p *Hasher) Release() { <-p.slots }
+
+// Enter takes a place in the queue for each party of one check, such as a client and
+// its address, until leave is called. A party with too many places gets ErrQueue at
+// once, so that it cannot fill the queue for the others.
+func (p *Hasher) Enter(who ...string) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range who {
+		if p.queued[one] >= QueueEach*cap(p.slots) {
+			p.refused.Add(1)
+			return nil, ErrQueue
+		}
+	}
+	for _, one := range who {
+		p.queued[one]++
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, one := range who {
+			p.queued[one]--
+			if p.queued[one] == 0 {
+				delete(p.queued, one)
+			}
+		}
+	}, nil
+}
+
+// Matches says whether a stored hash is of this password. An empty password or an
+// empty hash never matches. stale says that the hash was made at another cost.
+func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
+	parsed, err := parsePHC(stored)
+	possible := err == nil && password != ""
+	if !possible {
+		// A check that cannot succeed costs as much as any other.
+		parsed = p.decoy
+	}
+	sum, err := p.sum(ctx, password, parsed.salt, Cost{parsed.memory, parsed.iterations}, parsed.lanes)
+	if err != nil {
+		return false, false, err
+	}
+	ok = possible && subtle.ConstantTimeCompare(sum, parsed.sum) == 1
+	return ok, ok && (parsed.memory != p.Cost.MemoryKiB || parsed.iterations != p.Cost.Iterations), nil
+}
+
+// Pretend takes as much time as a check. It is for a user name that does not exist.
+func (p *Hasher) Pretend(ctx context.Context, password string) error {
+	_, _, err := p.Matches(ctx, "", password)
+	return err
+}
+
+type phc struct {
+	memory, iterations uint32
+	lanes              uint8
+	salt, sum          []byte
+}
+
+var errPHC = errors.New("not an Argon2id hash")
+
+func parsePHC(stored string) (phc, error) {
+	var h phc
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v=19" {
+		return h, errPHC
+	}
+	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.iterations, &h.lanes)
+	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > MaxMemoryKiB || h.iterations > MaxIterations {
+		return h, errPHC
+	}
+	h.salt, err = base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return h, errPHC
+	}
+	h.sum, err = base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil || len(h.sum) != 32 {
+		return h, errPHC
+	}
+	return h, nil
+}
+
+// Stats is the state of a hasher.
+type Stats struct {
+	Slots, InUse, Waiting int
+	Parties               int   // clients, addresses and people with places in the queue
+	Refused               int64 // since the start of the process
+}
+
+// Stats gives the state of the hasher.
+func (p *Hasher) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{cap(p.slots), len(p.slots), int(p.waiting.Load()), len(p.queued), p.refused.Load()}
+}
