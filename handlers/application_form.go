@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mandate/provider"
+	"mandate/provider/jose"
 	"mandate/templates"
 )
 
@@ -264,7 +265,7 @@ func algorithms() []templates.Option {
 		"RS256": "RSA. What a library expects that was told nothing. Choose it if you do not know.",
 		"PS256": "RSA with PSS padding. For profiles that ask for it."}
 	var options []templates.Option
-	for _, name := range provider.Algorithms() {
+	for _, name := range jose.Algorithms() {
 		options = append(options, templates.Option{Value: name, Help: help[name]})
 	}
 	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret itself, so whoever can check a signature can forge one. It is for a confidential application whose secret is kept readable, and the secret must have at least 32 bytes."})

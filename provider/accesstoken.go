@@ -5,8 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"mandate/provider/jose"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -65,7 +64,7 @@ func (p *Provider) signAccess(ctx context.Context, a Application, f family, scop
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}
-	claims := jwt.MapClaims{"iss": p.config.Issuer, "aud": p.config.audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
+	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
 	if f.grantID == "" {
 		// RFC 9068 §2.2: where no person is involved, the subject is the client.
 		claims["sub"], claims["jti"] = a.ClientID, p.nameToken(ofApplication, a.ID)
@@ -84,7 +83,7 @@ func (p *Provider) signAccess(ctx context.Context, a Application, f family, scop
 // AccessAlgorithm is what signs an application's access tokens: what signs its ID
 // tokens too, but for HS256, whose key no API may have (RFC 9068 §4).
 func AccessAlgorithm(a Application) string {
-	if a.Algorithm == "" || a.Algorithm == hmacAlgorithm {
+	if a.Algorithm == "" || a.Algorithm == jose.HS256 {
 		return defaultAlgorithm
 	}
 	return a.Algorithm
@@ -140,29 +139,31 @@ func (p *Provider) readToken(ctx context.Context, text string) (knownToken, erro
 // findSigned holds a signed access token to what RFC 9068 §4 asks of whoever gets
 // one, and then to what only this server knows.
 func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, error) {
-	claims := jwt.MapClaims{}
-	// RFC 9068 §4: never alg none, and never HS256, by which a public key would be a
-	// secret one.
-	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding(), jwt.WithValidMethods(Algorithms()))
-	var failure error
-	parsed, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
-		key, err := p.keyOf(ctx, t)
-		switch {
-		case err == nil && key.published():
-			return key.private.Public(), nil
-		case err != nil && !errors.Is(err, ErrNotFound):
-			failure = err
-		}
-		return nil, ErrNotFound
-	})
-	if failure != nil {
-		return knownToken{}, failure
-	}
-	// RFC 9068 §4: neither an ID token nor a logout token is an access token.
-	if err != nil || parsed.Header["typ"] != signedType || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.audience() {
+	raw, err := jose.Verifier{
+		// RFC 9068 §4: never none, and never HS256, with which a public key would be the
+		// secret.
+		Algorithms: jose.Algorithms(),
+		// RFC 9068 §4: neither an ID token nor a logout token is an access token.
+		Types: []string{signedType},
+		Keys: func(h jose.Header, _ []byte) ([]any, error) {
+			key, err := p.keyFor(ctx, h)
+			if err == nil && !key.published() {
+				err = jose.ErrInvalid
+			}
+			return []any{key.public()}, err
+		},
+	}.Verify(text)
+	if errors.Is(err, jose.ErrInvalid) {
 		return knownToken{}, storage.ErrNotFound
 	}
-	token := knownToken{name: textOf(claims, "jti")}
+	if err != nil {
+		return knownToken{}, err
+	}
+	claims, err := jose.ParseClaims(raw)
+	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.audience() {
+		return knownToken{}, storage.ErrNotFound
+	}
+	token := knownToken{name: claims.Text("jti")}
 	behind, err := p.names.Open(token.name, "")
 	if err != nil {
 		return knownToken{}, storage.ErrNotFound
@@ -173,18 +174,10 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 	} else {
 		token.LiveToken, err = p.store.TokenOfApplication(ctx, string(behind[len(ofApplication):]), sum)
 	}
-	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, textOf(claims, "scope"), numberOf(claims, "iat"), numberOf(claims, "exp")
+	issued, _ := claims.Time("iat")
+	ends, _ := claims.Time("exp")
+	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, claims.Text("scope"), issued, ends
 	return token, err
-}
-
-func textOf(claims jwt.MapClaims, name string) string {
-	text, _ := claims[name].(string)
-	return text
-}
-
-func numberOf(claims jwt.MapClaims, name string) int64 {
-	number, _ := claims[name].(float64)
-	return int64(number)
 }
 
 // audience is the one resource that access tokens are for (RFC 9068 §3).

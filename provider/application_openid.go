@@ -1,15 +1,12 @@
 package provider
 
 import (
+	"mandate/provider/jose"
 	"mandate/provider/redirect"
 	"net/url"
 	"slices"
 	"strings"
 )
-
-// hmacAlgorithm signs with the client secret, so both sides need it in the
-// clear.
-const hmacAlgorithm = "HS256"
 
 // leastHMACSecret is what RFC 7518 §3.2 asks of a key for HS256.
 const leastHMACSecret = 32
@@ -18,7 +15,7 @@ const leastHMACSecret = 32
 func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
 		// An algorithm is of the access tokens then, where those are signed.
-		signs := r.AccessTokenFormat == FormatJWT && slices.Contains(Algorithms(), r.Algorithm)
+		signs := r.AccessTokenFormat == FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
 			"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
@@ -29,10 +26,10 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 		return
 	}
 	for field, algorithm := range map[string]string{"algorithm": r.Algorithm, "userinfo_algorithm": r.UserInfoAlgorithm} {
-		if algorithm == hmacAlgorithm {
+		if algorithm == jose.HS256 {
 			p.checkHMAC(found, field, r, was)
-		} else if algorithm != "" && !slices.Contains(Algorithms(), algorithm) {
-			found.add(field, "There is no algorithm %q: use %s or %s.", Clip(algorithm, 40), strings.Join(Algorithms(), ", "), hmacAlgorithm)
+		} else if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
+			found.add(field, "There is no algorithm %q: use %s or %s.", Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
 	if r.Pairwise && hostOf(r) == "" {
@@ -57,7 +54,7 @@ func (p *Provider) checkHMAC(found *Invalid, field string, r Registration, was A
 	switch {
 	case r.ClientType == Public:
 		found.add(field, "HS256 signs with the client secret, which a public application has not.")
-	case r.HashClientSecret && (was.Algorithm == hmacAlgorithm || was.UserInfoAlgorithm == hmacAlgorithm):
+	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
 		found.add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
 		found.add("hash_client_secret", "HS256 signs with the secret itself, so it has to be kept readable, and not as a hash only.")

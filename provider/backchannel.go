@@ -13,8 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"mandate/provider/jose"
 	"mandate/provider/outbound"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -208,7 +207,7 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 // cannot pass for one.
 func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
 	at := now()
-	return p.sign(ctx, a, cmp.Or(a.Algorithm, defaultAlgorithm), logoutToken, jwt.MapClaims{
+	return p.sign(ctx, a, cmp.Or(a.Algorithm, defaultAlgorithm), logoutToken, jose.Claims{
 		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(l.Sector, l.UserID), "sid": p.sid(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},

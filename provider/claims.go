@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mandate/provider/jose"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // scopeClaims is which claims a scope asks for (OIDC Core §5.4). groups is
@@ -114,7 +113,7 @@ func allClaims(u User) (map[string]any, error) {
 
 // addClaims adds what the scopes and the claims parameter ask for, as far as it
 // is known.
-func (p *Provider) addClaims(ctx context.Context, claims jwt.MapClaims, userID string, scopes []string, asked map[string]*claimRequest) error {
+func (p *Provider) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*claimRequest) error {
 	var names []string
 	for _, scope := range scopes {
 		names = append(names, scopeClaims[scope]...)

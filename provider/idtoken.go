@@ -5,15 +5,12 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"mandate/provider/jose"
 	"mandate/storage"
 )
 
@@ -53,10 +50,10 @@ func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope 
 func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
 	algorithm := cmp.Or(about.application.Algorithm, defaultAlgorithm)
 	at := now()
-	claims := jwt.MapClaims{
+	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.subject(about.sector, about.userID), "aud": about.application.ClientID,
 		"exp": at + seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
-		"at_hash": leftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
+		"at_hash": jose.LeftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
 	}
 	if about.nonce != "" {
 		claims["nonce"] = about.nonce
@@ -77,19 +74,16 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 
 // sign makes a JWT by an algorithm of the application's. kind tells it from
 // others of the same signer (RFC 8725 §3.11).
-func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims jwt.MapClaims) (string, error) {
-	method := jwt.GetSigningMethod(algorithm)
-	if method == nil {
-		return "", fmt.Errorf("there is no algorithm %q", Clip(algorithm, 40))
-	}
-	if algorithm == hmacAlgorithm {
+func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims map[string]any) (string, error) {
+	if algorithm == jose.HS256 {
 		secret, err := p.hmacSecret(ctx, a)
 		if err != nil {
 			return "", err
 		}
-		token := jwt.NewWithClaims(method, claims)
-		token.Header["typ"] = kind
-		return token.SignedString([]byte(secret))
+		return jose.Sign(algorithm, kind, "", []byte(secret), claims)
+	}
+	if jose.KindOf(algorithm) == "" { // of a later release
+		return "", fmt.Errorf("there is no algorithm %q", Clip(algorithm, 40))
 	}
 	key, err := p.signer(ctx, algorithm)
 	if err != nil {
@@ -98,21 +92,8 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 	return key.sign(algorithm, kind, claims)
 }
 
-func (k signingKey) sign(algorithm, kind string, claims jwt.MapClaims) (string, error) {
-	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
-	token.Header["typ"], token.Header["kid"] = kind, k.ID
-	return token.SignedString(k.private)
-}
-
-// leftHalf is at_hash: the left half of the digest that the signature uses
-// (OIDC Core §3.1.3.6). Ed25519 uses SHA-512 (RFC 8032 §5.1).
-func leftHalf(algorithm, text string) string {
-	if algorithm == "EdDSA" {
-		sum := sha512.Sum512([]byte(text))
-		return base64.RawURLEncoding.EncodeToString(sum[:32])
-	}
-	sum := sha256.Sum256([]byte(text))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
+func (k signingKey) sign(algorithm, kind string, claims map[string]any) (string, error) {
+	return jose.Sign(algorithm, kind, k.ID, k.private, claims)
 }
 
 // subject names a person to a sector: the same for all that have none, or one
@@ -128,34 +109,30 @@ func (p *Provider) subject(sector, userID string) string {
 
 // hint reads an ID token of ours that somebody brings back. It may have
 // expired: it says whom it was about, and proves nothing more.
-func (p *Provider) hint(ctx context.Context, text string) (jwt.MapClaims, error) {
+func (p *Provider) hint(ctx context.Context, text string) (jose.Claims, error) {
 	wrong := refuse("invalid_request", "id_token_hint is not an ID token of this server.")
-	claims := jwt.MapClaims{}
-	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithValidMethods(append(Algorithms(), hmacAlgorithm)))
-	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) { return p.hintKey(ctx, t, claims) })
+	raw, err := jose.Verifier{
+		Algorithms: append(jose.Algorithms(), jose.HS256),
+		// A logout token has the same signature and another type.
+		Types: []string{"jwt", ""},
+		Keys:  func(h jose.Header, unverified []byte) ([]any, error) { return p.hintKeys(ctx, h, unverified) },
+	}.Verify(text)
 	if e, ok := errors.AsType[*Error](err); ok && e.Status >= 500 {
 		return nil, e
 	}
-	issuer, _ := claims.GetIssuer()
-	if err != nil || issuer != p.config.Issuer {
+	if err != nil {
 		return nil, wrong
 	}
-	// Logout tokens and UserInfo answers have the same signature and are none: the
-	// former have a type of their own, the latter no end. OIDC Core §2: sub is
-	// required.
-	subject, _ := claims.GetSubject()
-	_, ends := instant(claims, "exp")
-	if kind, typed := token.Header["typ"]; typed && kind != "JWT" || !ends || subject == "" {
+	claims, err := jose.ParseClaims(raw)
+	if err != nil || claims.Text("iss") != p.config.Issuer || claims.Text("sub") == "" { // OIDC Core §2: sub is required
+		return nil, wrong
+	}
+	// A UserInfo response has the same signature, and no exp.
+	_, ends := claims.Time("exp")
+	if !ends {
 		return nil, wrong
 	}
 	return claims, nil
-}
-
-// instant reads a NumericDate (RFC 7519 §2), which may have a fraction. Whoever
-// signs with a secret of their own can write anything there.
-func instant(claims jwt.MapClaims, name string) (int64, bool) {
-	at, ok := claims[name].(float64)
-	return int64(at), ok && math.Abs(at) < 1<<53
 }
 
 // hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
@@ -179,58 +156,54 @@ func (p *Provider) hmacSecret(ctx context.Context, a Application) (string, error
 }
 
 // hmacKeys are the secret, and the one before it while it works.
-func (p *Provider) hmacKeys(a Application) (any, error) {
+func (p *Provider) hmacKeys(a Application) ([]any, error) {
 	secrets := []string{a.Secret}
 	if readable(a.OldSecret) && a.OldSecretExpiresAt > now() {
 		secrets = append(secrets, a.OldSecret)
 	}
-	var set jwt.VerificationKeySet
+	var keys []any
 	for _, kept := range secrets {
 		secret, err := p.readSecret(a.ID, kept)
 		if err != nil {
 			return nil, err
 		}
-		// RFC 7518 §3.2: a shorter one can be found out, and so signs nothing.
+		// RFC 7518 §3.2: a shorter secret can be found, so it signs nothing.
 		if len(secret) >= leastHMACSecret {
-			set.Keys = append(set.Keys, []byte(secret))
+			keys = append(keys, []byte(secret))
 		}
 	}
-	return set, nil
+	return keys, nil
 }
 
-// hintKey gives the key that a hint must be signed with: never one of another
-// kind than the algorithm it names.
-func (p *Provider) hintKey(ctx context.Context, t *jwt.Token, claims jwt.MapClaims) (any, error) {
-	if t.Method.Alg() == hmacAlgorithm {
-		audience, err := claims.GetAudience()
-		if err != nil || len(audience) != 1 {
-			return nil, errors.New("no single audience")
-		}
-		a, err := p.application(ctx, audience[0])
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil, err
-		}
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		if a.Algorithm != hmacAlgorithm || !readable(a.Secret) {
-			return nil, errors.New("this application does not use HS256")
-		}
-		return p.hmacKeys(a)
+// hintKeys gives the keys that may have signed a hint: those of the server, or the
+// secret of the application that the hint was issued to, if it has HS256 registered.
+func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {
+	if h.Algorithm != jose.HS256 {
+		key, err := p.keyFor(ctx, h)
+		return []any{key.public()}, err
 	}
-	key, err := p.keyOf(ctx, t)
+	claims, err := jose.ParseClaims(unverified)
+	if err != nil || len(claims.Audience()) != 1 {
+		return nil, jose.ErrInvalid
+	}
+	a, err := p.application(ctx, claims.Audience()[0])
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, jose.ErrInvalid
+	}
 	if err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
-	return key.private.Public(), nil
+	if a.Algorithm != jose.HS256 || !readable(a.Secret) {
+		return nil, jose.ErrInvalid
+	}
+	return p.hmacKeys(a)
 }
 
-// keyOf finds the key that a token names.
-func (p *Provider) keyOf(ctx context.Context, t *jwt.Token) (signingKey, error) {
-	id, _ := t.Header["kid"].(string)
-	key, err := p.keyByID(ctx, id)
-	if err == nil && key.Kind != algorithmKinds[t.Method.Alg()] {
-		err = ErrNotFound
+// keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.
+func (p *Provider) keyFor(ctx context.Context, h jose.Header) (signingKey, error) {
+	key, err := p.keyByID(ctx, h.KeyID)
+	if errors.Is(err, ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
+		err = jose.ErrInvalid
 	}
 	return key, err
 }

@@ -3,56 +3,26 @@ package provider
 import (
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"sync"
 	"time"
 
+	"mandate/provider/jose"
 	"mandate/storage"
 )
-
-// The algorithms that ID tokens and access tokens may be signed with (RFC 7518 §3.1, RFC 8037
-// §3.1), by the kind of key that each takes (RFC 7518 §6.1).
-var algorithmKinds = map[string]string{"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
-
-// Algorithms lists what an application may choose, the cheapest to sign first.
-func Algorithms() []string { return []string{"ES256", "EdDSA", "RS256", "PS256"} }
 
 // signingKey is a key that has been opened.
 type signingKey struct {
 	storage.Key
 	private crypto.Signer
-	public  JWK
+	jwk     jose.JWK
 }
 
 func signsAt(k storage.Key, at int64) bool {
 	return k.ActiveAt <= at && (k.RetiredAt == 0 || at < k.RetiredAt)
-}
-
-// JWK is a public key (RFC 7517 §4).
-type JWK struct {
-	Type  string `json:"kty"`
-	Use   string `json:"use"`
-	ID    string `json:"kid"`
-	Curve string `json:"crv,omitempty"`
-	X     string `json:"x,omitempty"`
-	Y     string `json:"y,omitempty"`
-	N     string `json:"n,omitempty"`
-	E     string `json:"e,omitempty"`
-}
-
-// JWKSet is what the server publishes (RFC 7517 §5).
-type JWKSet struct {
-	Keys []JWK `json:"keys"`
 }
 
 // keyring is this node's copy of the keys, for a moment.
@@ -168,70 +138,34 @@ func (p *Provider) openKey(k storage.Key) (signingKey, error) {
 	if err != nil {
 		return signingKey{}, err
 	}
-	return newSigningKey(k, private)
-}
-
-func newSigningKey(k storage.Key, private any) (signingKey, error) {
 	signer, ok := private.(crypto.Signer)
 	if !ok {
 		return signingKey{}, errors.New("is not a private key that signs")
 	}
-	jwk, err := publicJWK(signer.Public())
+	return newSigningKey(k, signer)
+}
+
+func newSigningKey(k storage.Key, private crypto.Signer) (signingKey, error) {
+	jwk, err := jose.NewJWK(private.Public())
 	if err != nil {
 		return signingKey{}, err
 	}
 	k.ID, k.Kind = jwk.ID, jwk.Type
-	return signingKey{k, signer, jwk}, nil
+	return signingKey{k, private, jwk}, nil
 }
 
-func publicJWK(public crypto.PublicKey) (JWK, error) {
-	b64 := base64.RawURLEncoding.EncodeToString
-	k := JWK{Use: "sig"}
-	switch key := public.(type) {
-	case *rsa.PublicKey:
-		// RFC 7518 §3.3: at least 2048 bits.
-		if key.N.BitLen() < 2048 {
-			return k, fmt.Errorf("is an RSA key of %d bits: use at least 2048", key.N.BitLen())
-		}
-		k.Type, k.N, k.E = "RSA", b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes())
-	case *ecdsa.PublicKey:
-		if key.Curve != elliptic.P256() {
-			return k, errors.New("is an EC key of another curve than P-256")
-		}
-		point, err := key.Bytes() // 4, x, y
-		if err != nil {
-			return k, err
-		}
-		k.Type, k.Curve, k.X, k.Y = "EC", "P-256", b64(point[1:33]), b64(point[33:])
-	case ed25519.PublicKey:
-		k.Type, k.Curve, k.X = "OKP", "Ed25519", b64(key)
-	default:
-		return k, fmt.Errorf("is a key of type %T", public)
+// public is the key that verifies what this one signs; nil for none.
+func (k signingKey) public() crypto.PublicKey {
+	if k.private == nil {
+		return nil
 	}
-	k.ID = k.thumbprint()
-	return k, nil
-}
-
-// thumbprint names a key by what it is (RFC 7638 §3): its required members in
-// the order of their names.
-func (k JWK) thumbprint() string {
-	var text string
-	switch k.Type {
-	case "RSA":
-		text = fmt.Sprintf(`{"e":%q,"kty":"RSA","n":%q}`, k.E, k.N)
-	case "EC":
-		text = fmt.Sprintf(`{"crv":%q,"kty":"EC","x":%q,"y":%q}`, k.Curve, k.X, k.Y)
-	default:
-		text = fmt.Sprintf(`{"crv":%q,"kty":"OKP","x":%q}`, k.Curve, k.X)
-	}
-	sum := sha256.Sum256([]byte(text))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return k.private.Public()
 }
 
 // JWKSet lists the public keys: those that sign, those that will, and those
 // whose signatures may still be about. Where nothing was ever to be signed there
 // is no set.
-func (p *Provider) JWKSet(ctx context.Context) (*JWKSet, error) {
+func (p *Provider) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	wait, stop := context.WithTimeout(ctx, keysPatience)
 	defer stop()
 	keys, err := p.keys(wait)
@@ -243,10 +177,10 @@ func (p *Provider) JWKSet(ctx context.Context) (*JWKSet, error) {
 			return nil, err
 		}
 	}
-	set := &JWKSet{}
+	set := &jose.JWKSet{}
 	for _, k := range keys {
 		if k.published() {
-			set.Keys = append(set.Keys, k.public)
+			set.Keys = append(set.Keys, k.jwk)
 		}
 	}
 	if len(set.Keys) == 0 {
@@ -274,7 +208,7 @@ func (p *Provider) signer(ctx context.Context, algorithm string) (signingKey, er
 	}
 	found := signingKey{}
 	for _, k := range keys {
-		if k.Kind == algorithmKinds[algorithm] && signsAt(k.Key, now()) && (found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
+		if k.Kind == jose.KindOf(algorithm) && signsAt(k.Key, now()) && (found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
 			found = k
 		}
 	}

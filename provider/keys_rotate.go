@@ -2,19 +2,14 @@ package provider
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
+	"crypto"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"mandate/provider/jose"
 	"mandate/storage"
 )
 
@@ -44,7 +39,7 @@ func CheckRSAKey(text string) error {
 }
 
 func rsaKey(text string) (signingKey, error) {
-	private, err := parsePrivateKey(text)
+	private, err := jose.ParsePrivate(text)
 	if err != nil {
 		return signingKey{}, err
 	}
@@ -54,42 +49,6 @@ func rsaKey(text string) (signingKey, error) {
 	}
 	return key, err
 }
-
-func parsePrivateKey(text string) (any, error) {
-	block, rest := pem.Decode([]byte(strings.TrimSpace(text)))
-	if block != nil && block.Type == "EC PARAMETERS" { // which openssl writes before the key
-		block, rest = pem.Decode(rest)
-	}
-	if block == nil {
-		return nil, errors.New("is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----")
-	}
-	if len(strings.TrimSpace(string(rest))) > 0 && strings.Contains(string(rest), "PRIVATE KEY") {
-		return nil, errors.New("holds more than one key: give one")
-	}
-	// RFC 1421 §4.6.1.1
-	if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
-		return nil, errors.New("is encrypted: it must be an unencrypted private key")
-	}
-	var private any
-	var err error
-	switch block.Type {
-	case "RSA PRIVATE KEY":
-		private, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-	case "EC PRIVATE KEY":
-		private, err = x509.ParseECPrivateKey(block.Bytes)
-	case "PRIVATE KEY":
-		private, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	default:
-		return nil, fmt.Errorf("is a PEM block %q: it must be an unencrypted private key", block.Type)
-	}
-	if err != nil {
-		return nil, errors.New("is a PEM block that holds no private key")
-	}
-	return private, nil
-}
-
-// KeyKinds are the kinds of key that the server keeps one of each.
-func KeyKinds() []string { return []string{"RSA", "EC", "OKP"} }
 
 // rotateKeys looks after the keys where something is signed: with OpenID Connect,
 // or where an application's access tokens are.
@@ -114,7 +73,7 @@ func (p *Provider) provideKeys(ctx context.Context) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	for _, kind := range KeyKinds() {
+	for _, kind := range jose.Kinds() {
 		lead, due := p.keyIsDue(keys, kind)
 		if !due {
 			continue
@@ -159,7 +118,7 @@ func (p *Provider) KeyLead() time.Duration { return p.config.keyLead() }
 
 // RotateKey makes a new key of a kind that signs after the lead.
 func (p *Provider) RotateKey(ctx context.Context, kind string, lead time.Duration) error {
-	private, err := generateKey(kind)
+	private, err := jose.Generate(kind)
 	if err != nil {
 		return err
 	}
@@ -169,14 +128,14 @@ func (p *Provider) RotateKey(ctx context.Context, kind string, lead time.Duratio
 // ImportKey takes an operator's private key in PEM as the one that signs, after
 // the lead.
 func (p *Provider) ImportKey(ctx context.Context, text string, lead time.Duration) error {
-	private, err := parsePrivateKey(text)
+	private, err := jose.ParsePrivate(text)
 	if err != nil {
 		return err
 	}
 	return p.addKey(ctx, private, lead)
 }
 
-func (p *Provider) addKey(ctx context.Context, private any, lead time.Duration) error {
+func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.Duration) error {
 	made, err := newSigningKey(storage.Key{}, private)
 	if err != nil {
 		return err
@@ -211,19 +170,6 @@ func (p *Provider) addKey(ctx context.Context, private any, lead time.Duration) 
 
 // errKeyThere is the answer to whoever comes second.
 var errKeyThere = errors.New("this key is there already, or another one came at the same moment: mandate keys list shows them")
-
-func generateKey(kind string) (any, error) {
-	switch kind {
-	case "RSA":
-		return rsa.GenerateKey(rand.Reader, 2048)
-	case "EC":
-		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	case "OKP":
-		_, private, err := ed25519.GenerateKey(rand.Reader)
-		return private, err
-	}
-	return nil, fmt.Errorf("there is no kind of key %q: use RSA, EC or OKP", kind)
-}
 
 // RetireKey takes a key out of use at once, and puts another in its place
 // where none is left: what the old one signed can no longer be checked.

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"io"
 	"log/slog"
+	"mandate/provider/jose"
 	"math/big"
 	"sync"
 	"testing"
@@ -94,7 +95,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string]JWK{}
+	published := map[string]jose.JWK{}
 	for _, k := range set.Keys {
 		published[k.ID] = k
 		if keys[k.ID] == nil {
@@ -115,7 +116,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := jwt.Parse(text, func(token *jwt.Token) (any, error) { return published[token.Header["kid"].(string)].key(t), nil })
+		token, err := jwt.Parse(text, func(token *jwt.Token) (any, error) { return keyOf(t, published[token.Header["kid"].(string)]), nil })
 		if err != nil {
 			t.Fatalf("%s, after %v: %v", algorithm, time.Now(), err)
 		}
@@ -133,7 +134,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 }
 
 // key reads a published key as others do.
-func (k JWK) key(t *testing.T) any {
+func keyOf(t *testing.T, k jose.JWK) any {
 	t.Helper()
 	read := func(text string) []byte {
 		raw, err := base64.RawURLEncoding.DecodeString(text)

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"mandate/provider/jose"
 	"mandate/storage"
 )
 
@@ -61,13 +60,12 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 
 // readLogoutHint takes over whom and which session the hint names, and gives
 // the client that it was issued to.
-func (p *Provider) readLogoutHint(l *LogoutRequest, claims jwt.MapClaims, clientID string) (string, error) {
-	if end, _ := instant(claims, "exp"); p.config.RPLogout.RefuseExpired && end <= now() {
+func (p *Provider) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
+	if end, _ := claims.Time("exp"); p.config.RPLogout.RefuseExpired && end <= now() {
 		return "", refuse("invalid_request", "id_token_hint has expired.")
 	}
-	l.subject, _ = claims.GetSubject()
-	l.sid, _ = claims["sid"].(string)
-	issuedTo := audience(claims)
+	l.subject, l.sid = claims.Text("sub"), claims.Text("sid")
+	issuedTo := claims.Audience()
 	// OIDC RP-Logout §2: both name the same client.
 	if len(issuedTo) != 1 || clientID != "" && clientID != issuedTo[0] {
 		return "", refuse("invalid_request", "client_id is not the client that id_token_hint was issued to.")

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/jose"
 )
 
 // Metadata is the authorization server's description of itself (RFC 8414 §2).
@@ -84,8 +85,8 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 	m := &OpenIDMetadata{
 		UserInfoEndpoint:          p.config.Issuer + "/userinfo/",
 		SubjectTypesSupported:     []string{"public", "pairwise"},
-		IDTokenSigningAlgorithms:  append(Algorithms(), hmacAlgorithm),
-		UserInfoSigningAlgorithms: append(Algorithms(), hmacAlgorithm),
+		IDTokenSigningAlgorithms:  append(jose.Algorithms(), jose.HS256),
+		UserInfoSigningAlgorithms: append(jose.Algorithms(), jose.HS256),
 		ACRValuesSupported:        []string{passwordLogin},
 		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
 		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // openIDRequest is what OpenID Connect adds to an authorization request (OIDC
@@ -164,23 +162,15 @@ func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(audience(claims), a.Application.ClientID) {
+	if !slices.Contains(claims.Audience(), a.Application.ClientID) {
 		return refuse("invalid_request", "id_token_hint was issued to another client.")
 	}
-	subject, _ := claims.GetSubject() // it has been looked at
+	subject := claims.Text("sub")
 	if !a.openID.about(subject) {
 		return refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
 	}
 	a.openID.subjects = []string{subject}
 	return nil
-}
-
-func audience(claims jwt.MapClaims) []string {
-	list, err := claims.GetAudience()
-	if err != nil {
-		return nil
-	}
-	return list
 }
 
 // WayBackLife is how long a browser may take from the login page back to the

@@ -3,11 +3,10 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/jose"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // UserInfo is what the UserInfo endpoint answers: claims, or a JWT of them.
@@ -39,7 +38,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 	if err != nil {
 		return nil, token.ClientID, stored(err)
 	}
-	claims := jwt.MapClaims{"sub": p.subject(deref(token.Sector), *token.UserID)}
+	claims := jose.Claims{"sub": p.subject(deref(token.Sector), *token.UserID)}
 	asked, err := p.config.readStoredClaims(a, deref(token.Claims))
 	if err != nil {
 		return nil, token.ClientID, err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/provider"
+	"mandate/provider/jose"
 )
 
 // keyView is a signing key in --json: never more than its public name.
@@ -104,7 +105,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 				return nil
 			})
 		}}
-	c.Flags().StringArrayVar(&kinds, "kind", provider.KeyKinds(), "`KIND` of key: RSA, EC or OKP; may be repeated")
+	c.Flags().StringArrayVar(&kinds, "kind", jose.Kinds(), "`KIND` of key: RSA, EC or OKP; may be repeated")
 	c.Flags().BoolVar(&now, "now", false, nowFlag)
 	return c
 }

@@ -3,17 +3,14 @@ package resource
 import (
 	"context"
 	"crypto"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"mandate/provider/jose"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // SignedConfig says which signed access tokens are good here. KeysURL, Issuer and
@@ -51,11 +48,6 @@ type Signed struct {
 	keys             *keySet
 }
 
-// kindOf is the type of key that each algorithm takes (RFC 7518 §3.1, RFC 8037
-// §3.1). One that verifies by a shared secret is not among them: a public key is
-// no secret (RFC 8725 §3.1).
-var kindOf = map[string]string{"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
-
 // NewSigned returns a Signed, or an error that names the setting to change.
 func NewSigned(c SignedConfig) (*Signed, error) {
 	if c.Issuer == "" || c.Audience == "" {
@@ -63,10 +55,10 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 	}
 	algorithms := c.Algorithms
 	if algorithms == nil {
-		algorithms = slices.Sorted(maps.Keys(kindOf))
+		algorithms = jose.Algorithms()
 	}
 	for _, name := range algorithms {
-		if kindOf[name] == "" {
+		if jose.KindOf(name) == "" {
 			return nil, fmt.Errorf("signed: the algorithm %q: use RS256, PS256, ES256 and EdDSA", name)
 		}
 	}
@@ -80,67 +72,44 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 // Verify checks the token. Where it cannot be said whether it is good, since the
 // keys cannot be had, the error is not [ErrInactive].
 func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
+	if strings.Count(token, ".") != 2 {
 		if s.opaque == nil {
 			return nil, ErrInactive
 		}
 		return s.opaque.Verify(ctx, token)
 	}
-	// Go's base64 passes over line breaks; a token has none.
-	header, ok := s.header(parts[0])
-	if !ok || !isB64Token(token) {
+	if !isB64Token(token) {
 		return nil, ErrInactive
 	}
-	key, err := s.keys.find(ctx, header.KeyID, kindOf[header.Algorithm])
+	claims, err := jose.Verifier{
+		// RFC 9068 §4: the algorithm is one of ours, and never none.
+		Algorithms: s.algorithms,
+		// RFC 9068 §4: the type keeps out ID tokens and other JWTs with the same signature.
+		Types: []string{"at+jwt"},
+		Keys: func(h jose.Header, _ []byte) ([]any, error) {
+			key, err := s.keys.find(ctx, h.KeyID, jose.KindOf(h.Algorithm))
+			if err != nil {
+				return nil, err
+			}
+			if key == nil || !key.Takes(h.Algorithm) {
+				return nil, jose.ErrInvalid
+			}
+			return []any{key.public}, nil
+		},
+	}.Verify(token)
+	if errors.Is(err, jose.ErrInvalid) {
+		return nil, ErrInactive
+	}
 	if err != nil {
 		return nil, err
 	}
-	signature, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
-	if err != nil || key == nil || !key.takes(header.Algorithm) {
-		return nil, ErrInactive
-	}
-	// RFC 9068 §4: by the algorithm of the header, which is one of those that we take.
-	err = jwt.GetSigningMethod(header.Algorithm).Verify(parts[0]+"."+parts[1], signature, key.public)
-	if err != nil {
-		return nil, ErrInactive
-	}
-	return s.claims(parts[1])
-}
-
-type signedHeader struct {
-	Algorithm string          `json:"alg"`
-	Type      string          `json:"typ"`
-	KeyID     string          `json:"kid"`
-	Critical  json.RawMessage `json:"crit"`
-}
-
-// header reads the header, and says whether the rest is worth a look.
-func (s *Signed) header(part string) (signedHeader, bool) {
-	var h signedHeader
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
-	if err != nil || json.Unmarshal(raw, &h) != nil {
-		return h, false
-	}
-	// RFC 9068 §4: the type, which keeps out ID tokens and whatever else the same keys
-	// sign. RFC 7515 §4.1.9: a media type, which has no case.
-	kind := strings.ToLower(h.Type)
-	if kind != "at+jwt" && kind != "application/at+jwt" {
-		return h, false
-	}
-	// RFC 7515 §4.1.11: what must be understood, and is not.
-	if h.Critical != nil {
-		return h, false
-	}
-	// RFC 9068 §4: none is no algorithm.
-	return h, slices.Contains(s.algorithms, h.Algorithm)
+	return s.claims(claims)
 }
 
 // claims reads what a signature stands for, and checks it (RFC 9068 §4).
-func (s *Signed) claims(part string) (*Token, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
+func (s *Signed) claims(raw []byte) (*Token, error) {
 	var claims map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &claims) != nil {
+	if json.Unmarshal(raw, &claims) != nil {
 		return nil, ErrInactive
 	}
 	t, err := decodeClaims(claims)
@@ -157,12 +126,6 @@ func (s *Signed) claims(part string) (*Token, error) {
 
 // publicKey is one of a set.
 type publicKey struct {
-	kind, algorithm string // algorithm is empty where the set does not restrict it
-	public          crypto.PublicKey
-}
-
-// takes says whether the key is for an algorithm: never one of another kind
-// (RFC 8725 §3.1).
-func (k *publicKey) takes(algorithm string) bool {
-	return k.kind == kindOf[algorithm] && (k.algorithm == "" || k.algorithm == algorithm)
+	jose.JWK
+	public crypto.PublicKey
 }

@@ -2,20 +2,13 @@ package resource
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rsa"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
+	"mandate/provider/jose"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 )
@@ -100,7 +93,7 @@ func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) 
 // known looks into the set, unless that is too old to be believed.
 func (k *keySet) known(id, kind string) *publicKey {
 	key := k.keys[id]
-	if key == nil || key.kind != kind || time.Since(k.read) >= keysKept {
+	if key == nil || key.Type != kind || time.Since(k.read) >= keysKept {
 		return nil
 	}
 	return key
@@ -144,75 +137,21 @@ func (k *keySet) fetch() (map[string]*publicKey, error) {
 	return readKeys(body)
 }
 
-// webKey is a key as it is published (RFC 7517 §4).
-type webKey struct {
-	Type       string   `json:"kty"`
-	Use        string   `json:"use"`
-	Operations []string `json:"key_ops"`
-	Algorithm  string   `json:"alg"`
-	ID         string   `json:"kid"`
-	Curve      string   `json:"crv"`
-	X          string   `json:"x"`
-	Y          string   `json:"y"`
-	N          string   `json:"n"`
-	E          string   `json:"e"`
-}
-
-// readKeys takes the keys that can check a signature. RFC 7517 §5: others are
-// passed over.
+// readKeys reads the keys that can verify a signature. RFC 7517 §5: others are left
+// out.
 func readKeys(body []byte) (map[string]*publicKey, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	err := json.Unmarshal(body, &set)
+	set, err := jose.ParseSet(body)
 	if err != nil {
 		return nil, errors.New("what is at RESOURCE_SERVER_JWKS_URL is no set of keys")
 	}
 	keys := map[string]*publicKey{}
-	for _, raw := range set.Keys {
-		var w webKey
-		if json.Unmarshal(raw, &w) != nil || keys[w.ID] != nil {
-			continue
-		}
-		if key := w.read(); key != nil {
-			keys[w.ID] = key
+	for _, k := range set.Keys {
+		if public := k.Public(); public != nil && keys[k.ID] == nil {
+			keys[k.ID] = &publicKey{k, public}
 		}
 	}
 	if len(keys) == 0 {
 		return nil, errors.New("what is at RESOURCE_SERVER_JWKS_URL holds no key that a signature can be checked with")
 	}
 	return keys, nil
-}
-
-func (w webKey) read() *publicKey {
-	// RFC 7517 §4.2, §4.3
-	if w.Use != "" && w.Use != "sig" || len(w.Operations) > 0 && !slices.Contains(w.Operations, "verify") {
-		return nil
-	}
-	number := func(text string) []byte {
-		raw, _ := base64.RawURLEncoding.DecodeString(text) // what is wrong is no key
-		return raw
-	}
-	key := &publicKey{kind: w.Type, algorithm: w.Algorithm}
-	switch {
-	case w.Type == "RSA":
-		n, e := new(big.Int).SetBytes(number(w.N)), new(big.Int).SetBytes(number(w.E))
-		// RFC 7518 §3.3: at least 2048 bits. A huge one would take a second to check with.
-		if n.BitLen() < 2048 || n.BitLen() > 8192 || e.BitLen() > 31 || e.Int64() < 3 {
-			return nil
-		}
-		key.public = &rsa.PublicKey{N: n, E: int(e.Int64())}
-	case w.Type == "EC" && w.Curve == "P-256":
-		point := slices.Concat([]byte{4}, number(w.X), number(w.Y))
-		public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
-		if err != nil {
-			return nil
-		}
-		key.public = public
-	case w.Type == "OKP" && w.Curve == "Ed25519" && len(number(w.X)) == ed25519.PublicKeySize:
-		key.public = ed25519.PublicKey(number(w.X))
-	default:
-		return nil
-	}
-	return key
 }

@@ -1,0 +1,35 @@
+// Package jose signs and verifies JSON Web Tokens (RFC 7519), and reads and writes the
+// keys for them (RFC 7517, RFC 7518, RFC 8037).
+package jose
+
+import (
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+)
+
+// HS256 signs with a shared secret (RFC 7518 §3.2). It is not in Algorithms.
+const HS256 = "HS256"
+
+// kinds lists the signature algorithms with public keys (RFC 7518 §3.1, RFC 8037 §3.1)
+// and the kind of key that each takes (RFC 7518 §6.1).
+var kinds = map[string]string{"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
+
+// Algorithms lists the signature algorithms with public keys. The fastest to sign with
+// is the first.
+func Algorithms() []string { return []string{"ES256", "EdDSA", "RS256", "PS256"} }
+
+// KindOf gives the kind of key (kty) of an algorithm, or "" for one that has no public
+// key or is unknown.
+func KindOf(algorithm string) string { return kinds[algorithm] }
+
+// LeftHalf gives the left half of the digest that the algorithm uses, as at_hash has it
+// (OIDC Core §3.1.3.6). Ed25519 uses SHA-512 (RFC 8032 §5.1).
+func LeftHalf(algorithm, text string) string {
+	if algorithm == "EdDSA" {
+		sum := sha512.Sum512([]byte(text))
+		return base64.RawURLEncoding.EncodeToString(sum[:32])
+	}
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}

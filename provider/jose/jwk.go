@@ -1,0 +1,134 @@
+package jose
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// JWK is a public key (RFC 7517 §4).
+type JWK struct {
+	Type       string   `json:"kty"`
+	Use        string   `json:"use,omitempty"`
+	Operations []string `json:"key_ops,omitempty"`
+	Algorithm  string   `json:"alg,omitempty"`
+	ID         string   `json:"kid"`
+	Curve      string   `json:"crv,omitempty"`
+	X          string   `json:"x,omitempty"`
+	Y          string   `json:"y,omitempty"`
+	N          string   `json:"n,omitempty"`
+	E          string   `json:"e,omitempty"`
+}
+
+// JWKSet is a set of public keys (RFC 7517 §5).
+type JWKSet struct {
+	Keys []JWK `json:"keys"`
+}
+
+// ParseSet reads a set. A member that is not a JWK is left out (RFC 7517 §5).
+func ParseSet(text []byte) (JWKSet, error) {
+	var raw struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	var set JWKSet
+	err := json.Unmarshal(text, &raw)
+	if err != nil {
+		return set, err
+	}
+	for _, one := range raw.Keys {
+		var k JWK
+		if json.Unmarshal(one, &k) == nil {
+			set.Keys = append(set.Keys, k)
+		}
+	}
+	return set, nil
+}
+
+// NewJWK gives the JWK of a public key that verifies signatures. Its ID is the
+// thumbprint.
+func NewJWK(public crypto.PublicKey) (JWK, error) {
+	b64 := base64.RawURLEncoding.EncodeToString
+	k := JWK{Use: "sig"}
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		// RFC 7518 §3.3: at least 2048 bits.
+		if key.N.BitLen() < 2048 {
+			return k, fmt.Errorf("is an RSA key of %d bits: use at least 2048", key.N.BitLen())
+		}
+		k.Type, k.N, k.E = "RSA", b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes())
+	case *ecdsa.PublicKey:
+		if key.Curve != elliptic.P256() {
+			return k, errors.New("is an EC key of another curve than P-256")
+		}
+		point, err := key.Bytes() // 4, x, y
+		if err != nil {
+			return k, err
+		}
+		k.Type, k.Curve, k.X, k.Y = "EC", "P-256", b64(point[1:33]), b64(point[33:])
+	case ed25519.PublicKey:
+		k.Type, k.Curve, k.X = "OKP", "Ed25519", b64(key)
+	default:
+		return k, fmt.Errorf("is a key of type %T", public)
+	}
+	k.ID = k.Thumbprint()
+	return k, nil
+}
+
+// Thumbprint is the digest of the required members in the order of their names (RFC
+// 7638 §3).
+func (k JWK) Thumbprint() string {
+	var text string
+	switch k.Type {
+	case "RSA":
+		text = fmt.Sprintf(`{"e":%q,"kty":"RSA","n":%q}`, k.E, k.N)
+	case "EC":
+		text = fmt.Sprintf(`{"crv":%q,"kty":"EC","x":%q,"y":%q}`, k.Curve, k.X, k.Y)
+	default:
+		text = fmt.Sprintf(`{"crv":%q,"kty":"OKP","x":%q}`, k.Curve, k.X)
+	}
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Public gives the key itself, or nil for one that verifies no signature of Algorithms.
+func (k JWK) Public() crypto.PublicKey {
+	// RFC 7517 §4.2, §4.3
+	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") {
+		return nil
+	}
+	number := func(text string) []byte {
+		raw, _ := base64.RawURLEncoding.DecodeString(text) // a wrong one is refused below
+		return raw
+	}
+	switch {
+	case k.Type == "RSA":
+		n, e := new(big.Int).SetBytes(number(k.N)), new(big.Int).SetBytes(number(k.E))
+		// RFC 7518 §3.3: at least 2048 bits. To verify with a huge key would take a second.
+		if n.BitLen() >= 2048 && n.BitLen() <= 8192 && e.BitLen() <= 31 && e.Int64() >= 3 {
+			return &rsa.PublicKey{N: n, E: int(e.Int64())}
+		}
+	case k.Type == "EC" && k.Curve == "P-256":
+		public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, number(k.X), number(k.Y)))
+		if err == nil {
+			return public
+		}
+	case k.Type == "OKP" && k.Curve == "Ed25519" && len(number(k.X)) == ed25519.PublicKeySize:
+		return ed25519.PublicKey(number(k.X))
+	}
+	return nil
+}
+
+// Takes says whether the key is for an algorithm: its kind is the algorithm's, and the
+// key is not restricted to another algorithm (RFC 8725 §3.1).
+func (k JWK) Takes(algorithm string) bool {
+	return k.Type == KindOf(algorithm) && (k.Algorithm == "" || k.Algorithm == algorithm)
+}
