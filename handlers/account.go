@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -174,7 +175,7 @@ func device(agent string) string {
 		if agent == "" {
 			return "Unknown browser"
 		}
-		return provider.Clip(agent, 60)
+		return oauth.Clip(agent, 60)
 	case browser == "":
 		return "Browser on " + system
 	case system == "":

@@ -1,13 +1,12 @@
 package handlers
 
 import (
+	"mandate/provider/oauth"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-
-	"mandate/provider"
 )
 
 // address is the client's: whom the nearest hop that we do not trust speaks
@@ -15,7 +14,7 @@ import (
 func (s *server) address(r *http.Request) string {
 	at := peer(r)
 	if !at.IsValid() {
-		return provider.Clip(r.RemoteAddr, 64)
+		return oauth.Clip(r.RemoteAddr, 64)
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -54,14 +55,14 @@ func query(r *http.Request) (url.Values, error) {
 
 func checkValues(values url.Values, lists []string) error {
 	for name, list := range values {
-		if !provider.PlainText(name) {
+		if !oauth.PlainText(name) {
 			return badRequest("The name of a field is not UTF-8 text.")
 		}
 		if len(list) > 1 && !slices.Contains(lists, name) {
-			return badRequest("The field " + provider.Clip(name, 40) + " is sent more than once. Send it once.")
+			return badRequest("The field " + oauth.Clip(name, 40) + " is sent more than once. Send it once.")
 		}
-		if slices.ContainsFunc(list, func(v string) bool { return !provider.PlainText(v) }) {
-			return badRequest("The field " + provider.Clip(name, 40) + " is not UTF-8 text.")
+		if slices.ContainsFunc(list, func(v string) bool { return !oauth.PlainText(v) }) {
+			return badRequest("The field " + oauth.Clip(name, 40) + " is not UTF-8 text.")
 		}
 	}
 	return nil
@@ -70,7 +71,7 @@ func checkValues(values url.Values, lists []string) error {
 // variable is a part of the path. What is no text names nothing.
 func variable(r *http.Request, name string) (string, error) {
 	value, err := url.PathUnescape(mux.Vars(r)[name])
-	if err != nil || !provider.PlainText(value) {
+	if err != nil || !oauth.PlainText(value) {
 		return "", provider.ErrNotFound
 	}
 	return value, nil

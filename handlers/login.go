@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 	"mandate/templates"
 )
 
@@ -20,7 +21,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page := s.loginForm(r, values.Get("next"))
-	page.Name.Value = provider.Clip(values.Get("login_hint"), 150)
+	page.Name.Value = oauth.Clip(values.Get("login_hint"), 150)
 	return s.render(w, r, http.StatusOK, page)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 // errSignIn is what a handler returns that needs a person and has none.
@@ -57,7 +58,7 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 // browser is what the provider wants to know of where a request comes from.
 func (s *server) browser(r *http.Request) provider.Browser {
 	// A header is bytes, the database takes text.
-	agent := provider.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
+	agent := oauth.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
 	return provider.Browser{Address: s.address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/provider"
+	"mandate/provider/oauth"
 )
 
 // Watch is who is told of requests, to count and to trace them. What is nil is
@@ -55,7 +56,7 @@ func (rec *record) sum(w *response, r *http.Request) Seen {
 // attrs begin the log line.
 func (s Seen) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 16)
-	attrs = append(attrs, slog.String("request", s.ID), slog.String("method", provider.Clip(s.Method, 16)), slog.String("route", s.Route),
+	attrs = append(attrs, slog.String("request", s.ID), slog.String("method", oauth.Clip(s.Method, 16)), slog.String("route", s.Route),
 		slog.Int("status", s.Status), slog.Duration("duration", s.Took))
 	if s.Grant != "" {
 		attrs = append(attrs, slog.String("grant_type", s.Grant))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -22,9 +23,9 @@ const (
 // (RFC 9068 §2.1, §5).
 const signedType = "at+jwt"
 
-func checkFormat(found *Invalid, format string) {
+func checkFormat(found *oauth.Invalid, format string) {
 	if format != "" && format != FormatOpaque && format != FormatJWT {
-		found.add("access_token_format", "There is no format %q: use opaque or jwt.", Clip(format, 40))
+		found.Add("access_token_format", "There is no format %q: use opaque or jwt.", oauth.Clip(format, 40))
 	}
 }
 
@@ -37,7 +38,7 @@ type accessToken struct {
 
 // newAccess makes an access token of a family, in the application's format.
 func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
-	at := now()
+	at := oauth.Now()
 	end := at + p.accessLifetime(a)
 	if f.sessionEndsAt > 0 {
 		end = min(end, f.sessionEndsAt)
@@ -112,7 +113,7 @@ func (p *Provider) findToken(ctx context.Context, text string) (knownToken, erro
 		return token, err
 	}
 	a := Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
-	scope := narrow(strings.Fields(token.Scope), p.config.allowedScopes(a))
+	scope := oauth.Narrow(strings.Fields(token.Scope), p.config.allowedScopes(a))
 	token.Scope, token.dormant = strings.Join(scope, " "), Suspended(a) || len(scope) == 0
 	may := p.config.allowanceOf(a)
 	token.MayIntrospect = token.MayIntrospect && may.Vouched

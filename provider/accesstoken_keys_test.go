@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mandate/provider/oauth"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 			t.Helper()
 			m, err := p.Metadata(t.Context())
 			_, missing := p.JWKSet(t.Context())
-			if err != nil || missing != nil && !errors.Is(missing, ErrNotFound) || (missing == nil) != (m.JWKSURI != "") {
+			if err != nil || missing != nil && !errors.Is(missing, oauth.ErrNotFound) || (missing == nil) != (m.JWKSURI != "") {
 				t.Fatal(err, missing, m.JWKSURI)
 			}
 			return missing == nil

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"net/http/httptest"
 	"strings"
@@ -49,7 +50,7 @@ func TestSignedAccessToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, s := f.app(signed), f.login("alice")
-		begun := float64(now())
+		begun := float64(oauth.Now())
 		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d tokens are stored", n)
@@ -177,7 +178,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		"of another issuer":      forge(signedType, jwt.MapClaims{"iss": "https://other.example/o"}),
 		"for an application":     forge(signedType, jwt.MapClaims{"aud": app.Application.ClientID}),
 		"without an audience":    forge(signedType, jwt.MapClaims{"aud": nil}),
-		"expired":                forge(signedType, jwt.MapClaims{"exp": now()}),
+		"expired":                forge(signedType, jwt.MapClaims{"exp": oauth.Now()}),
 		"without an end":         forge(signedType, jwt.MapClaims{"exp": nil}),
 		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": seal.Random(40)}),
 		"without a jti":          forge(signedType, jwt.MapClaims{"jti": nil}),
@@ -222,7 +223,7 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 			t.Errorf("%d rows", n)
 		}
 		time.Sleep(10 * time.Minute)
-		_, err = f.store.Sweep(t.Context(), now(), 10)
+		_, err = f.store.Sweep(t.Context(), oauth.Now(), 10)
 		wantError(t, err, "no error")
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d rows after its end", n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"mandate/storage"
 )
@@ -19,47 +20,47 @@ type Authorized struct {
 
 // Authorized lists the applications that a person has let in, each once.
 func (p *Provider) Authorized(ctx context.Context, userID string) ([]Authorized, error) {
-	rows, err := p.store.AuthorizedBy(ctx, userID, now())
+	rows, err := p.store.AuthorizedBy(ctx, userID, oauth.Now())
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	var apps []Authorized
 	for _, row := range rows {
 		last := len(apps) - 1
 		if last < 0 || apps[last].ApplicationID != row.ApplicationID {
-			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: deref(row.Owner), Since: row.Since})
+			apps = append(apps, Authorized{ApplicationID: row.ApplicationID, Name: row.Name, Owner: oauth.Deref(row.Owner), Since: row.Since})
 			last++
 		}
-		apps[last].Scopes = union(apps[last].Scopes, strings.Fields(row.Scope))
+		apps[last].Scopes = oauth.Union(apps[last].Scopes, strings.Fields(row.Scope))
 	}
 	return apps, nil
 }
 
 // Sessions lists where a person is signed in.
 func (p *Provider) Sessions(ctx context.Context, userID string) ([]Session, error) {
-	at := now()
+	at := oauth.Now()
 	sessions, err := p.store.SessionsOf(ctx, userID, at, p.idleSince(at))
-	return sessions, stored(err)
+	return sessions, oauth.Stored(err)
 }
 
 // EndSession signs a person out in one browser.
 func (p *Provider) EndSession(ctx context.Context, userID, sessionID string) error {
-	err := p.store.EndSession(ctx, userID, sessionID, now(), false)
+	err := p.store.EndSession(ctx, userID, sessionID, oauth.Now(), false)
 	p.tellNow()
-	return stored(err)
+	return oauth.Stored(err)
 }
 
 // EndSessions signs a person out everywhere, and says of how many browsers.
 func (p *Provider) EndSessions(ctx context.Context, userID string) (int, error) {
-	n, err := p.store.EndSessions(ctx, userID, now())
+	n, err := p.store.EndSessions(ctx, userID, oauth.Now())
 	p.tellNow()
-	return n, stored(err)
+	return n, oauth.Stored(err)
 }
 
 // RevokeApplication takes an approval back: the consent is forgotten, and all
 // tokens that came from it are inactive at once.
 func (p *Provider) RevokeApplication(ctx context.Context, userID, applicationID string) error {
-	return stored(p.store.RevokeConsent(ctx, userID, applicationID))
+	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 
 // Passwords are the fields of the form that changes a password.
@@ -83,7 +84,7 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwor
 		return err
 	}
 	defer leave()
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	ok, _, err := p.passwords.matches(ctx, s.User.Password, current)
 	if err != nil {
 		giveBack()
@@ -92,30 +93,23 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwor
 	if ok {
 		giveBack()
 	} else {
-		found.add("current_password", "This is not your current password.")
+		found.Add("current_password", "This is not your current password.")
 	}
 	p.config.checkNewPassword(found, "new_password", next, s.User.Username)
 	if ok && current == next {
-		found.add("new_password", "Choose a password that differs from the current one.")
+		found.Add("new_password", "Choose a password that differs from the current one.")
 	}
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return err
 	}
 	hash, err := p.passwords.hash(ctx, next)
 	if err != nil {
 		return err
 	}
-	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, now(), s.Session.ID, form.KeepApprovals)
+	err = p.store.ChangePassword(ctx, s.User.ID, s.User.Password, hash, oauth.Now(), s.Session.ID, form.KeepApprovals)
 	if errors.Is(err, storage.ErrSpent) {
-		found.add("current_password", "Your password was changed somewhere else at the same moment.")
+		found.Add("current_password", "Your password was changed somewhere else at the same moment.")
 		return found
 	}
-	return stored(err)
-}
-
-func deref[T any](value *T) T {
-	if value == nil {
-		return *new(T)
-	}
-	return *value
+	return oauth.Stored(err)
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/oauth"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		named := func(name string) func(*Registration) { return func(r *Registration) { r.Name = name } }
 		app, other, unused := f.app(named("one")), f.app(named("Two")), f.app(named("three"))
 		f.tokens(app, bob)
-		since := now()
+		since := oauth.Now()
 		f.approve(t, app, alice, "scope", "read")
 		time.Sleep(time.Minute)
 		answer, second := f.tokens(app, alice, "scope", "write"), f.tokens(app, alice, "scope", "read")
@@ -49,7 +50,7 @@ func TestAuthorizedApplications(t *testing.T) {
 			t.Error("somebody else's approval is gone")
 		}
 		err = f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("twice:", err)
 		}
 	})
@@ -63,7 +64,7 @@ func TestSessions(t *testing.T) {
 		t.Fatal(sessions, err)
 	}
 	err = f.EndSession(t.Context(), alice.User.ID, bob.Session.ID)
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, oauth.ErrNotFound) {
 		t.Error("somebody else's session:", err)
 	}
 	err = f.EndSession(t.Context(), alice.User.ID, again.Session.ID)

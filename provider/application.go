@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -62,31 +63,31 @@ func mayAdminister(actor *User) bool { return actor == nil || actor.Administrato
 
 // Register makes an application.
 func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
 	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
-		found.add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
+		found.Add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
 	if r.ClientSecret != "" && (len(r.ClientSecret) < 16 || len(r.ClientSecret) > 255) {
-		found.add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
+		found.Add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
 	}
 	if r.ClientID != "" {
 		// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
 		_, err := p.store.UserByID(ctx, r.ClientID)
 		if err == nil {
-			found.add("client_id", "This is the subject of a person.")
+			found.Add("client_id", "This is the subject of a person.")
 		} else if !errors.Is(err, storage.ErrNotFound) {
-			return nil, unavailable(err)
+			return nil, oauth.Unavailable(err)
 		}
 	}
 	if err := p.setOwner(ctx, &a, actor, r, found); err != nil {
 		return nil, err
 	}
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), now()
+	a.ID, a.ClientID, a.CreatedAt = seal.Identifier(), cmp.Or(r.ClientID, seal.Identifier()), oauth.Now()
 	secret, err := p.apply(ctx, &a, r)
 	if err != nil {
 		return nil, err
@@ -94,15 +95,15 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	most := p.config.allowanceOf(a).Quota.Applications
 	err = p.store.AddApplication(ctx, a, most)
 	if errors.Is(err, storage.ErrFull) {
-		found.add("name", "You may register %d applications, and have as many. Delete one that you do not need, or ask an administrator to take one over.", most)
+		found.Add("name", "You may register %d applications, and have as many. Delete one that you do not need, or ask an administrator to take one over.", most)
 		return nil, found
 	}
 	if errors.Is(err, storage.ErrConflict) {
-		found.add("client_id", "An application with that client id exists already.")
+		found.Add("client_id", "An application with that client id exists already.")
 		return nil, found
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	return &Registered{a, secret}, nil
 }
@@ -117,13 +118,13 @@ func newApplication(actor *User) Application {
 
 // setOwner finds the owner whom the operator names. The operator answers for the
 // application all the same.
-func (p *Provider) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *Invalid) error {
+func (p *Provider) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *oauth.Invalid) error {
 	if actor != nil || r.Owner == "" {
 		return nil
 	}
 	u, err := p.UserByName(ctx, r.Owner)
-	if errors.Is(err, ErrNotFound) {
-		found.add("owner", "There is no user of that name.")
+	if errors.Is(err, oauth.ErrNotFound) {
+		found.Add("owner", "There is no user of that name.")
 		return nil
 	}
 	if err != nil {
@@ -148,7 +149,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
-	a.UpdatedAt = now()
+	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == FormatJWT {
 		err = p.provideKeys(ctx)
@@ -182,15 +183,15 @@ func (p *Provider) hashStored(ctx context.Context, applicationID, stored string)
 	}
 	secret, err := p.readSecret(applicationID, stored)
 	if err != nil {
-		return "", unavailable(err)
+		return "", oauth.Unavailable(err)
 	}
 	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
 }
 
-func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
+func (p *Provider) checkRedirectURIs(found *oauth.Invalid, r Registration) {
 	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
-		found.add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
+		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
 	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.redirects().Check)
 }
@@ -198,18 +199,18 @@ func (p *Provider) checkRedirectURIs(found *Invalid, r Registration) {
 const maxURIs = 100 // of one kind, for one application
 
 // checkURIs says at one field what is wrong with each of its URIs.
-func checkURIs(found *Invalid, field string, uris []string, check func(string) string) {
+func checkURIs(found *oauth.Invalid, field string, uris []string, check func(string) string) {
 	if len(uris) > maxURIs {
-		found.add(field, "Register at most %d URIs.", maxURIs)
+		found.Add(field, "Register at most %d URIs.", maxURIs)
 	}
 	var mistakes []string
 	for _, uri := range uris {
 		if wrong := check(uri); wrong != "" {
-			mistakes = append(mistakes, Clip(uri, 120)+" "+wrong+".")
+			mistakes = append(mistakes, oauth.Clip(uri, 120)+" "+wrong+".")
 		}
 	}
 	if len(mistakes) > 0 {
-		found.add(field, "%s", strings.Join(mistakes, " "))
+		found.Add(field, "%s", strings.Join(mistakes, " "))
 	}
 }
 
@@ -228,10 +229,10 @@ func (p *Provider) ApplicationByClientID(ctx context.Context, actor *User, clien
 
 func mayRead(actor *User, a Application, err error) (Application, error) {
 	if err != nil {
-		return Application{}, stored(err)
+		return Application{}, oauth.Stored(err)
 	}
 	if !mayAdminister(actor) && (a.OwnerID == nil || *a.OwnerID != actor.ID) {
-		return Application{}, ErrNotFound
+		return Application{}, oauth.ErrNotFound
 	}
 	return a, nil
 }
@@ -243,7 +244,7 @@ func (p *Provider) Applications(ctx context.Context, actor *User, search string,
 		owner = actor.ID
 	}
 	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
-	return found, total, stored(err)
+	return found, total, oauth.Stored(err)
 }
 
 // UpdateApplication changes an application. A secret comes back where it
@@ -253,9 +254,9 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 	if err != nil {
 		return nil, err
 	}
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	p.checkRegistration(found, actor, r, a)
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	was := a
@@ -268,11 +269,11 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 	}
 	err = p.store.UpdateApplication(ctx, a, was)
 	if errors.Is(err, storage.ErrNotFound) {
-		found.add("name", "Somebody changed or deleted the application at the same moment. Look at it before you save again.")
+		found.Add("name", "Somebody changed or deleted the application at the same moment. Look at it before you save again.")
 		return nil, found
 	}
 	if err != nil {
-		return nil, stored(err)
+		return nil, oauth.Stored(err)
 	}
 	return &Registered{a, secret}, nil
 }
@@ -285,13 +286,13 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 		return nil, err
 	}
 	if a.ClientType == Public {
-		found := &Invalid{}
-		found.add("overlap", "A public application has no secret.")
+		found := &oauth.Invalid{}
+		found.Add("overlap", "A public application has no secret.")
 		return nil, found
 	}
 	if overlap < 0 || overlap > 90*24*time.Hour {
-		found := &Invalid{}
-		found.add("overlap", "Let the old secret work for at most 90 days.")
+		found := &oauth.Invalid{}
+		found.Add("overlap", "Let the old secret work for at most 90 days.")
 		return nil, found
 	}
 	secret := seal.Random(32)
@@ -299,15 +300,15 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 	if err != nil {
 		return nil, err
 	}
-	until := now() + seconds(overlap)
-	err = p.store.RotateSecret(ctx, a.ID, a.Secret, kept, until, now())
+	until := oauth.Now() + oauth.Seconds(overlap)
+	err = p.store.RotateSecret(ctx, a.ID, a.Secret, kept, until, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
-		found := &Invalid{}
-		found.add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
+		found := &oauth.Invalid{}
+		found.Add("overlap", "Somebody rotated this secret at the same moment. Look at the application before you do it again.")
 		return nil, found
 	}
 	if err != nil {
-		return nil, stored(err)
+		return nil, oauth.Stored(err)
 	}
 	a.OldSecret, a.OldSecretExpiresAt, a.Secret = a.Secret, until, kept
 	return &Registered{a, secret}, nil
@@ -319,7 +320,7 @@ func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string
 	if err != nil {
 		return err
 	}
-	return stored(p.store.DeleteApplication(ctx, id))
+	return oauth.Stored(p.store.DeleteApplication(ctx, id))
 }
 
 // SecretIsReadable says whether the stored secret can be read back by the

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/provider/redirect"
 	"net/url"
 	"slices"
@@ -12,15 +13,15 @@ import (
 const leastHMACSecret = 32
 
 // checkOpenID checks what only OpenID Connect knows of an application.
-func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) {
+func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
 		// An algorithm is of the access tokens then, where those are signed.
 		signs := r.AccessTokenFormat == FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
-			"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
+			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
 			if changed {
-				found.add(field, "OpenID Connect is switched off on this server: OIDC_ENABLED turns it on.")
+				found.Add(field, "OpenID Connect is switched off on this server: OIDC_ENABLED turns it on.")
 			}
 		}
 		return
@@ -29,11 +30,11 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 		if algorithm == jose.HS256 {
 			p.checkHMAC(found, field, r, was)
 		} else if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
-			found.add(field, "There is no algorithm %q: use %s or %s.", Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
+			found.Add(field, "There is no algorithm %q: use %s or %s.", oauth.Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
 	if r.Pairwise && hostOf(r) == "" {
-		found.add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
+		found.Add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
 		wrong := p.config.redirects().Check(uri)
@@ -50,24 +51,24 @@ func (p *Provider) checkOpenID(found *Invalid, r Registration, was Application) 
 
 // OIDC Core §10.1: the key is the client secret. A hash of it signs nothing,
 // and a public client has none (OIDC Registration §2).
-func (p *Provider) checkHMAC(found *Invalid, field string, r Registration, was Application) {
+func (p *Provider) checkHMAC(found *oauth.Invalid, field string, r Registration, was Application) {
 	switch {
 	case r.ClientType == Public:
-		found.add(field, "HS256 signs with the client secret, which a public application has not.")
+		found.Add(field, "HS256 signs with the client secret, which a public application has not.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
-		found.add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
+		found.Add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
-		found.add("hash_client_secret", "HS256 signs with the secret itself, so it has to be kept readable, and not as a hash only.")
+		found.Add("hash_client_secret", "HS256 signs with the secret itself, so it has to be kept readable, and not as a hash only.")
 	case was.Secret == "":
 		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
-			found.add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
+			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
 		}
 	case !readable(was.Secret):
-		found.add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
+		found.Add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
 	default:
 		secret, err := p.readSecret(was.ID, was.Secret)
 		if err != nil || len(secret) < leastHMACSecret {
-			found.add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", leastHMACSecret)
+			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", leastHMACSecret)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -25,7 +26,7 @@ type Authorization struct {
 	RedirectURI string
 	Scopes      []Scope
 	Told        []Scope // what the application learns by the claims parameter beyond its scopes
-	Refused     *Error
+	Refused     *oauth.Error
 
 	state        string
 	redirectSent bool
@@ -43,8 +44,8 @@ func (a *Authorization) asks() []string { return append(scopeNames(a.Scopes), sc
 func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
 	a := &Authorization{sent: parameters, parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
 	for name, values := range parameters {
-		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !PlainText(values[0])) {
-			return nil, refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
+		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
+			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
 		// RFC 6749 §3.1: without a value it counts as left out, if it comes once.
 		if len(values) > 1 || values[0] != "" {
@@ -107,37 +108,37 @@ func (a *Authorization) readRefusedObject() {
 func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 	id := a.parameters.Get("client_id")
 	if id == "" {
-		return refuse("invalid_request", "client_id is missing.")
+		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
 	a.Application, err = p.application(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return refuse("invalid_client", "No application with this client_id is registered here.")
+		return oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	if Suspended(a.Application) {
-		return refuse("unauthorized_client", suspended)
+		return oauth.Refuse("unauthorized_client", suspended)
 	}
 	return nil
 }
 
 func (p *Provider) proveRedirectURI(a *Authorization) error {
-	registered := splitLines(a.Application.RedirectURIs)
+	registered := oauth.Lines(a.Application.RedirectURIs)
 	sent := a.parameters.Get("redirect_uri")
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: it may be left out where only one is possible.
 		if len(registered) != 1 {
-			return refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
+			return oauth.Refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
 	if !p.config.redirects().Match(sent, registered) {
-		e := refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
-		e.Mismatch = p.config.redirects().Compare(sent, registered, deref(a.Application.OwnerID))
+		e := oauth.Refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
+		e.Mismatch = p.config.redirects().Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true
@@ -149,7 +150,7 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 func (p *Provider) proveResponseMode(a *Authorization) error {
 	modes := p.responseModes()
 	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
-		return refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
+		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
 	}
 	return nil
 }
@@ -166,13 +167,13 @@ func (p *Provider) responseModes() []string {
 func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
 	state := a.parameters["state"]
 	if len(state) == 1 && len(state[0]) > maxState {
-		return refuse("invalid_request", "state is longer than %d bytes.", maxState)
+		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", maxState)
 	}
 	// RFC 6749 §4.1.2.1: whatever else is wrong, the error comes with the state.
-	if len(state) == 1 && PlainText(state[0]) {
+	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
-	err := checkParameters(a.parameters)
+	err := oauth.CheckParameters(a.parameters)
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
@@ -181,15 +182,15 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 	}
 	switch {
 	case a.parameters.Get("response_type") == "":
-		return refuse("invalid_request", "response_type is missing: it must be code.")
+		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":
-		return refuse("unsupported_response_type", "response_type must be code.")
+		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
 	case !hasGrant(a.Application, GrantCode):
-		return refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
+		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
 	case a.parameters.Has("request"):
-		return refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
+		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
 	case a.parameters.Has("request_uri"):
-		return refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
+		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
 	err = p.config.checkChallenge(a.Application, a.parameters)
 	if err != nil {
@@ -202,7 +203,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 	asked := a.Application.ClientType == Public || !a.Application.SkipConsent || slices.Contains(a.openID.prompt, "consent")
 	names = p.config.online(names, asked)
 	if len(names) == 0 {
-		return refuse("invalid_scope", "offline_access goes together with the scope openid.")
+		return oauth.Refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
 	a.Scopes, a.Told = p.config.describe(names), p.config.describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
@@ -254,13 +255,13 @@ func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) 
 }
 
 // Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
-func (p *Provider) Refusal(a *Authorization, e *Error) Response {
+func (p *Provider) Refusal(a *Authorization, e *oauth.Error) Response {
 	return p.respond(a, Parameter{"error", e.Code}, Parameter{"error_description", e.Description})
 }
 
 // Deny is the refusal of the person who was asked.
 func (p *Provider) Deny(a *Authorization) Response {
-	return p.Refusal(a, refuse("access_denied", "The person denied the request."))
+	return p.Refusal(a, oauth.Refuse("access_denied", "The person denied the request."))
 }
 
 // Response is what goes to the client by way of the browser.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.Authorize(t.Context(), f.query(made, "redirect_uri", callback+"/"))
-		e, ok := err.(*Error)
+		e, ok := err.(*oauth.Error)
 		if !ok || e.Mismatch == nil || e.Mismatch.Part != "path" || e.Mismatch.OwnerID != owner.ID {
 			t.Errorf("%+v", err)
 		}
@@ -229,13 +230,13 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		}
 		a, err := h.Authorize(t.Context(), form)
 		if err != nil {
-			e, ok := err.(*Error)
+			e, ok := err.(*oauth.Error)
 			if !ok || e.Status >= 500 || a != nil {
 				t.Fatal(err)
 			}
 			return
 		}
-		if !testConfig().redirects().Match(a.RedirectURI, splitLines(app.Application.RedirectURIs)) {
+		if !testConfig().redirects().Match(a.RedirectURI, oauth.Lines(app.Application.RedirectURIs)) {
 			t.Fatal("a redirect to", a.RedirectURI)
 		}
 		if sent := form.Get("redirect_uri"); sent != a.RedirectURI {
@@ -248,7 +249,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)
 		}
-		if state := form["state"]; len(state) == 1 && state[0] != "" && PlainText(state[0]) && len(state[0]) <= maxState && queryOf(t, location).Get("state") != state[0] {
+		if state := form["state"]; len(state) == 1 && state[0] != "" && oauth.PlainText(state[0]) && len(state[0]) <= maxState && queryOf(t, location).Get("state") != state[0] {
 			t.Fatalf("state %q comes back in %s", state[0], location)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -79,7 +80,7 @@ func (t *teller) run(ctx context.Context) {
 
 // round claims what is due and begins to tell it.
 func (t *teller) round(ctx context.Context) error {
-	due, err := t.store.DueLogins(ctx, now(), tellEach, tellAtOnce)
+	due, err := t.store.DueLogins(ctx, oauth.Now(), tellEach, tellAtOnce)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (t *teller) round(ctx context.Context) error {
 		if !t.begin(l.Owner) {
 			continue
 		}
-		next := now() + int64(firstRetry)<<(2*min(l.Attempts, tellTries))
+		next := oauth.Now() + int64(firstRetry)<<(2*min(l.Attempts, tellTries))
 		select {
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -182,7 +183,7 @@ func (t *teller) failed(ctx context.Context, a Application, l storage.Login, nex
 	case !about:
 		err = t.store.PauseLogins(ctx, l.ApplicationID, attempt, next)
 	}
-	text := Clip(cause.Error(), 200)
+	text := oauth.Clip(cause.Error(), 200)
 	if last {
 		t.counters.givenUp.Add(lost)
 		t.log.Warn("an application could not be told of logouts, and is not tried again", "client", a.ClientID, "logouts", lost, "error", text)
@@ -206,7 +207,7 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 // signed as the application's ID tokens are (§2.6), and has no nonce, so that it
 // cannot pass for one.
 func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
-	at := now()
+	at := oauth.Now()
 	return p.sign(ctx, a, cmp.Or(a.Algorithm, defaultAlgorithm), logoutToken, jose.Claims{
 		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(l.Sector, l.UserID), "sid": p.sid(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),

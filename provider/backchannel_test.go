@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mandate/provider/oauth"
 	"net/http"
 	"strings"
 	"sync"
@@ -86,7 +87,7 @@ func (f *fixture) round(t *testing.T) {
 		t.Fatal(err)
 	}
 	teller.calls.Wait()
-	due, err := f.store.DueLogins(t.Context(), now()+1e6, 1, 1)
+	due, err := f.store.DueLogins(t.Context(), oauth.Now()+1e6, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func (f *fixture) round(t *testing.T) {
 
 func (f *fixture) logins() int {
 	f.t.Helper()
-	due, err := f.store.DueLogins(context.Background(), now()+1e6, 100, 100)
+	due, err := f.store.DueLogins(context.Background(), oauth.Now()+1e6, 100, 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"mandate/provider/copies"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 	"time"
@@ -35,7 +36,7 @@ func applicationChanged(c *copies.Changes, read time.Time, a Application) bool {
 func (p *Provider) token(ctx context.Context, text string) (knownToken, error) {
 	find := func(ctx context.Context, _ string) (knownToken, error) { return p.findToken(ctx, text) }
 	return p.tokens.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
-		return !t.Refresh && len(deref(t.Claims)) <= copyBytes
+		return !t.Refresh && len(oauth.Deref(t.Claims)) <= copyBytes
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (r claimsRequest) scopes() []string {
 	var names []string
 	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
 		for claim := range asked {
-			names = union(names, []string{scopeOf(claim)})
+			names = oauth.Union(names, []string{scopeOf(claim)})
 		}
 	}
 	slices.Sort(names)

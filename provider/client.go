@@ -10,14 +10,15 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
 const basicChallenge = `Basic realm="mandate", charset="UTF-8"`
 
-func invalidClient(format string, args ...any) *Error {
-	e := refuse("invalid_client", format, args...)
+func invalidClient(format string, args ...any) *oauth.Error {
+	e := oauth.Refuse("invalid_client", format, args...)
 	// RFC 6749 §5.2, RFC 9110 §15.5.2: 401 with the scheme that would work.
 	e.Status, e.Challenge = http.StatusUnauthorized, basicChallenge
 	return e
@@ -41,7 +42,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	}
 	// RFC 6749 §2.3: not more than one method in one request.
 	if len(header) > 1 || body.secret != "" {
-		return credentials{}, refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
+		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
 	}
 	basic, err := parseBasic(header[0])
 	if err != nil {
@@ -49,7 +50,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	}
 	// Authenticating as one client and acting as another is not possible.
 	if body.id != "" && body.id != basic.id {
-		return credentials{}, refuse("invalid_request", "client_id in the body is not the client that authenticates.")
+		return credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
 	}
 	if basic.secret == "" {
 		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
@@ -78,7 +79,7 @@ func parseBasic(header string) (credentials, error) {
 	if err == nil {
 		secret, err = url.QueryUnescape(secret)
 	}
-	if err != nil || !PlainText(id) || !PlainText(secret) {
+	if err != nil || !oauth.PlainText(id) || !oauth.PlainText(secret) {
 		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
 	}
 	return credentials{id, secret}, nil
@@ -112,7 +113,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 		return Application{}, p.wrongClient(throttle.Try{Kind: ofAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
 	}
 	if err != nil {
-		return Application{}, unavailable(err)
+		return Application{}, oauth.Unavailable(err)
 	}
 	if a.ClientType == Public && Suspended(a) {
 		return Application{}, invalidClient(suspended)
@@ -144,6 +145,6 @@ func (p *Provider) wrongClient(tries throttle.Try) error {
 }
 
 // wrongSecret is one text for all: it does not say which ids exist.
-func wrongSecret() *Error {
+func wrongSecret() *oauth.Error {
 	return invalidClient("There is no client with this id, or the secret is wrong.")
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"net/http"
 	"net/url"
@@ -42,7 +43,7 @@ func TestBasic(t *testing.T) {
 		t.Run("RFC6749/5.2 "+rule, func(t *testing.T) {
 			_, err := parseBasic(header)
 			wantError(t, err, "401 invalid_client")
-			if e, ok := err.(*Error); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
+			if e, ok := err.(*oauth.Error); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error("without a challenge:", err)
 			}
 		})
@@ -99,7 +100,7 @@ func TestClientAuthentication(t *testing.T) {
 			r := with(post(values(append(test.body, "grant_type", GrantClient)...)), test.headers...)
 			_, _, err := f.Token(t.Context(), r, test.rule)
 			wantError(t, err, test.want)
-			if e, ok := err.(*Error); ok && (e.Status == 401) != (e.Challenge != "") {
+			if e, ok := err.(*oauth.Error); ok && (e.Status == 401) != (e.Challenge != "") {
 				t.Errorf("status %d has the challenge %q", e.Status, e.Challenge)
 			}
 		})
@@ -217,10 +218,10 @@ func FuzzBasic(f *testing.F) {
 		if err != nil && kind(err) != "401 invalid_client" {
 			t.Fatal(err)
 		}
-		if err == nil && (!PlainText(got.id) || !PlainText(got.secret)) {
+		if err == nil && (!oauth.PlainText(got.id) || !oauth.PlainText(got.secret)) {
 			t.Fatalf("%q gives %q", header, got)
 		}
-		if !PlainText(id) || !PlainText(secret) {
+		if !oauth.PlainText(id) || !oauth.PlainText(secret) {
 			return
 		}
 		// RFC 6749 §2.3.1: whatever is encoded as it says comes out again.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -34,7 +35,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	// answer is the same for the right one and the wrong one.
 	case a.Silent() && ask && len(remembered) == 0 && len(a.openID.subjects) > 0, a.Silent() && ask && !login:
 		// OIDC Core §3.1.2.6
-		return nil, refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
+		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	case a.Silent() && login:
 		return nil, LoginRequired()
 	case login:
@@ -50,7 +51,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := json.Marshal(ticket{s.Session.ID, now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown})
+	ticket, err := json.Marshal(ticket{s.Session.ID, oauth.Now(), parameters.Encode(), a.RedirectURI, a.redirectSent, shown})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
 	case p.config.AlwaysAsk, slices.Contains(a.openID.prompt, "consent"):
 		return true
 	}
-	return !covers(remembered, a.asks())
+	return !oauth.Covers(remembered, a.asks())
 }
 
 func (p *Provider) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
@@ -76,7 +77,7 @@ func (p *Provider) remembered(ctx context.Context, a *Authorization, s *SignedIn
 		return nil, nil
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	return strings.Fields(c.Scope), nil
 }
@@ -98,14 +99,14 @@ const ticketLife = 3600
 // shown is a digest of what the consent page says of a request: who asks, and for
 // what. (Where the answer goes is compared by itself.)
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, deref(a.Application.Owner), a.Scopes, a.Told, a.openID.claims})
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.openID.claims})
 	return seal.Digest(string(text)), err
 }
 
 // Resume checks a request again when the person has answered: the application
 // may have changed meanwhile, and what the same parameters mean.
 func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
-	stale := &Error{Status: http.StatusBadRequest, Code: "invalid_request",
+	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
 	text, err := p.tickets.Open(sealed, "consent")
 	if err != nil {
@@ -113,7 +114,7 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 	}
 	var t ticket
 	err = json.Unmarshal(text, &t)
-	if err != nil || t.Session != s.Session.ID || now()-t.At > ticketLife {
+	if err != nil || t.Session != s.Session.ID || oauth.Now()-t.At > ticketLife {
 		return nil, stale
 	}
 	parameters, err := url.ParseQuery(t.Parameters)
@@ -149,18 +150,20 @@ func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (
 		return Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope: strings.Join(union(slices.Clone(remembered), a.asks()), " "), CreatedAt: now()}, s.Session.ID)
+		Scope: strings.Join(oauth.Union(slices.Clone(remembered), a.asks()), " "), CreatedAt: oauth.Now()}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
 		return Response{}, loggedOut()
 	}
 	if err != nil {
-		return Response{}, unavailable(err)
+		return Response{}, oauth.Unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
 }
 
 // loggedOut is for an approval whose session ended while it was stored.
-func loggedOut() *Error { return refuse("access_denied", "The person was logged out meanwhile.") }
+func loggedOut() *oauth.Error {
+	return oauth.Refuse("access_denied", "The person was logged out meanwhile.")
+}
 
 func scopeNames(scopes []Scope) []string {
 	names := make([]string, len(scopes))

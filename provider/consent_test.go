@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"slices"
 	"strings"
@@ -166,7 +167,7 @@ func TestConsentTicket(t *testing.T) {
 		}
 	})
 	t.Run("what is sealed for another purpose is no ticket", func(t *testing.T) {
-		text, err := json.Marshal(map[string]any{"Session": alice.Session.ID, "At": now(), "Parameters": f.query(app).Encode()})
+		text, err := json.Marshal(map[string]any{"Session": alice.Session.ID, "At": oauth.Now(), "Parameters": f.query(app).Encode()})
 		if err != nil {
 			t.Fatal(err)
 		}

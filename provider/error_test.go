@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/oauth"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,14 +18,14 @@ func TestErrorText(t *testing.T) {
 			every.WriteRune(r)
 		}
 		for _, text := range []string{every.String(), "a\xffb", "\U0001F511", `"\`} {
-			for _, r := range asciiText(text) {
+			for _, r := range oauth.ASCII(text) {
 				if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
 					t.Errorf("%q stays in", r)
 				}
 			}
 		}
 		const fine = " !#$%&'()*+,-./0123456789:;<=>?@AZ[]^_`az{|}~"
-		if d := cmp.Diff(fine, asciiText(fine)); d != "" {
+		if d := cmp.Diff(fine, oauth.ASCII(fine)); d != "" {
 			t.Error(d)
 		}
 	})
@@ -37,14 +38,14 @@ func TestErrorText(t *testing.T) {
 				t.Fatal(scope, err)
 			}
 			text := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("error_description")
-			if text == "" || text != asciiText(text) {
+			if text == "" || text != oauth.ASCII(text) {
 				t.Errorf("%q", text)
 			}
 		}
 	})
 	t.Run("the log gets the cause, and the client does not", func(t *testing.T) {
 		cause := errors.New("password of the database: hunter2")
-		e := unavailable(cause)
+		e := oauth.Unavailable(cause)
 		if !errors.Is(e, cause) || strings.Contains(e.Description, "hunter2") || !strings.Contains(e.Error(), "hunter2") || e.RetryAfter == 0 {
 			t.Errorf("%+v", e)
 		}
@@ -76,7 +77,7 @@ func TestErrorText(t *testing.T) {
 		}
 		shown := 0
 		for i, err := range told {
-			e, ok := errors.AsType[*Error](err)
+			e, ok := errors.AsType[*oauth.Error](err)
 			switch {
 			case err == nil: // such a parameter is none of ours
 			case strings.Contains(err.Error(), secret):
@@ -90,14 +91,14 @@ func TestErrorText(t *testing.T) {
 		}
 	})
 	t.Run("what fosite says is passed on where it is meant for clients", func(t *testing.T) {
-		ours := refuse("invalid_grant", "ours")
+		ours := oauth.Refuse("invalid_grant", "ours")
 		for _, test := range []struct {
 			err  error
 			want string
 		}{
 			{ours, "400 invalid_grant"},
 			{fosite.ErrServerError.WithWrap(ours), "400 invalid_grant"},
-			{fosite.ErrServerError.WithWrap(unavailable(errors.New("database"))), "503 temporarily_unavailable"},
+			{fosite.ErrServerError.WithWrap(oauth.Unavailable(errors.New("database"))), "503 temporarily_unavailable"},
 			{fosite.ErrInvalidScope.WithHint("hint"), "400 invalid_scope"},
 			{fosite.ErrServerError.WithWrap(errors.New("database")), "500 server_error"},
 			{fosite.ErrTemporarilyUnavailable, "500 server_error"},

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"strconv"
 	"strings"
 )
@@ -9,7 +10,7 @@ const flashLife = 300 // seconds
 
 // Flash seals a text that one page shows once, to this session only.
 func (p *Provider) Flash(s *SignedIn, page, text string) string {
-	return p.flashes.Seal([]byte(strconv.FormatInt(now(), 10)+" "+text), s.Session.ID+" "+page)
+	return p.flashes.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)+" "+text), s.Session.ID+" "+page)
 }
 
 // Unflash opens what Flash sealed for this session and page, or gives "".
@@ -20,7 +21,7 @@ func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
 	}
 	made, shown, _ := strings.Cut(string(text), " ")
 	at, err := strconv.ParseInt(made, 10, 64)
-	if err != nil || now()-at > flashLife {
+	if err != nil || oauth.Now()-at > flashLife {
 		return ""
 	}
 	return shown

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/oauth"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,7 +15,7 @@ import (
 func TestForm(t *testing.T) {
 	t.Run("RFC6749/3.2 an empty value counts as left out", func(t *testing.T) {
 		r := postBody("a=1&b=&c&d=x+y%20%C3%BC")
-		form, err := readForm(r)
+		form, err := oauth.ReadForm(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestForm(t *testing.T) {
 		"a semicolon, which other readers take for an and": "a=1;b=2",
 	} {
 		t.Run(rule, func(t *testing.T) {
-			_, err := readForm(postBody(body))
+			_, err := oauth.ReadForm(postBody(body))
 			wantError(t, err, "400 invalid_request")
 		})
 	}
@@ -52,7 +53,7 @@ func TestForm(t *testing.T) {
 		t.Run("RFC6749/3.2 the body is not a form but "+kind, func(t *testing.T) {
 			r := postBody("grant_type=client_credentials")
 			r.Header.Set("Content-Type", kind)
-			_, err := readForm(r)
+			_, err := oauth.ReadForm(r)
 			wantError(t, err, "400 invalid_request")
 		})
 	}
@@ -60,22 +61,22 @@ func TestForm(t *testing.T) {
 		t.Run("RFC6749/3.2 the body is a form by "+kind, func(t *testing.T) {
 			r := postBody("a=b")
 			r.Header.Set("Content-Type", kind)
-			_, err := readForm(r)
+			_, err := oauth.ReadForm(r)
 			wantError(t, err, "no error")
 		})
 	}
 	t.Run("RFC6749/2.3.1 nothing is taken from the query", func(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "https://auth.example/o/token/?client_secret=x", strings.NewReader("grant_type=client_credentials"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		_, err := readForm(r)
+		_, err := oauth.ReadForm(r)
 		wantError(t, err, "400 invalid_request")
 	})
 	t.Run("a body beyond the limit is 413", func(t *testing.T) {
 		r := postBody("a=" + strings.Repeat("x", 100))
 		r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 50)
-		_, err := readForm(r)
+		_, err := oauth.ReadForm(r)
 		wantError(t, err, "413 invalid_request")
-		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Description, "50 bytes") {
+		if e, ok := errors.AsType[*oauth.Error](err); !ok || !strings.Contains(e.Description, "50 bytes") {
 			t.Error(err)
 		}
 	})
@@ -138,7 +139,7 @@ func TestParameterPollution(t *testing.T) {
 	t.Run("the reader's own error is not lost", func(t *testing.T) {
 		r := postBody("")
 		r.Body = http.MaxBytesReader(httptest.NewRecorder(), errReader{}, 10)
-		_, err := readForm(r)
+		_, err := oauth.ReadForm(r)
 		if kind(err) != "400 invalid_request" {
 			t.Error(err)
 		}

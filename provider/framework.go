@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -47,6 +49,23 @@ func newFosite(p *Provider) *fosite.Fosite {
 		&passwordGrant{p},
 	}
 	return fosite.NewOAuth2Provider(clients{p}, config)
+}
+
+// failed turns any error of a flow into ours. What fosite says is passed on
+// where it is meant for clients; its hint may hold what the client sent.
+func failed(err error) *oauth.Error {
+	if ours, ok := errors.AsType[*oauth.Error](err); ok {
+		return ours
+	}
+	rfc, ok := errors.AsType[*fosite.RFC6749Error](err)
+	if !ok || rfc.CodeField >= http.StatusInternalServerError {
+		return &oauth.Error{Status: http.StatusInternalServerError, Code: "server_error", Description: "Internal error.", Cause: err}
+	}
+	description := rfc.HintField
+	if description == "" {
+		description = rfc.DescriptionField
+	}
+	return &oauth.Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: oauth.ASCII(description), Cause: err, LogText: rfc.DescriptionField}
 }
 
 // noHasher and noFetcher are never asked: client authentication is ours. fosite's
@@ -94,7 +113,7 @@ func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error
 		return nil, fosite.ErrNotFound
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	return &client{a, s.p}, nil
 }
@@ -112,7 +131,7 @@ type client struct {
 
 func (c *client) GetID() string                      { return c.ClientID }
 func (c *client) GetHashedSecret() []byte            { return nil }
-func (c *client) GetRedirectURIs() []string          { return splitLines(c.RedirectURIs) }
+func (c *client) GetRedirectURIs() []string          { return oauth.Lines(c.RedirectURIs) }
 func (c *client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
 func (c *client) GetScopes() fosite.Arguments        { return c.p.config.allowedScopes(c.Application) }
 func (c *client) IsPublic() bool                     { return c.ClientType == Public }
@@ -131,13 +150,6 @@ func grantTypes(a Application) []string {
 		}
 	}
 	return types
-}
-
-func splitLines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
 }
 
 // The texts that this server gives out, each known by its beginning so that a
@@ -189,9 +201,9 @@ type accessTokens struct {
 
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*client), r.GetSession().(*session)
-	at := now()
+	at := oauth.Now()
 	issued.answer = &TokenResponse{ExpiresIn: s.p.accessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
-	return stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
+	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
 		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: chargedTo(c.Application)}))
 }
 
@@ -208,8 +220,8 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	if err != nil {
 		return err
 	}
-	at := now()
-	end := at + seconds(s.p.config.CodeLifetime)
+	at := oauth.Now()
+	end := at + oauth.Seconds(s.p.config.CodeLifetime)
 	owner := "" // of an application that is to be told
 	if s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid") {
 		owner = c.ID
@@ -230,7 +242,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	if err == nil {
 		s.p.counters.codes.Add(1)
 	}
-	return stored(err)
+	return oauth.Stored(err)
 }
 
 // session is fosite's word for what a request carries from its first step to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"mandate/provider/oauth"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -148,7 +149,7 @@ func (f *fixture) server(s *SignedIn) http.Handler {
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		answer, _, err := f.Token(r.Context(), r, "")
-		if e, ok := errors.AsType[*Error](err); ok {
+		if e, ok := errors.AsType[*oauth.Error](err); ok {
 			http.Error(w, e.Error(), e.Status)
 			return
 		}

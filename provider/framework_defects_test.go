@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestFositeDefects(t *testing.T) {
 		"5 what a session knew is overwritten by stored zero values": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s, "scope", "write read")
 			token, err := d.liveToken(t.Context(), answer.AccessToken)
-			if err != nil || deref(token.SessionID) != d.s.Session.ID || deref(token.UserID) != d.s.User.ID || token.Scope != "write read" {
+			if err != nil || oauth.Deref(token.SessionID) != d.s.Session.ID || oauth.Deref(token.UserID) != d.s.User.ID || token.Scope != "write read" {
 				t.Errorf("%+v, %v", token, err)
 			}
 		},
@@ -71,7 +72,7 @@ func TestFositeDefects(t *testing.T) {
 		"no credentials are 400, and a 401 has no challenge": func(t *testing.T, d *defect) {
 			_, _, err := d.Token(t.Context(), post(values("grant_type", GrantClient)), "")
 			wantError(t, err, "401 invalid_client")
-			if e, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
+			if e, ok := errors.AsType[*oauth.Error](err); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error(err)
 			}
 		},
@@ -260,7 +261,7 @@ func TestFositeDefects(t *testing.T) {
 			d := newDefect(t)
 			d.store.Close()
 			_, err := d.token(d.app, "grant_type", GrantClient)
-			e, _ := errors.AsType[*Error](err)
+			e, _ := errors.AsType[*oauth.Error](err)
 			text, _ := json.Marshal([]string{e.Description, e.Code, e.Challenge})
 			if e.Status != 503 || strings.Contains(string(text), "sql") || strings.Contains(string(text), "closed") {
 				t.Error(string(text))

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/oauth"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -36,7 +37,7 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	a, at := request.GetClient().(*client).Application, now()
+	a, at := request.GetClient().(*client).Application, oauth.Now()
 	if a.AccessTokenFormat != FormatJWT {
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -30,14 +31,14 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	}
 	form := request.GetRequestForm()
 	if form.Get("code") == "" {
-		return refuse("invalid_request", "code is missing.")
+		return oauth.Refuse("invalid_request", "code is missing.")
 	}
 	grant, err := g.p.store.GrantByCode(ctx, seal.Digest(form.Get("code")))
 	if errors.Is(err, storage.ErrNotFound) {
-		return refuse("invalid_grant", "The code is unknown, expired, or used.")
+		return oauth.Refuse("invalid_grant", "The code is unknown, expired, or used.")
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	err = checkCode(grant, a, form.Get("redirect_uri"), form.Get("code_verifier"))
 	if err != nil {
@@ -46,14 +47,14 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if grant.CodeUsedAt != nil {
 		return g.replayed(ctx, grant.ID)
 	}
-	if grant.CodeExpiresAt <= now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= now() {
-		return refuse("invalid_grant", "The code is unknown, expired, or used.")
+	if grant.CodeExpiresAt <= oauth.Now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
+		return oauth.Refuse("invalid_grant", "The code is unknown, expired, or used.")
 	}
 	issued := request.GetSession().(*session)
 	issued.grant = &grant
-	issued.scope = narrow(strings.Fields(grant.Scope), g.p.config.allowedScopes(a))
+	issued.scope = oauth.Narrow(strings.Fields(grant.Scope), g.p.config.allowedScopes(a))
 	if len(issued.scope) == 0 {
-		return refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+		return oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
 	}
 	return nil
 }
@@ -62,15 +63,15 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 func checkCode(grant storage.Grant, a Application, redirectURI, verifier string) error {
 	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
 	if grant.ApplicationID != a.ID {
-		return refuse("invalid_grant", "The code was issued to another client.")
+		return oauth.Refuse("invalid_grant", "The code was issued to another client.")
 	}
 	// RFC 6749 §4.1.3: the redirect URI is the one of the authorization request,
 	// and must be here if it was there.
 	if redirectURI == "" && grant.RedirectSent {
-		return refuse("invalid_request", "redirect_uri is missing: send the one of the authorization request.")
+		return oauth.Refuse("invalid_request", "redirect_uri is missing: send the one of the authorization request.")
 	}
 	if redirectURI != "" && redirectURI != grant.RedirectURI {
-		return refuse("invalid_grant", "redirect_uri is not the one of the authorization request.")
+		return oauth.Refuse("invalid_grant", "redirect_uri is not the one of the authorization request.")
 	}
 	return checkVerifier(grant.CodeChallenge, verifier)
 }
@@ -80,10 +81,10 @@ func checkCode(grant storage.Grant, a Application, redirectURI, verifier string)
 func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
 	err := g.p.store.RevokeGrant(ctx, grantID)
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	g.p.log.Warn("an authorization code came a second time: its tokens are revoked", "grant", grantID)
-	return refuse("invalid_grant", "The code was used before. The tokens that it gave are revoked.")
+	return oauth.Refuse("invalid_grant", "The code was used before. The tokens that it gave are revoked.")
 }
 
 func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
@@ -102,12 +103,12 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	if err != nil {
 		return failed(err)
 	}
-	err = g.p.store.RedeemCode(ctx, issued.grant.ID, now(), made.expiresAt, made.tokens)
+	err = g.p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.expiresAt, made.tokens)
 	if errors.Is(err, storage.ErrSpent) {
 		return g.replayed(ctx, issued.grant.ID)
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	issued.give(made.answer, responder)
 	return nil

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"strings"
 	"sync"
 	"testing"
@@ -159,7 +160,7 @@ func TestCodeMeanwhile(t *testing.T) {
 // change registers the application anew, from the fixture's defaults.
 func (f *fixture) change(app *Registered, changes ...func(*Registration)) error {
 	r := Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
-		RedirectURIs: splitLines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
+		RedirectURIs: oauth.Lines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
 	for _, change := range changes {
 		change(&r)
 	}
@@ -190,7 +191,7 @@ func TestCodeReplay(t *testing.T) {
 			code := f.code(app, f.login("alice"))
 			first := f.must(f.exchange(app, code))
 			time.Sleep(time.Hour)
-			_, err := f.store.Sweep(t.Context(), now(), 1000)
+			_, err := f.store.Sweep(t.Context(), oauth.Now(), 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -37,9 +38,9 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	username, password := form.Get("username"), form.Get("password")
 	switch {
 	case username == "":
-		return refuse("invalid_request", "username is missing.")
+		return oauth.Refuse("invalid_request", "username is missing.")
 	case password == "":
-		return refuse("invalid_request", "password is missing.")
+		return oauth.Refuse("invalid_request", "password is missing.")
 	}
 	issued := request.GetSession().(*session)
 	issued.scope, err = g.p.config.resolveScope(a, form.Get("scope"))
@@ -75,7 +76,7 @@ func passwordTries(a Application, key, address string) []throttle.Try {
 	if trusted {
 		return tries
 	}
-	owner := deref(chargedTo(a))
+	owner := oauth.Deref(chargedTo(a))
 	return append(tries, throttle.Try{Kind: ofPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: ofOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
@@ -83,7 +84,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), now()
+	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: chargedTo(a)}
@@ -97,7 +98,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 		return wrongPassword()
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	issued.give(made.answer, responder)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"mandate/provider/oauth"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func TestPasswordGrant(t *testing.T) {
 		for _, app := range []*Registered{app, open} {
 			answer := f.must(ask(app, "scope", "write read"))
 			access, _ := f.liveToken(t.Context(), answer.AccessToken)
-			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, deref(access.UserID)}); d != "" {
+			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)}); d != "" {
 				t.Error(d)
 			}
 			next := f.must(f.refresh(app, answer.RefreshToken, "scope", "read"))

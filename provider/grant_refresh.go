@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -31,24 +32,24 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	}
 	text := request.GetRequestForm().Get("refresh_token")
 	if text == "" {
-		return refuse("invalid_request", "refresh_token is missing.")
+		return oauth.Refuse("invalid_request", "refresh_token is missing.")
 	}
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(text))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && !token.Refresh {
 		return deadRefresh()
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	// RFC 6749 §6: a refresh token is bound to the client it was issued to.
 	if token.Application != a.ID {
-		return refuse("invalid_grant", "The refresh token was issued to another client.")
+		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
-	if token.ExpiresAt <= now() {
+	if token.ExpiresAt <= oauth.Now() {
 		return deadRefresh()
 	}
 	if !hasGrant(a, *token.GrantType) {
-		return refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
+		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
 	}
 	issued := request.GetSession().(*session)
 	issued.token = &token
@@ -60,8 +61,8 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	return err
 }
 
-func deadRefresh() *Error {
-	return refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
+func deadRefresh() *oauth.Error {
+	return oauth.Refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
 }
 
 // scope gives the access token's: all that was granted, or the part that is
@@ -71,9 +72,9 @@ func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter s
 	if err != nil {
 		return nil, err
 	}
-	kept := narrow(asked, g.p.config.allowedScopes(a))
+	kept := oauth.Narrow(asked, g.p.config.allowedScopes(a))
 	if len(kept) == 0 {
-		return nil, refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+		return nil, oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
 	}
 	return kept, nil
 }
@@ -81,13 +82,13 @@ func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter s
 // askedScope is what a request asks for: without a scope, all that was granted.
 func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	granted := strings.Fields(token.Scope)
-	asked, err := parseScope(parameter)
+	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
 	// RFC 6749 §6: nothing that was not granted at first.
-	if !covers(granted, asked) {
-		return nil, refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
+	if !oauth.Covers(granted, asked) {
+		return nil, oauth.Refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
 	}
 	if len(asked) == 0 {
 		return granted, nil
@@ -105,8 +106,8 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*client).Application, issued.token
-	f := family{*token.GrantID, *token.GrantCreatedAt, deref(token.SessionEndsAt), token.Scope, deref(token.UserID), deref(token.Sector), 0}
-	if deref(token.SessionID) != "" {
+	f := family{*token.GrantID, *token.GrantCreatedAt, oauth.Deref(token.SessionEndsAt), token.Scope, oauth.Deref(token.UserID), oauth.Deref(token.Sector), 0}
+	if oauth.Deref(token.SessionID) != "" {
 		f.login = *token.AuthTime
 	}
 	made, err := g.p.newPair(ctx, a, f, issued.scope)
@@ -115,7 +116,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	// OIDC Core §12.2: the same login, and no nonce.
 	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: f.userID, sector: f.sector, offline: f.sessionEndsAt == 0,
-		authTime: *token.AuthTime, sessionID: deref(token.SessionID), claims: deref(token.Claims)})
+		authTime: *token.AuthTime, sessionID: oauth.Deref(token.SessionID), claims: oauth.Deref(token.Claims)})
 	if err != nil {
 		return failed(err)
 	}
@@ -137,10 +138,10 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 // keepSession: an application that goes on with a login keeps its session from
 // idling out.
 func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken) error {
-	if deref(token.SessionEndsAt) == 0 {
+	if oauth.Deref(token.SessionEndsAt) == 0 {
 		return nil
 	}
-	return stored(g.p.store.TouchSession(ctx, *token.SessionID, now()))
+	return oauth.Stored(g.p.store.TouchSession(ctx, *token.SessionID, oauth.Now()))
 }
 
 // spend rotates the token, or keeps it where the operator said so: rotation is
@@ -150,13 +151,13 @@ func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values
 	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
 		made.answer.RefreshToken = text
 		last := len(made.tokens) - 1
-		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))
+		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(text, successor{*made.answer, now() + made.answer.ExpiresIn, form.Get("scope")})
+	sealed, err := g.sealSuccessor(text, successor{*made.answer, oauth.Now() + made.answer.ExpiresIn, form.Get("scope")})
 	if err != nil {
 		return err
 	}
-	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, now(), made.expiresAt, made.tokens))
+	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.expiresAt, made.tokens))
 }
 
 // spent passes on that somebody was faster.
@@ -164,7 +165,7 @@ func spent(err error) error {
 	if errors.Is(err, storage.ErrSpent) {
 		return err
 	}
-	return stored(err)
+	return oauth.Stored(err)
 }
 
 // lost is for the loser of a race: the token was spent, or its family ended,
@@ -175,7 +176,7 @@ func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenRespons
 		return nil, deadRefresh()
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	return g.again(ctx, form, token)
 }
@@ -185,7 +186,7 @@ func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenRespons
 // the answer is not locked out. Else two parties hold the token, and the family
 // dies (RFC 9700 §4.14.2).
 func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*TokenResponse, error) {
-	if now()-*token.UsedAt < seconds(g.p.config.RefreshGrace) && deref(token.Successor) != "" {
+	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
 		if err != nil {
 			return nil, err
@@ -196,10 +197,10 @@ func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage
 	}
 	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	g.p.log.Warn("a refresh token came a second time: its family is revoked", "grant", *token.GrantID, "client", token.ClientID)
-	return nil, refuse("invalid_grant", "The refresh token was used before. All tokens of this approval are revoked.")
+	return nil, oauth.Refuse("invalid_grant", "The refresh token was used before. All tokens of this approval are revoked.")
 }
 
 // successor is an answer kept for the grace. It is sealed under the token that
@@ -224,8 +225,8 @@ func (s *successor) sameScope(token storage.LiveToken, parameter string) (*Token
 		return nil, err
 	}
 	// RFC 6749 §6: the scope is a part of the request. This is another request, for a token that is spent.
-	if !covers(asked, before) || !covers(before, asked) {
-		return nil, refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the answer had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
+	if !oauth.Covers(asked, before) || !oauth.Covers(before, asked) {
+		return nil, oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the answer had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
 	}
 	return &s.Answer, nil
 }
@@ -264,8 +265,8 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (
 		return nil, false, deadRefresh()
 	}
 	if err != nil {
-		return nil, false, unavailable(err)
+		return nil, false, oauth.Unavailable(err)
 	}
-	kept.Answer.ExpiresIn = max(0, kept.End-now())
+	kept.Answer.ExpiresIn = max(0, kept.End-oauth.Now())
 	return &kept, next.UsedAt == nil, nil
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func TestRefreshGrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := s.Open(deref(token.Successor), seal.Digest(first.RefreshToken))
+		plain, err := s.Open(oauth.Deref(token.Successor), seal.Digest(first.RefreshToken))
 		if err != nil || !strings.Contains(string(plain), second.RefreshToken) {
 			t.Error("the token does not open it:", err)
 		}

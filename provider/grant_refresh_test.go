@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"strings"
 	"sync"
 	"testing"
@@ -234,7 +235,7 @@ func TestRefreshLifetime(t *testing.T) {
 				_, err := f.refresh(app, answer.RefreshToken)
 				wantError(t, err, "400 invalid_grant")
 				f.wantActive(true, answer.AccessToken) // it has a lifetime of its own
-				_, err = f.store.Sweep(t.Context(), now(), 1000)
+				_, err = f.store.Sweep(t.Context(), oauth.Now(), 1000)
 				if err != nil {
 					t.Fatal(err)
 				}

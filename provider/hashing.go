@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/oauth"
 	"mandate/provider/password"
 	"net/http"
 )
@@ -34,15 +35,15 @@ func hashingError(err error) error {
 	case errors.Is(err, password.ErrBusy):
 		return tooBusy(err)
 	case errors.Is(err, password.ErrQueue):
-		return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
 			Description: "Too many passwords or secrets from here are being checked. Try again in a moment.", RetryAfter: 1}
 	}
 	return err
 }
 
-func tooBusy(cause error) *Error {
-	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, cause: cause}
+func tooBusy(cause error) *oauth.Error {
+	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
+		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, Cause: cause}
 }
 
 func newHashing(c Config) hashing {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -49,10 +50,10 @@ func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope 
 // idToken signs an ID token (OIDC Core §2).
 func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
 	algorithm := cmp.Or(about.application.Algorithm, defaultAlgorithm)
-	at := now()
+	at := oauth.Now()
 	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.subject(about.sector, about.userID), "aud": about.application.ClientID,
-		"exp": at + seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
+		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
 		"at_hash": jose.LeftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
 	}
 	if about.nonce != "" {
@@ -83,7 +84,7 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 		return jose.Sign(algorithm, kind, "", []byte(secret), claims)
 	}
 	if jose.KindOf(algorithm) == "" { // of a later release
-		return "", fmt.Errorf("there is no algorithm %q", Clip(algorithm, 40))
+		return "", fmt.Errorf("there is no algorithm %q", oauth.Clip(algorithm, 40))
 	}
 	key, err := p.signer(ctx, algorithm)
 	if err != nil {
@@ -110,14 +111,14 @@ func (p *Provider) subject(sector, userID string) string {
 // hint reads an ID token of ours that somebody brings back. It may have
 // expired: it says whom it was about, and proves nothing more.
 func (p *Provider) hint(ctx context.Context, text string) (jose.Claims, error) {
-	wrong := refuse("invalid_request", "id_token_hint is not an ID token of this server.")
+	wrong := oauth.Refuse("invalid_request", "id_token_hint is not an ID token of this server.")
 	raw, err := jose.Verifier{
 		Algorithms: append(jose.Algorithms(), jose.HS256),
 		// A logout token has the same signature and another type.
 		Types: []string{"jwt", ""},
 		Keys:  func(h jose.Header, unverified []byte) ([]any, error) { return p.hintKeys(ctx, h, unverified) },
 	}.Verify(text)
-	if e, ok := errors.AsType[*Error](err); ok && e.Status >= 500 {
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Status >= 500 {
 		return nil, e
 	}
 	if err != nil {
@@ -158,7 +159,7 @@ func (p *Provider) hmacSecret(ctx context.Context, a Application) (string, error
 // hmacKeys are the secret, and the one before it while it works.
 func (p *Provider) hmacKeys(a Application) ([]any, error) {
 	secrets := []string{a.Secret}
-	if readable(a.OldSecret) && a.OldSecretExpiresAt > now() {
+	if readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
 		secrets = append(secrets, a.OldSecret)
 	}
 	var keys []any
@@ -191,7 +192,7 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 		return nil, jose.ErrInvalid
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	if a.Algorithm != jose.HS256 || !readable(a.Secret) {
 		return nil, jose.ErrInvalid
@@ -202,7 +203,7 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 // keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.
 func (p *Provider) keyFor(ctx context.Context, h jose.Header) (signingKey, error) {
 	key, err := p.keyByID(ctx, h.KeyID)
-	if errors.Is(err, ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
+	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
 		err = jose.ErrInvalid
 	}
 	return key, err

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"maps"
 	"testing"
@@ -79,7 +80,7 @@ func TestHint(t *testing.T) {
 		})
 	}
 	f.config.RPLogout.RefuseExpired = true
-	for exp, want := range map[any]string{0: "400 invalid_request", -1: "400 invalid_request", now(): "400 invalid_request", now() + 60: "no error"} {
+	for exp, want := range map[any]string{0: "400 invalid_request", -1: "400 invalid_request", oauth.Now(): "400 invalid_request", oauth.Now() + 60: "no error"} {
 		_, err := f.ReadLogout(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
 		if kind(err) != want {
 			t.Errorf("exp %v: %v", exp, err)

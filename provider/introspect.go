@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mandate/provider/oauth"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type Introspection struct {
 // Introspect says what a token is, to a caller who may know. It also says who
 // the caller is.
 func (p *Provider) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
-	form, err := readForm(r)
+	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -38,11 +39,11 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 		return nil, caller, err
 	}
 	if form.Get("token") == "" {
-		return nil, caller, refuse("invalid_request", "token is missing.")
+		return nil, caller, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	// RFC 7662 §2.1: the hint may help a search, and one table needs no help.
 	token, err := p.liveToken(ctx, form.Get("token"))
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return &Introspection{}, caller, nil
 	}
 	if err != nil {
@@ -62,11 +63,11 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
-		return token, stored(err)
+		return token, oauth.Stored(err)
 	}
 	switch {
-	case token.ExpiresAt <= now(), token.UsedAt != nil:
-		return token, ErrNotFound
+	case token.ExpiresAt <= oauth.Now(), token.UsedAt != nil:
+		return token, oauth.ErrNotFound
 	case token.dormant:
 		return token, errDormant
 	}
@@ -75,17 +76,17 @@ func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, erro
 
 // errDormant is an ErrNotFound: the token would work if its application might do
 // something.
-var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", ErrNotFound)
+var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", oauth.ErrNotFound)
 
 func (p *Provider) describeToken(token knownToken, caller string) *Introspection {
 	found := &Introspection{
-		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: deref(token.Username), TokenType: "Bearer",
+		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: without a person the subject is the client, and
 		// there is no username.
 		Subject: token.ClientID, Audience: p.config.audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
-	sector := deref(token.Sector)
+	sector := oauth.Deref(token.Sector)
 	if token.UserID != nil {
 		// OIDC Core §8.1: the same as in the ID token. Who knew another one beside it
 		// could tell two sectors' subjects to be one person.
@@ -115,7 +116,7 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 		scheme, bearer, _ := strings.Cut(header[0], " ")
 		if strings.EqualFold(scheme, "Bearer") {
 			if r.PostForm.Has("client_secret") {
-				return "", refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
+				return "", oauth.Refuse("invalid_request", "The caller authenticates in more than one way: use either the bearer token or client_secret.")
 			}
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}
@@ -126,11 +127,11 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 	}
 	a := c.(*client).Application
 	if a.ClientType == Public {
-		return a.ClientID, &Error{Status: http.StatusForbidden, Code: "unauthorized_client",
+		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
 			Description: "A public application may not introspect tokens, since it has no secret: use a confidential one."}
 	}
 	if !a.MayIntrospect {
-		return a.ClientID, &Error{Status: http.StatusForbidden, Code: "unauthorized_client",
+		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
 			Description: mayNotIntrospect}
 	}
 	return a.ClientID, nil
@@ -140,7 +141,7 @@ const mayNotIntrospect = "This application may not introspect tokens: an adminis
 
 // bothChallenges names both ways in, as RFC 7662 §2.1 leaves it open.
 func bothChallenges(err error) error {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok || e.Challenge == "" {
 		return err
 	}
@@ -152,9 +153,9 @@ func bothChallenges(err error) error {
 func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error) {
 	token, err := p.liveToken(ctx, text)
 	dormant := errors.Is(err, errDormant) && !token.Refresh
-	if errors.Is(err, ErrNotFound) && !dormant || err == nil && token.Refresh {
+	if errors.Is(err, oauth.ErrNotFound) && !dormant || err == nil && token.Refresh {
 		// RFC 6750 §3.1
-		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
+		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
 			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
 	}
 	if err != nil && !dormant {
@@ -163,7 +164,7 @@ func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error
 	if !dormant && slices.Contains(strings.Fields(token.Scope), introspectionScope) && token.MayIntrospect {
 		return token.ClientID, nil
 	}
-	refused := &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",
+	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",
 		Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
 	if !token.MayIntrospect {
 		refused.Description = mayNotIntrospect + " Then ask for a token with scope=introspection."

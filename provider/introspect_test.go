@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"net/http"
 	"strings"
@@ -74,7 +75,7 @@ func TestIntrospectionCaller(t *testing.T) {
 			if (err == nil) != (found != nil && found.Active) {
 				t.Errorf("%+v", found)
 			}
-			e, _ := err.(*Error)
+			e, _ := err.(*oauth.Error)
 			if e != nil && e.Status == 401 && !strings.Contains(e.Challenge, "Bearer ") {
 				t.Error("without a challenge:", e.Challenge)
 			}
@@ -111,7 +112,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 			return m
 		}
 		const inactive = `{"active":false}`
-		begun := float64(now())
+		begun := float64(oauth.Now())
 		answer := f.tokens(app, s, "scope", "read write")
 		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
 		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",

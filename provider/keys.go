@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -67,7 +68,7 @@ func (p *Provider) keys(ctx context.Context) ([]signingKey, error) {
 	case <-r.done:
 		return r.keys, r.err
 	case <-ctx.Done():
-		return nil, unavailable(ctx.Err())
+		return nil, oauth.Unavailable(ctx.Err())
 	}
 }
 
@@ -98,9 +99,9 @@ func (p *Provider) readKeys(ctx context.Context, r *keyReading) {
 func (p *Provider) openKeys(ctx context.Context) ([]signingKey, error) {
 	// Older ones are still good for a hint, which a person's browser may bring
 	// back for as long as their session lasts.
-	kept, err := p.store.Keys(ctx, now()-seconds(p.config.SessionLifetime))
+	kept, err := p.store.Keys(ctx, oauth.Now()-oauth.Seconds(p.config.SessionLifetime))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	opened := append([]signingKey{}, p.ring.own...)
 	for _, k := range kept {
@@ -184,12 +185,12 @@ func (p *Provider) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 		}
 	}
 	if len(set.Keys) == 0 {
-		return nil, ErrNotFound
+		return nil, oauth.ErrNotFound
 	}
 	return set, nil
 }
 
-func (k signingKey) published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > now() }
+func (k signingKey) published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > oauth.Now() }
 
 // signer finds the key that signs by an algorithm now. The operator's own key
 // goes before ours; of two, the one that became active last.
@@ -208,7 +209,7 @@ func (p *Provider) signer(ctx context.Context, algorithm string) (signingKey, er
 	}
 	found := signingKey{}
 	for _, k := range keys {
-		if k.Kind == jose.KindOf(algorithm) && signsAt(k.Key, now()) && (found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
+		if k.Kind == jose.KindOf(algorithm) && signsAt(k.Key, oauth.Now()) && (found.private == nil || !found.own() && k.ActiveAt >= found.ActiveAt) {
 			found = k
 		}
 	}
@@ -231,5 +232,5 @@ func (p *Provider) keyByID(ctx context.Context, id string) (signingKey, error) {
 			return k, nil
 		}
 	}
-	return signingKey{}, ErrNotFound
+	return signingKey{}, oauth.ErrNotFound
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -56,7 +57,7 @@ func (p *Provider) rotateKeys(ctx context.Context) error {
 	if !p.config.OpenID {
 		longest, err := p.store.LongestSigned(ctx)
 		if err != nil {
-			return unavailable(err)
+			return oauth.Unavailable(err)
 		}
 		if longest < 0 {
 			return nil
@@ -69,9 +70,9 @@ func (p *Provider) rotateKeys(ctx context.Context) error {
 // signed long enough: it is published first and signs when everybody has had
 // the time to read it.
 func (p *Provider) provideKeys(ctx context.Context) error {
-	keys, err := p.store.Keys(ctx, now())
+	keys, err := p.store.Keys(ctx, oauth.Now())
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	for _, kind := range jose.Kinds() {
 		lead, due := p.keyIsDue(keys, kind)
@@ -94,7 +95,7 @@ func (p *Provider) keyIsDue(keys []storage.Key, kind string) (time.Duration, boo
 		if k.Kind != kind {
 			continue
 		}
-		signs = signs || signsAt(k, now())
+		signs = signs || signsAt(k, oauth.Now())
 		if k.RetiredAt == 0 {
 			newest = max(newest, k.ActiveAt)
 		}
@@ -103,7 +104,7 @@ func (p *Provider) keyIsDue(keys []storage.Key, kind string) (time.Duration, boo
 	case !signs:
 		return 0, true
 	// Made so early that it signs when the time of the one before is up.
-	case newest < 0, p.config.KeyLifetime > 0 && now() >= newest+seconds(p.config.KeyLifetime-p.config.keyLead()):
+	case newest < 0, p.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(p.config.KeyLifetime-p.config.keyLead()):
 		return p.config.keyLead(), true
 	}
 	return 0, false
@@ -145,15 +146,15 @@ func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.
 		return err
 	}
 	made.Sealed = p.keySeal.Seal(der, made.ID)
-	made.CreatedAt = now()
-	made.ActiveAt = now() + seconds(lead)
+	made.CreatedAt = oauth.Now()
+	made.ActiveAt = oauth.Now() + oauth.Seconds(lead)
 	longest, err := p.store.LongestSigned(ctx)
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	// No standing gives more, whatever is registered.
 	longest = min(longest, p.config.Allowance(StandingAdministrator).JWTMax)
-	longest = max(longest, seconds(p.config.IDTokenLifetime), seconds(p.config.JWTAccessTokenLifetime))
+	longest = max(longest, oauth.Seconds(p.config.IDTokenLifetime), oauth.Seconds(p.config.JWTAccessTokenLifetime))
 	// What the old key signs last ends so much later; an hour is for clocks.
 	end := made.ActiveAt + longest + 3600
 	err = p.store.AddKey(ctx, made.Key, end)
@@ -161,7 +162,7 @@ func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.
 		return errKeyThere
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	p.forgetKeys()
 	p.log.Info("there is a new signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
@@ -177,10 +178,10 @@ func (p *Provider) RetireKey(ctx context.Context, id string) error {
 	if slices.ContainsFunc(p.ring.own, func(k signingKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: take it out of OIDC_RSA_PRIVATE_KEY")
 	}
-	err := p.store.RetireKey(ctx, id, now())
+	err := p.store.RetireKey(ctx, id, oauth.Now())
 	p.forgetKeys()
 	if err != nil {
-		return stored(err)
+		return oauth.Stored(err)
 	}
 	return p.rotateKeys(ctx)
 }
@@ -205,9 +206,9 @@ func (p *Provider) KeyStates(ctx context.Context) ([]KeyState, error) {
 		}
 		state := "active"
 		switch {
-		case k.ActiveAt > now():
+		case k.ActiveAt > oauth.Now():
 			state = "published"
-		case k.RetiredAt != 0 && k.RetiredAt <= now():
+		case k.RetiredAt != 0 && k.RetiredAt <= oauth.Now():
 			state = "retired"
 		}
 		states = append(states, KeyState{k.ID, k.Kind, state, k.ActiveAt, k.RetiredAt, k.ExpiresAt, k.own()})

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"net/http"
 	"time"
@@ -55,8 +56,8 @@ func (p *Provider) refused(tries ...throttle.Try) error {
 	return nil
 }
 
-func tooMany(wait time.Duration) *Error {
-	return &Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
+func tooMany(wait time.Duration) *oauth.Error {
+	return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
 		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"strings"
 	"time"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -29,8 +29,8 @@ type SignIn struct {
 }
 
 // wrongPassword is one text for all: nobody learns which names exist.
-func wrongPassword() *Error {
-	return refuse("invalid_grant", "The username or the password is not right.")
+func wrongPassword() *oauth.Error {
+	return oauth.Refuse("invalid_grant", "The username or the password is not right.")
 }
 
 // Login checks a person's password and begins a session. An old session of the
@@ -46,21 +46,21 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	if err != nil {
 		return nil, err
 	}
-	cookie, at := seal.Random(32), now()
+	cookie, at := seal.Random(32), oauth.Now()
 	err = p.store.AddSession(ctx, Session{
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
-		ExpiresAt: at + seconds(p.config.SessionLifetime), UserAgent: Clip(b.UserAgent, 256), Address: b.Address,
+		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
 	}, seal.Digest(b.Session), u.Password, p.idleSince(at))
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return nil, wrongPassword()
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	if most := p.config.Allowance(standingOfPerson(u)).Quota.Sessions; most > 0 {
 		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, oauth.Unavailable(err)
 		}
 		if n > 0 {
 			p.tellNow()
@@ -102,7 +102,7 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 	}
 	if err != nil {
 		giveBack()
-		return User{}, unavailable(err)
+		return User{}, oauth.Unavailable(err)
 	}
 	ok, stale, err := hasher.matches(ctx, u.Password, password)
 	if err != nil {
@@ -147,20 +147,20 @@ func (p *Provider) rehash(ctx context.Context, hasher hashing, u User, password 
 // SignedIn finds the session of a cookie, or gives ErrNotFound.
 func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, error) {
 	if cookie == "" {
-		return nil, ErrNotFound
+		return nil, oauth.ErrNotFound
 	}
-	at := now()
+	at := oauth.Now()
 	found, err := p.store.SessionByDigest(ctx, seal.Digest(cookie), at, p.idleSince(at))
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, ErrNotFound
+		return nil, oauth.ErrNotFound
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, oauth.Unavailable(err)
 	}
 	if at-found.Session.SeenAt >= storage.Touched {
 		err = p.store.TouchSession(ctx, found.Session.ID, at)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, oauth.Unavailable(err)
 		}
 	}
 	return &found, nil
@@ -170,7 +170,7 @@ func (p *Provider) idleSince(at int64) int64 {
 	if p.config.SessionIdle == 0 {
 		return 0
 	}
-	return at - seconds(p.config.SessionIdle)
+	return at - oauth.Seconds(p.config.SessionIdle)
 }
 
 // SetupLink is the secret part of the first administrator's link, or "" where
@@ -197,10 +197,10 @@ func (p *Provider) Setup(ctx context.Context, link string, person Person) error 
 	u.Administrator = true
 	err = p.store.AddFirstUser(ctx, u)
 	if errors.Is(err, storage.ErrSpent) {
-		return ErrNotFound
+		return oauth.ErrNotFound
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	return nil
 }
@@ -209,22 +209,14 @@ func (p *Provider) Setup(ctx context.Context, link string, person Person) error 
 func (p *Provider) CheckSetup(ctx context.Context, link string) error {
 	// Before anything is asked of the database: anybody can send a link.
 	if subtle.ConstantTimeCompare([]byte(seal.Digest(link)), []byte(seal.Digest(p.setup))) != 1 {
-		return ErrNotFound
+		return oauth.ErrNotFound
 	}
 	stands, err := p.SetupLink(ctx)
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	if stands == "" {
-		return ErrNotFound
+		return oauth.ErrNotFound
 	}
 	return nil
-}
-
-// Clip cuts a text to n bytes, and leaves no half a character.
-func Clip(text string, n int) string {
-	if len(text) > n {
-		return strings.ToValidUTF8(text[:n], "")
-	}
-	return text
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ func TestLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.SignedIn(t.Context(), planted.Session)
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("the planted session is alive:", err)
 		}
 		unknown, err := f.Login(t.Context(), "alice", goodPassword, Browser{Session: "chosen by somebody"})
@@ -79,7 +80,7 @@ func TestLogin(t *testing.T) {
 			t.Error(unknown, err)
 		}
 		_, err = f.SignedIn(t.Context(), "chosen by somebody")
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("the chosen session is alive:", err)
 		}
 	})
@@ -175,7 +176,7 @@ func TestSession(t *testing.T) {
 	alive := func(t *testing.T, f *fixture, cookie string) bool {
 		t.Helper()
 		s, err := f.SignedIn(t.Context(), cookie)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 			t.Fatal(err)
 		}
 		return err == nil && s != nil
@@ -273,10 +274,10 @@ func TestSetup(t *testing.T) {
 		t.Fatal(link, err)
 	}
 	for _, wrong := range []string{"", "x", link[1:], link + "A", seal.Digest(link)} {
-		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, ErrNotFound) {
+		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("%q: %v", wrong, err)
 		}
-		if err := f.Setup(t.Context(), wrong, person); !errors.Is(err, ErrNotFound) {
+		if err := f.Setup(t.Context(), wrong, person); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
@@ -299,7 +300,7 @@ func TestSetup(t *testing.T) {
 	for err := range results {
 		if err == nil {
 			won++
-		} else if !errors.Is(err, ErrNotFound) {
+		} else if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
 	}
@@ -312,7 +313,7 @@ func TestSetup(t *testing.T) {
 	if d := cmp.Diff("", link2); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if err := f.Setup(t.Context(), link, person); !errors.Is(err, ErrNotFound) {
+	if err := f.Setup(t.Context(), link, person); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -332,7 +333,7 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 		t.Error("it is the same for both")
 	}
 	person := Person{Username: "root", Password: goodPassword}
-	if err = other.Setup(t.Context(), one.setup, person); !errors.Is(err, ErrNotFound) {
+	if err = other.Setup(t.Context(), one.setup, person); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error("another database's link:", err)
 	}
 	wantError(t, again.Setup(t.Context(), one.setup, person), "no error")

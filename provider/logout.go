@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -25,13 +26,13 @@ type LogoutRequest struct {
 // ReadLogout checks a logout request. An error is for a page: nothing may be
 // redirected (OIDC RP-Logout §4).
 func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
-	err := checkParameters(parameters)
+	err := oauth.CheckParameters(parameters)
 	if err != nil {
 		return nil, err
 	}
 	l := &LogoutRequest{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
 	if len(l.state) > maxState {
-		return nil, refuse("invalid_request", "state is longer than %d bytes.", maxState)
+		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", maxState)
 	}
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {
@@ -48,10 +49,10 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 	if clientID != "" {
 		a, err := p.store.ApplicationByClientID(ctx, clientID)
 		if errors.Is(err, storage.ErrNotFound) {
-			return nil, refuse("invalid_client", "No application with this client_id is registered here.")
+			return nil, oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
 		}
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, oauth.Unavailable(err)
 		}
 		l.Application = &a
 	}
@@ -61,14 +62,14 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 // readLogoutHint takes over whom and which session the hint names, and gives
 // the client that it was issued to.
 func (p *Provider) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
-	if end, _ := claims.Time("exp"); p.config.RPLogout.RefuseExpired && end <= now() {
-		return "", refuse("invalid_request", "id_token_hint has expired.")
+	if end, _ := claims.Time("exp"); p.config.RPLogout.RefuseExpired && end <= oauth.Now() {
+		return "", oauth.Refuse("invalid_request", "id_token_hint has expired.")
 	}
 	l.subject, l.sid = claims.Text("sub"), claims.Text("sid")
 	issuedTo := claims.Audience()
 	// OIDC RP-Logout §2: both name the same client.
 	if len(issuedTo) != 1 || clientID != "" && clientID != issuedTo[0] {
-		return "", refuse("invalid_request", "client_id is not the client that id_token_hint was issued to.")
+		return "", oauth.Refuse("invalid_request", "client_id is not the client that id_token_hint was issued to.")
 	}
 	return issuedTo[0], nil
 }
@@ -80,17 +81,17 @@ func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 	case l.RedirectURI == "":
 		return nil
 	case l.Application == nil:
-		return refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
+		return oauth.Refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
 	case Suspended(*l.Application):
 		// OIDC RP-Logout §3: nobody answers for the address any more.
-		return refuse("unauthorized_client", suspended)
+		return oauth.Refuse("unauthorized_client", suspended)
 	}
-	registered := splitLines(l.Application.PostLogoutURIs)
+	registered := oauth.Lines(l.Application.PostLogoutURIs)
 	if slices.Contains(registered, l.RedirectURI) {
 		return nil
 	}
-	e := refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
-	e.Mismatch = p.config.redirects().Compare(l.RedirectURI, registered, deref(l.Application.OwnerID))
+	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
+	e.Mismatch = p.config.redirects().Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
 	return e
 }
 
@@ -104,7 +105,7 @@ type logoutTicket struct {
 
 // LogoutTicket carries a checked request to ResumeLogout.
 func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
-	t := logoutTicket{At: now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
+	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
 	}
@@ -115,14 +116,14 @@ func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
 // ResumeLogout takes a request up again. The application may have changed
 // meanwhile.
 func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
-	stale := refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
+	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
 	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale
 	}
 	var t logoutTicket
 	err = json.Unmarshal(text, &t)
-	if err != nil || now()-t.At > ticketLife {
+	if err != nil || oauth.Now()-t.At > ticketLife {
 		return nil, stale
 	}
 	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
@@ -132,7 +133,7 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 			return nil, stale
 		}
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, oauth.Unavailable(err)
 		}
 		l.Application = &a
 	}
@@ -161,7 +162,7 @@ type ended struct {
 
 // Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
 func (p *Provider) Ended(s *SignedIn) (string, error) {
-	text, err := json.Marshal(ended{now(), s.User.ID, s.Session.ID})
+	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
 	return p.tickets.Seal(text, "ended"), err
 }
 
@@ -177,7 +178,7 @@ func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
 	}
 	var e ended
 	err = json.Unmarshal(text, &e)
-	return err == nil && now()-e.At <= seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
+	return err == nil && oauth.Now()-e.At <= oauth.Seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
 }
 
 // isOf says whether the hint is of a person's session.
@@ -194,9 +195,9 @@ func (p *Provider) LogoutFor(ctx context.Context, s *SignedIn) error {
 func (p *Provider) Logout(ctx context.Context, s *SignedIn) error { return p.logout(ctx, s, false) }
 
 func (p *Provider) logout(ctx context.Context, s *SignedIn, keepFamilies bool) error {
-	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, now(), keepFamilies)
+	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	p.tellNow()
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 )
 
 // Metadata is the authorization server's description of itself (RFC 8414 §2).
@@ -74,7 +75,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	// RFC 9068 §4: APIs find the keys here, also where there are no ID tokens. RFC
 	// 8414 §2: the address is of a set that is there.
 	_, err := p.JWKSet(ctx)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
 	}
 	m.JWKSURI = p.config.Issuer + keys

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"net/url"
 	"slices"
@@ -50,16 +51,16 @@ func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 		// A form goes to a web server; a program on this computer that has a scheme of
 		// its own never sees it.
 		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
-			return refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
+			return oauth.Refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
 		}
 		a.openID.formPost = true
 	}
 	if form.Has("registration") {
-		return refuse("registration_not_supported", "The registration parameter is not supported.")
+		return oauth.Refuse("registration_not_supported", "The registration parameter is not supported.")
 	}
 	a.openID.nonce, a.openID.loginHint = form.Get("nonce"), form.Get("login_hint")
 	if len(a.openID.nonce) > maxNonce {
-		return refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
+		return oauth.Refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
 	}
 	err := a.openID.readPrompt(form)
 	if err != nil {
@@ -78,20 +79,20 @@ func (o *openIDRequest) readPrompt(form url.Values) error {
 		switch value {
 		case "none", "login", "consent", "select_account":
 		default:
-			return refuse("invalid_request", "prompt has the value %q: it may have none, login, consent and select_account.", Clip(value, 40))
+			return oauth.Refuse("invalid_request", "prompt has the value %q: it may have none, login, consent and select_account.", oauth.Clip(value, 40))
 		}
 	}
 	// OIDC Core §3.1.2.1: none stands alone.
 	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
-		return refuse("invalid_request", "prompt=none must have no other value beside it.")
+		return oauth.Refuse("invalid_request", "prompt=none must have no other value beside it.")
 	}
 	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
-		return refuse("invalid_request", "display must be page, popup, touch or wap.")
+		return oauth.Refuse("invalid_request", "display must be page, popup, touch or wap.")
 	}
 	if text := form.Get("max_age"); text != "" {
 		age, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return refuse("invalid_request", "max_age must be a number of seconds from 0.")
+			return oauth.Refuse("invalid_request", "max_age must be a number of seconds from 0.")
 		}
 		o.maxAge = int64(age)
 	}
@@ -107,12 +108,12 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 		return nil
 	}
 	if len(text) > maxClaims {
-		return refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
+		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
 	}
 	var asked claimsRequest
 	err := json.Unmarshal([]byte(text), &asked)
 	if err != nil {
-		return refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
+		return oauth.Refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
 	acr, sub := asked.IDToken["acr"], asked.IDToken["sub"]
 	asked = asked.within(allowed)
@@ -126,7 +127,7 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	o.claims, o.told = strings.TrimSpace(kept.String()), asked.scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
 	if acr != nil && acr.Essential && !acr.takes(passwordLogin) {
-		return refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
+		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
 	}
 	if sub != nil {
 		return o.readSubjects(*sub)
@@ -141,7 +142,7 @@ func (o *openIDRequest) readSubjects(asked claimRequest) error {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {
-			return refuse("invalid_request", "claims asks for a sub that is not text, or is empty.")
+			return oauth.Refuse("invalid_request", "claims asks for a sub that is not text, or is empty.")
 		}
 		o.subjects = append(o.subjects, subject)
 	}
@@ -163,11 +164,11 @@ func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
 		return err
 	}
 	if !slices.Contains(claims.Audience(), a.Application.ClientID) {
-		return refuse("invalid_request", "id_token_hint was issued to another client.")
+		return oauth.Refuse("invalid_request", "id_token_hint was issued to another client.")
 	}
 	subject := claims.Text("sub")
 	if !a.openID.about(subject) {
-		return refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
+		return oauth.Refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
 	}
 	a.openID.subjects = []string{subject}
 	return nil
@@ -188,7 +189,7 @@ func waits(sessionDigest string, request url.Values) string {
 // it was for, so that prompt=login asks once and not for ever. It comes of the
 // login itself: an address has nothing in it that could be carried elsewhere.
 func (p *Provider) WayBack(in *SignIn, request url.Values) string {
-	return p.tickets.Seal([]byte(strconv.FormatInt(now(), 10)), waits(seal.Digest(in.Session), request))
+	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
 }
 
 // CameBy says what the browser kept.
@@ -201,7 +202,7 @@ func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
 		return false
 	}
 	at, err := strconv.ParseInt(string(text), 10, 64)
-	return err == nil && now()-at <= seconds(WayBackLife)
+	return err == nil && oauth.Now()-at <= oauth.Seconds(WayBackLife)
 }
 
 // mustLogin says whether the person who is signed in must sign in again.
@@ -213,7 +214,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	switch {
 	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
 		return true
-	case o.maxAge >= 0 && now()-s.Session.AuthTime > o.maxAge:
+	case o.maxAge >= 0 && oauth.Now()-s.Session.AuthTime > o.maxAge:
 		return true
 	case o.maxAge == 0:
 		// OIDC Core §3.1.2.1: the same as prompt=login.
@@ -238,10 +239,10 @@ func (p *Provider) sessionBound(scopes []string, s Session) int64 {
 func (a *Authorization) Silent() bool { return slices.Contains(a.openID.prompt, "none") }
 
 // LoginHint is the name that the login page begins with.
-func (a *Authorization) LoginHint() string { return Clip(a.openID.loginHint, 150) }
+func (a *Authorization) LoginHint() string { return oauth.Clip(a.openID.loginHint, 150) }
 
 // LoginRequired is the refusal of a silent request that needs a login (OIDC
 // Core §3.1.2.6).
-func LoginRequired() *Error {
-	return refuse("login_required", "The person must sign in, which prompt=none forbids.")
+func LoginRequired() *oauth.Error {
+	return oauth.Refuse("login_required", "The person must sign in, which prompt=none forbids.")
 }

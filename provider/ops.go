@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mandate/provider/copies"
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -93,7 +94,7 @@ func (p *Provider) Lag(ctx context.Context) (int64, error) {
 	if err != nil || oldest == 0 {
 		return 0, err
 	}
-	return max(0, now()-oldest), nil
+	return max(0, oauth.Now()-oldest), nil
 }
 
 func copiesOf[T any](of string, c *copies.Copies[T]) Copies {
@@ -115,7 +116,7 @@ func (p *Provider) Ready(ctx context.Context) error {
 	defer stop()
 	err := p.store.Ping(ctx)
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	return nil
 }

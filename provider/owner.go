@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
 // OwnedBy lists the applications that a person owns.
 func (p *Provider) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
 	owned, err := p.store.OwnedBy(ctx, userID)
-	return owned, stored(err)
+	return owned, oauth.Stored(err)
 }
 
 // AnsweredByOwner says that an application's owner alone answers for it, and not
@@ -34,20 +35,20 @@ func (p *Provider) TakeOver(ctx context.Context, actor *User, id string) (Applic
 
 // Assign gives an application to another owner, who answers for it from then on.
 func (p *Provider) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	if username == "" {
-		found.add("owner", "This field is required.")
+		found.Add("owner", "This field is required.")
 		return Application{}, found
 	}
 	u, err := p.UserByName(ctx, username)
 	switch {
-	case errors.Is(err, ErrNotFound):
-		found.add("owner", "There is no user of that name.")
+	case errors.Is(err, oauth.ErrNotFound):
+		found.Add("owner", "There is no user of that name.")
 		return Application{}, found
 	case err != nil:
 		return Application{}, err
 	case !u.Active:
-		found.add("owner", "The account of this user is not active, so the application would be suspended.")
+		found.Add("owner", "The account of this user is not active, so the application would be suspended.")
 		return Application{}, found
 	}
 	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
@@ -59,16 +60,16 @@ func (p *Provider) assign(ctx context.Context, actor *User, id string, owner *st
 		return was, err
 	}
 	if !mayAdminister(actor) {
-		return was, &Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who answers for an application."}
+		return was, &oauth.Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who answers for an application."}
 	}
-	err = p.store.AssignApplication(ctx, was, owner, responsible, now())
+	err = p.store.AssignApplication(ctx, was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {
-		found := &Invalid{}
-		found.add("owner", "Somebody else changed the owner at the same moment. Look at the application before you do it again.")
+		found := &oauth.Invalid{}
+		found.Add("owner", "Somebody else changed the owner at the same moment. Look at the application before you do it again.")
 		return was, found
 	}
 	if err != nil {
-		return was, stored(err)
+		return was, oauth.Stored(err)
 	}
 	return p.Application(ctx, actor, id)
 }

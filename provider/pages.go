@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/oauth"
 	"time"
 )
 
@@ -18,7 +19,7 @@ func (p *Provider) Choices(actor User, a *Application) Allowance {
 
 // Scopes lists the scopes there are, but for introspection, which has a switch of
 // its own.
-func (p *Provider) Scopes() []string { return without(p.config.scopeNames(), introspectionScope) }
+func (p *Provider) Scopes() []string { return oauth.Without(p.config.scopeNames(), introspectionScope) }
 
 // Describe gives the scopes of these names with what they mean to a person.
 func (p *Provider) Describe(names []string) []Scope { return p.config.describe(names) }
@@ -37,5 +38,5 @@ func (p *Provider) Lifetimes() Lifetimes {
 // OwnApplications counts what a person has registered.
 func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	_, n, err := p.store.Applications(ctx, u.ID, "", 1, 0)
-	return n, stored(err)
+	return n, oauth.Stored(err)
 }

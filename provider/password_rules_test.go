@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"strings"
 	"testing"
 )
@@ -28,9 +29,9 @@ func TestNewPassword(t *testing.T) {
 		{"the user name and more", "somebody.long1", 10, true},
 	} {
 		t.Run("NIST SP 800-63B "+test.rule, func(t *testing.T) {
-			found := &Invalid{}
+			found := &oauth.Invalid{}
 			Config{PasswordMinLength: test.shortest}.checkNewPassword(found, "password", test.password, "somebody.long")
-			if (found.err() == nil) != test.good {
+			if (found.Err() == nil) != test.good {
 				t.Error(found)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"mandate/provider/oauth"
 	"net/url"
 	"strings"
 )
@@ -13,7 +14,7 @@ func (c Config) checkChallenge(a Application, form url.Values) error {
 	challenge, method := form.Get("code_challenge"), form.Get("code_challenge_method")
 	if challenge == "" {
 		if method != "" {
-			return refuse("invalid_request", "code_challenge_method is sent without code_challenge.")
+			return oauth.Refuse("invalid_request", "code_challenge_method is sent without code_challenge.")
 		}
 		// RFC 9700 §2.1.1: PKCE for every client; what leaves it out is a
 		// setting, for applications that an administrator answers for, and never
@@ -21,18 +22,18 @@ func (c Config) checkChallenge(a Application, form url.Values) error {
 		if a.ClientType == Confidential && (c.PKCEOptional || a.PKCEExempt) && c.allowanceOf(a).Vouched {
 			return nil
 		}
-		return refuse("invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.")
+		return oauth.Refuse("invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.")
 	}
 	// RFC 7636 §4.3: without a method it is plain, which shows the verifier to
 	// whoever sees the request (RFC 9700 §2.1.1).
 	if method != "S256" {
-		return refuse("invalid_request", "code_challenge_method must be S256.")
+		return oauth.Refuse("invalid_request", "code_challenge_method must be S256.")
 	}
 	// RFC 7636 §4.2: the base64url of a SHA-256 digest, without padding. The
 	// decoder would skip line feeds, so the length is counted too.
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
 	if err != nil || len(sum) != sha256.Size || len(challenge) != 43 {
-		return refuse("invalid_request", "code_challenge must be the base64url of a SHA-256 digest: 43 characters, no padding.")
+		return oauth.Refuse("invalid_request", "code_challenge must be the base64url of a SHA-256 digest: 43 characters, no padding.")
 	}
 	return nil
 }
@@ -44,21 +45,21 @@ func checkVerifier(challenge, verifier string) error {
 	if challenge == "" {
 		if verifier != "" {
 			// RFC 9700 §2.1.1: somebody took the challenge out on the way.
-			return refuse("invalid_grant", "code_verifier is sent, but the authorization request had no code_challenge.")
+			return oauth.Refuse("invalid_grant", "code_verifier is sent, but the authorization request had no code_challenge.")
 		}
 		return nil
 	}
 	if verifier == "" {
-		return refuse("invalid_request", "code_verifier is missing: the authorization request had a code_challenge.")
+		return oauth.Refuse("invalid_request", "code_verifier is missing: the authorization request had a code_challenge.")
 	}
 	// RFC 7636 §4.1: 43 to 128 unreserved characters.
 	if len(verifier) < 43 || len(verifier) > 128 || strings.ContainsFunc(verifier, func(r rune) bool { return !unreserved(r) }) {
-		return refuse("invalid_grant", "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~.")
+		return oauth.Refuse("invalid_grant", "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~.")
 	}
 	sum := sha256.Sum256([]byte(verifier))
 	// RFC 7636 §4.6: the digest of the verifier is the challenge.
 	if subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) != 1 {
-		return refuse("invalid_grant", "code_verifier does not belong to the code_challenge of the authorization request.")
+		return oauth.Refuse("invalid_grant", "code_verifier does not belong to the code_challenge of the authorization request.")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"mandate/provider/oauth"
 	"net/url"
 	"regexp"
 	"strings"
@@ -72,42 +73,42 @@ var (
 
 // check holds a profile against the forms of OIDC Core §5.1: relying parties
 // count on them.
-func (profile Profile) check(found *Invalid, email string) {
+func (profile Profile) check(found *oauth.Invalid, email string) {
 	checkText(found, "middle_name", profile.MiddleName)
 	checkText(found, "nickname", profile.Nickname)
 	checkText(found, "gender", profile.Gender)
 	for field, address := range map[string]string{"profile": profile.Profile, "picture": profile.Picture, "website": profile.Website} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(address) > 2000) {
-			found.add(field, "Use an address that begins with https://.")
+			found.Add(field, "Use an address that begins with https://.")
 		}
 	}
 	if profile.Birthdate != "" && !isBirthdate(profile.Birthdate) {
-		found.add("birthdate", "Write it as 1970-12-31, as 0000-12-31 without the year, or as 1970 alone.")
+		found.Add("birthdate", "Write it as 1970-12-31, as 0000-12-31 without the year, or as 1970 alone.")
 	}
 	if profile.ZoneInfo != "" && (len(profile.ZoneInfo) > 64 || !zoneName.MatchString(profile.ZoneInfo)) {
-		found.add("zoneinfo", "Use a name of the time zone database, such as Europe/Zurich.")
+		found.Add("zoneinfo", "Use a name of the time zone database, such as Europe/Zurich.")
 	}
 	_, err := language.Parse(profile.Locale)
 	if profile.Locale != "" && (err != nil || strings.Contains(profile.Locale, "_")) {
-		found.add("locale", "Use a language tag, such as de-CH.")
+		found.Add("locale", "Use a language tag, such as de-CH.")
 	}
 	if profile.PhoneNumber != "" && !phoneNumber.MatchString(profile.PhoneNumber) {
-		found.add("phone_number", "Write it with + and the country's code, without spaces: +41443334455.")
+		found.Add("phone_number", "Write it with + and the country's code, without spaces: +41443334455.")
 	}
 	// OIDC Core §5.1: verified says something of a value that is there.
 	if profile.EmailVerified && email == "" {
-		found.add("email_verified", "There is no email address that could be verified.")
+		found.Add("email_verified", "There is no email address that could be verified.")
 	}
 	if profile.PhoneNumberVerified && profile.PhoneNumber == "" {
-		found.add("phone_number_verified", "There is no phone number that could be verified.")
+		found.Add("phone_number_verified", "There is no phone number that could be verified.")
 	}
 	if profile.Address != nil {
 		profile.Address.check(found)
 	}
 }
 
-func (a Address) check(found *Invalid) {
+func (a Address) check(found *oauth.Invalid) {
 	checkText(found, "street_address", a.StreetAddress)
 	checkText(found, "locality", a.Locality)
 	checkText(found, "region", a.Region)
@@ -116,7 +117,7 @@ func (a Address) check(found *Invalid) {
 	// OIDC Core §5.1.1: this one may have several lines.
 	oneLine := strings.NewReplacer("\r", "", "\n", "").Replace(a.Formatted)
 	if !utf8.ValidString(oneLine) || strings.ContainsFunc(oneLine, hidden) || utf8.RuneCountInString(oneLine) > 1000 {
-		found.add("address", "Use at most 1000 characters of text.")
+		found.Add("address", "Use at most 1000 characters of text.")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/copies"
+	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -217,7 +218,7 @@ const departedBatch = 10
 func (p *Provider) sweep(ctx context.Context) {
 	batch := p.config.SweepBatch
 	for {
-		at := now()
+		at := oauth.Now()
 		old, err := p.store.EndOldSessions(ctx, at, p.idleSince(at), batch)
 		if old > 0 {
 			p.tellNow()
@@ -245,7 +246,3 @@ func (p *Provider) sweep(ctx context.Context) {
 		}
 	}
 }
-
-func now() int64 { return time.Now().Unix() }
-
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }

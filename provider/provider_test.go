@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -106,7 +107,7 @@ func (f *fixture) person(name string) User {
 func (f *fixture) login(name string) *SignedIn {
 	f.t.Helper()
 	_, err := f.UserByName(f.t.Context(), name)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, oauth.ErrNotFound) {
 		f.person(name)
 	}
 	in, err := f.Login(f.t.Context(), name, goodPassword, Browser{Address: "192.0.2.1"})
@@ -224,7 +225,7 @@ func (f *fixture) must(answer *TokenResponse, err error) *TokenResponse {
 func (f *fixture) active(token string) bool {
 	f.t.Helper()
 	_, err := f.liveToken(f.t.Context(), token)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 		f.t.Fatal(err)
 	}
 	return err == nil
@@ -282,7 +283,7 @@ func kind(err error) string {
 	if err == nil {
 		return "no error"
 	}
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok {
 		return "not an *Error: " + err.Error()
 	}
@@ -298,7 +299,7 @@ func wantError(t testing.TB, err error, want string) {
 
 func wantInvalid(t testing.TB, err error, field string) {
 	t.Helper()
-	found, ok := errors.AsType[*Invalid](err)
+	found, ok := errors.AsType[*oauth.Invalid](err)
 	if !ok || found.At(field) == "" {
 		t.Errorf("got %v, want a mistake at %s", err, field)
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"net/http"
 	"sync"
@@ -81,9 +82,9 @@ func (q *quotas) keep(key string, free int) {
 	q.room[key] = r
 }
 
-func quotaUsedUp(wait time.Duration, text string, args ...any) *Error {
-	e := refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
-	e.text = "" // no word in it is the client's
+func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
+	e := oauth.Refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
+	e.LogText = "" // no word in it is the client's
 	e.Status, e.RetryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)
 	return e
 }
@@ -98,9 +99,9 @@ func (p *Provider) within(ctx context.Context, key, who string, most int, count 
 		return nil
 	}
 	if !full {
-		n, err := count(ctx, who, now(), most)
+		n, err := count(ctx, who, oauth.Now(), most)
 		if err != nil {
-			return unavailable(err)
+			return oauth.Unavailable(err)
 		}
 		p.quotas.keep(key+who, most-n)
 		full = n >= most
@@ -142,9 +143,9 @@ func (p *Provider) mayApprove(ctx context.Context, a Application, person string)
 	if who == nil || most == 0 {
 		return nil
 	}
-	n, err := p.store.GrantsOf(ctx, person, a.ID, now(), share(most))
+	n, err := p.store.GrantsOf(ctx, person, a.ID, oauth.Now(), share(most))
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	if n >= share(most) {
 		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, and may have no more.", n)

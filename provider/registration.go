@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"mandate/provider/oauth"
 	"slices"
 	"strings"
 	"time"
@@ -10,13 +11,13 @@ import (
 // checkRegistration holds what somebody says of an application to the rules, and
 // to what the application's standing allows. was is the application before, which
 // for a new one says only who answers for it.
-func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration, was Application) {
+func (p *Provider) checkRegistration(found *oauth.Invalid, actor *User, r Registration, was Application) {
 	if strings.TrimSpace(r.Name) == "" {
-		found.add("name", "This field is required: people see it when they are asked for their approval.")
+		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
 	checkText(found, "name", r.Name)
 	if r.ClientType != Confidential && r.ClientType != Public {
-		found.add("client_type", "Choose confidential or public.")
+		found.Add("client_type", "Choose confidential or public.")
 	}
 	may := p.config.allowanceOf(was)
 	checkGrantTypes(found, r, was, may)
@@ -33,43 +34,43 @@ func (p *Provider) checkRegistration(found *Invalid, actor *User, r Registration
 
 // checkGrantTypes lets stay what is registered already: it has no effect where the
 // standing does not allow it.
-func checkGrantTypes(found *Invalid, r Registration, was Application, may Allowance) {
+func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may Allowance) {
 	if len(r.GrantTypes) == 0 {
-		found.add("grant_type", "Choose at least one.")
+		found.Add("grant_type", "Choose at least one.")
 	}
 	for _, g := range r.GrantTypes {
 		switch {
 		case g != GrantCode && g != GrantClient && g != GrantPassword:
-			found.add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", Clip(g, 80))
+			found.Add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", oauth.Clip(g, 80))
 		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
-			found.add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
+			found.Add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
 		}
 	}
 	// RFC 6749 §4.4: client credentials are for confidential clients only.
 	if r.ClientType == Public && slices.Contains(r.GrantTypes, GrantClient) {
-		found.add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
+		found.Add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
 	}
 	if r.ClientType == Confidential && may.PublicOnly {
-		found.add("client_type", "An application that registered itself is public: nobody answers for its secret.")
+		found.Add("client_type", "An application that registered itself is public: nobody answers for its secret.")
 	}
 }
 
-func (p *Provider) checkScopes(found *Invalid, actor *User, r Registration, was Application, may Allowance) {
+func (p *Provider) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may Allowance) {
 	for _, name := range r.Scopes {
 		switch {
 		case name == introspectionScope && mayAdminister(actor):
-			found.add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
+			found.Add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
 		case name == introspectionScope:
-			found.add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
+			found.Add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
 		case !slices.Contains(p.config.scopeNames(), name):
-			found.add("scope", "There is no scope %q on this server.", Clip(name, 80))
+			found.Add("scope", "There is no scope %q on this server.", oauth.Clip(name, 80))
 		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
-			found.add("scope", "The scope %q is for applications that an administrator answers for.", name)
+			found.Add("scope", "The scope %q is for applications that an administrator answers for.", name)
 		}
 	}
 }
 
-func checkLifetimes(found *Invalid, r Registration, may Allowance) {
+func checkLifetimes(found *oauth.Invalid, r Registration, may Allowance) {
 	access := may.AccessMax
 	if r.AccessTokenFormat == FormatJWT {
 		access = may.JWTMax
@@ -78,29 +79,29 @@ func checkLifetimes(found *Invalid, r Registration, may Allowance) {
 	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, may.RefreshMax, may)
 }
 
-func checkLifetime(found *Invalid, field string, lifetime, most int64, may Allowance) {
+func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may Allowance) {
 	switch {
 	case lifetime != 0 && !may.OwnLifetime:
-		found.add(field, "Leave it empty: the tokens of an application that registered itself live as long as the server says.")
+		found.Add(field, "Leave it empty: the tokens of an application that registered itself live as long as the server says.")
 	case lifetime < 0 || lifetime > most:
-		found.add(field, "Use a number of seconds from 1 to %d, or leave it empty.", most)
+		found.Add(field, "Use a number of seconds from 1 to %d, or leave it empty.", most)
 	}
 }
 
 // checkVouched keeps what administrators answer for as it was: its owner may not
 // point it elsewhere, nor let its tokens live longer.
-func (c Config) checkVouched(found *Invalid, r Registration, was Application) {
+func (c Config) checkVouched(found *oauth.Invalid, r Registration, was Application) {
 	for field, changed := range map[string]bool{
 		"client_type":   r.ClientType != was.ClientType,
-		"grant_type":    !sameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
-		"redirect_uris": !sameSet(r.RedirectURIs, splitLines(was.RedirectURIs)),
-		"scope":         !sameSet(r.Scopes, strings.Fields(was.Scopes)),
+		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
+		"redirect_uris": !oauth.SameSet(r.RedirectURIs, oauth.Lines(was.RedirectURIs)),
+		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
 
 		"access_token_format":    cmp.Or(r.AccessTokenFormat, FormatOpaque) != was.AccessTokenFormat,
 		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.ownLifetime(was)),
 		"refresh_token_lifetime": longer(r.RefreshTokenLifetime, was.RefreshTokenLifetime, c.RefreshTokenLifetime),
 
-		"post_logout_redirect_uris": !sameSet(r.PostLogoutURIs, splitLines(was.PostLogoutURIs)),
+		"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
 		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
 
 		"algorithm":          cmp.Or(r.Algorithm, defaultAlgorithm) != cmp.Or(was.Algorithm, defaultAlgorithm),
@@ -109,19 +110,19 @@ func (c Config) checkVouched(found *Invalid, r Registration, was Application) {
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {
-			found.add(field, "An administrator answers for this application, so only an administrator may change this.")
+			found.Add(field, "An administrator answers for this application, so only an administrator may change this.")
 		}
 	}
 }
 
 // longer compares lifetimes, of which 0 is the server's own.
 func longer(said, was int64, own time.Duration) bool {
-	return cmp.Or(said, seconds(own)) > cmp.Or(was, seconds(own))
+	return cmp.Or(said, oauth.Seconds(own)) > cmp.Or(was, oauth.Seconds(own))
 }
 
 // checkPrivileges looks after what only an administrator switches on, and only
 // where one answers for the application.
-func checkPrivileges(found *Invalid, actor *User, r Registration, was Application, may Allowance) {
+func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Application, may Allowance) {
 	for _, of := range []struct {
 		field     string
 		said, was bool
@@ -134,13 +135,11 @@ func checkPrivileges(found *Invalid, actor *User, r Registration, was Applicatio
 	} {
 		switch {
 		case of.said != of.was && !mayAdminister(actor):
-			found.add(of.field, "Only an administrator may change this.")
+			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.Vouched:
-			found.add(of.field, "No administrator answers for this application: take it over first.")
+			found.Add(of.field, "No administrator answers for this application: take it over first.")
 		case of.said && r.ClientType == Public:
-			found.add(of.field, "%s", of.public)
+			found.Add(of.field, "%s", of.public)
 		}
 	}
 }
-
-func sameSet(a, b []string) bool { return covers(a, b) && covers(b, a) }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"net/http"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
 // Revoke ends a token at the wish of the client it was issued to (RFC 7009),
 // and says which client that is.
 func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
-	form, err := readForm(r)
+	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return "", err
 	}
@@ -21,7 +22,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 	}
 	a := c.(*client).Application
 	if form.Get("token") == "" {
-		return a.ClientID, refuse("invalid_request", "token is missing.")
+		return a.ClientID, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	token, err := p.findToken(ctx, form.Get("token"))
 	// RFC 7009 §2.2: a token that is not there is as good as revoked.
@@ -29,11 +30,11 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 		return a.ClientID, nil
 	}
 	if err != nil {
-		return a.ClientID, unavailable(err)
+		return a.ClientID, oauth.Unavailable(err)
 	}
 	// RFC 7009 §2.1: only its own client may end it, and others are told so.
 	if token.Application != a.ID {
-		return a.ClientID, refuse("invalid_grant", "The token was issued to another client.")
+		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
 	return a.ClientID, p.end(ctx, token)
 }
@@ -42,7 +43,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 func (p *Provider) EndToken(ctx context.Context, text string) error {
 	token, err := p.findToken(ctx, text)
 	if err != nil {
-		return stored(err)
+		return oauth.Stored(err)
 	}
 	return p.end(ctx, token)
 }
@@ -55,16 +56,16 @@ func (p *Provider) end(ctx context.Context, token knownToken) error {
 	switch {
 	case token.GrantID != nil:
 		err = p.store.RevokeGrant(ctx, *token.GrantID)
-	case token.name != "" && token.ExpiresAt <= now():
+	case token.name != "" && token.ExpiresAt <= oauth.Now():
 		return nil // it has ended by itself
 	case token.name != "":
 		// It is somewhere else, so what is kept is that it is no longer good.
-		err = p.store.RevokeSigned(ctx, token.Token, now())
+		err = p.store.RevokeSigned(ctx, token.Token, oauth.Now())
 	default:
 		err = p.store.RevokeToken(ctx, token.Digest)
 	}
 	if err != nil {
-		return unavailable(err)
+		return oauth.Unavailable(err)
 	}
 	return nil
 }

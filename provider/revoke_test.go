@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/oauth"
 	"testing"
 )
 
@@ -85,7 +86,7 @@ func TestRevocation(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
-		if err := f.EndToken(t.Context(), answer.AccessToken); !errors.Is(err, ErrNotFound) {
+		if err := f.EndToken(t.Context(), answer.AccessToken); !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -20,7 +21,7 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 	}
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
-		at := now()
+		at := oauth.Now()
 		err = p.store.AddApplication(ctx, Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
 			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node was faster

@@ -1,33 +1,10 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"slices"
 	"strings"
 )
-
-// parseScope reads a scope parameter.
-//
-// RFC 6749 §3.3: names of printable ASCII without quote and backslash, each
-// separated by one space. An order or a repetition means nothing.
-// RFC 6749 §3.1, §3.2: a parameter without a value counts as left out.
-func parseScope(text string) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var names []string
-	for name := range strings.SplitSeq(text, " ") {
-		if name == "" {
-			return nil, refuse("invalid_scope", "scope must be names separated by single spaces.")
-		}
-		if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
-			return nil, refuse("invalid_scope", "scope has a character that no scope name may have.")
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
 
 // allowedScopes lists what an application may ask for now, in the operator's
 // order.
@@ -72,13 +49,13 @@ func (c Config) resolveScope(a Application, parameter string) ([]string, error) 
 	}
 	names = c.online(names, false)
 	if len(names) == 0 {
-		return nil, refuse("invalid_scope", "offline_access is for logins by the authorization code, with the scope openid.")
+		return nil, oauth.Refuse("invalid_scope", "offline_access is for logins by the authorization code, with the scope openid.")
 	}
 	return names, nil
 }
 
 func (c Config) askedScope(a Application, parameter string) ([]string, error) {
-	asked, err := parseScope(parameter)
+	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
@@ -87,23 +64,23 @@ func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 		names := c.defaultScopes(allowed)
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default the request fails.
-			return nil, refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
+			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
 		}
 		return names, nil
 	}
 	for _, name := range asked {
 		known := slices.Contains(c.scopeNames(), name)
 		if !known && name == "openid" {
-			return nil, refuse("invalid_scope", "OpenID Connect is switched off on this server: its operator can turn it on with OIDC_ENABLED.")
+			return nil, oauth.Refuse("invalid_scope", "OpenID Connect is switched off on this server: its operator can turn it on with OIDC_ENABLED.")
 		}
 		if !known {
-			return nil, refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", Clip(name, 80))
+			return nil, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) && name != introspectionScope && !slices.Contains(c.allowanceOf(a).Scopes, name) {
-			return nil, refuse("invalid_scope", "The scope %q is for applications that an administrator answers for.", Clip(name, 80))
+			return nil, oauth.Refuse("invalid_scope", "The scope %q is for applications that an administrator answers for.", oauth.Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {
-			return nil, refuse("invalid_scope", "This application may not ask for the scope %q.", Clip(name, 80))
+			return nil, oauth.Refuse("invalid_scope", "This application may not ask for the scope %q.", oauth.Clip(name, 80))
 		}
 	}
 	return asked, nil
@@ -116,28 +93,4 @@ func (c Config) online(names []string, asked bool) []string {
 		return slices.DeleteFunc(names, func(name string) bool { return name == offlineAccess })
 	}
 	return names
-}
-
-// narrow keeps the names that are allowed.
-func narrow(names, allowed []string) []string {
-	var kept []string
-	for _, name := range names {
-		if slices.Contains(allowed, name) {
-			kept = append(kept, name)
-		}
-	}
-	return kept
-}
-
-func covers(names, wanted []string) bool {
-	return len(narrow(wanted, names)) == len(wanted)
-}
-
-func union(a, b []string) []string {
-	for _, name := range b {
-		if !slices.Contains(a, name) {
-			a = append(a, name)
-		}
-	}
-	return a
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -35,7 +36,7 @@ func TestScopeParsing(t *testing.T) {
 		{"RFC6749/3.3 a no-break space", "read\u00a0write", nil, "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := parseScope(test.text)
+			got, err := oauth.ParseScope(test.text)
 			wantError(t, err, test.err)
 			if d := cmp.Diff(test.want, got); d != "" {
 				t.Error(d)
@@ -102,14 +103,14 @@ func TestScopeSets(t *testing.T) {
 		wanted string
 		want   bool
 	}{{"", true}, {"a", true}, {"c a", true}, {"a b c", true}, {"d", false}, {"a d", false}, {"A", false}} {
-		if got := covers(names, strings.Fields(test.wanted)); got != test.want {
+		if got := oauth.Covers(names, strings.Fields(test.wanted)); got != test.want {
 			t.Errorf("a b c covers %q: %t", test.wanted, got)
 		}
 	}
-	if d := cmp.Diff([]string{"c", "a"}, narrow([]string{"c", "d", "a"}, names)); d != "" {
+	if d := cmp.Diff([]string{"c", "a"}, oauth.Narrow([]string{"c", "d", "a"}, names)); d != "" {
 		t.Error("narrow:", d)
 	}
-	if d := cmp.Diff([]string{"b", "a", "c"}, union([]string{"b"}, names)); d != "" {
+	if d := cmp.Diff([]string{"b", "a", "c"}, oauth.Union([]string{"b"}, names)); d != "" {
 		t.Error("union:", d)
 	}
 }

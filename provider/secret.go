@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"slices"
@@ -68,7 +69,7 @@ func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow
 	case readable(stored):
 		clear, err := p.readSecret(applicationID, stored)
 		if err != nil {
-			return false, false, unavailable(err)
+			return false, false, oauth.Unavailable(err)
 		}
 		return clear != "" && subtle.ConstantTimeCompare([]byte(seal.Digest(clear)), []byte(seal.Digest(secret))) == 1, false, nil
 	}
@@ -80,7 +81,7 @@ func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow
 // overlap ends. What nobody can guess is compared and no more.
 func (p *Provider) proveSecret(ctx context.Context, a Application, secret string) error {
 	stored := append(make([]string, 0, 2), a.Secret)
-	if a.OldSecretExpiresAt > now() {
+	if a.OldSecretExpiresAt > oauth.Now() {
 		stored = append(stored, a.OldSecret)
 	}
 	guessable := slices.ContainsFunc(stored, chosen)

@@ -1,10 +1,10 @@
 package provider
 
 import (
-	"slices"
 	"strings"
 	"time"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -31,7 +31,7 @@ func StandingOf(a Application) Standing {
 	switch {
 	case a.Responsible == storage.ByNobody:
 		return StandingOpen
-	case a.Responsible == storage.ByOperator, deref(a.OwnerAdministrator) && deref(a.OwnerActive):
+	case a.Responsible == storage.ByOperator, oauth.Deref(a.OwnerAdministrator) && oauth.Deref(a.OwnerActive):
 		return StandingAdministrator
 	}
 	return StandingPerson
@@ -45,7 +45,7 @@ func standingOfPerson(u User) Standing {
 // Suspended says that nobody answers for an application who should: its owner's
 // account is not active, or gone. It works again when there is somebody.
 func Suspended(a Application) bool {
-	return a.Responsible == storage.ByOwner && !deref(a.OwnerActive)
+	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
 // suspended is what a client hears that has proven who it is, and a person whom it
@@ -82,24 +82,24 @@ const openAccessMax = int64(time.Hour / time.Second)
 // Allowance is the one table of what each standing allows.
 func (c Config) Allowance(s Standing) Allowance {
 	server := Allowance{
-		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: without(c.scopeNames(), introspectionScope),
-		AccessMax: seconds(c.AccessTokenLifetime), JWTMax: seconds(c.JWTAccessTokenLifetime), RefreshMax: seconds(c.RefreshTokenLifetime),
+		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: oauth.Without(c.scopeNames(), introspectionScope),
+		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime), RefreshMax: oauth.Seconds(c.RefreshTokenLifetime),
 	}
 	switch s {
 	case StandingAdministrator:
 		server.OwnLifetime, server.Vouched = true, true
-		server.AccessMax = max(server.AccessMax, seconds(c.AccessTokenMax))
-		server.JWTMax = max(server.JWTMax, seconds(c.JWTAccessTokenMax))
-		server.RefreshMax = max(server.RefreshMax, seconds(c.RefreshTokenMaxLifetime))
+		server.AccessMax = max(server.AccessMax, oauth.Seconds(c.AccessTokenMax))
+		server.JWTMax = max(server.JWTMax, oauth.Seconds(c.JWTAccessTokenMax))
+		server.RefreshMax = max(server.RefreshMax, oauth.Seconds(c.RefreshTokenMaxLifetime))
 	case StandingPerson:
 		server.OwnLifetime = true
-		server.Grants = without(server.Grants, c.GrantsByAdministrator...)
-		server.Scopes = without(server.Scopes, c.ScopesByAdministrator...)
+		server.Grants = oauth.Without(server.Grants, c.GrantsByAdministrator...)
+		server.Scopes = oauth.Without(server.Scopes, c.ScopesByAdministrator...)
 		server.Quota = c.PersonQuota
 	default:
 		server.PublicOnly = true
 		server.Grants = []string{GrantCode}
-		server.Scopes = without(c.defaultScopes(server.Scopes), c.ScopesByAdministrator...)
+		server.Scopes = oauth.Without(c.defaultScopes(server.Scopes), c.ScopesByAdministrator...)
 		server.AccessMax, server.JWTMax = min(server.AccessMax, openAccessMax), min(server.JWTMax, openAccessMax)
 		server.Quota = c.OpenQuota
 	}
@@ -129,7 +129,7 @@ func (c Config) allowanceOf(a Application) Allowance {
 // somebody answers for it again.
 func (c Config) inForce(a Application) Application {
 	may := c.allowanceOf(a)
-	a.GrantTypes = strings.Join(narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
+	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
 	if may.PublicOnly && a.ClientType != Public {
 		a.GrantTypes = ""
 	}
@@ -145,7 +145,7 @@ func (c Config) inForce(a Application) Application {
 func (p *Provider) InForce(a Application) (Application, bool) {
 	now, may := p.config.inForce(a), p.config.allowanceOf(a)
 	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||
-		!covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > p.accessLifetime(a) || a.RefreshTokenLifetime > p.refreshLifetime(a)
+		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > p.accessLifetime(a) || a.RefreshTokenLifetime > p.refreshLifetime(a)
 	return now, more
 }
 
@@ -164,7 +164,3 @@ func chargedTo(a Application) *string {
 // everybodyOpen is charged for all applications that nobody answers for. No
 // person's id has a colon.
 const everybodyOpen = "open:"
-
-func without(names []string, others ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -35,7 +36,7 @@ func TestStandingOf(t *testing.T) {
 		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, everybodyOpen},
 		{"of a program that said nothing", Application{}, StandingPerson, false, ""},
 	} {
-		got := []any{StandingOf(test.app), Suspended(test.app), deref(chargedTo(test.app))}
+		got := []any{StandingOf(test.app), Suspended(test.app), oauth.Deref(chargedTo(test.app))}
 		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
 			t.Error(test.rule, d)
 		}
@@ -344,7 +345,7 @@ func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := strings.Join(narrow([]string{"read", "write"}, scopes), " ")
+			want := strings.Join(oauth.Narrow([]string{"read", "write"}, scopes), " ")
 			if got.Active != (want != "") || got.Scope != want {
 				t.Errorf("%s, with %q: active %t, scope %q", name, scopes, got.Active, got.Scope)
 			}
@@ -368,7 +369,7 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 			continue
 		}
 		retired++
-		if lives := k.ExpiresAt - now(); lives > 26*3600 || lives < 24*3600 {
+		if lives := k.ExpiresAt - oauth.Now(); lives > 26*3600 || lives < 24*3600 {
 			t.Errorf("a retired key is published for %d s more, want a day and an hour", lives)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/oauth"
 	"mandate/storage"
 )
 
@@ -25,16 +26,16 @@ type TokenResponse struct {
 // Token runs a grant (RFC 6749 §4). It says which application asked as soon as
 // that is proven, also where the rest fails.
 func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (*TokenResponse, *Application, error) {
-	form, err := readForm(r)
+	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch grant := form.Get("grant_type"); grant {
 	case "":
-		return nil, nil, refuse("invalid_request", "grant_type is missing.")
+		return nil, nil, oauth.Refuse("invalid_request", "grant_type is missing.")
 	case GrantCode, GrantClient, GrantPassword, GrantRefresh:
 	default:
-		return nil, nil, refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", Clip(grant, 80))
+		return nil, nil, oauth.Refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", oauth.Clip(grant, 80))
 	}
 	// RFC 6749 §3.2: parameters that are not known are ignored. fosite knows this
 	// one, and refuses it.
@@ -65,7 +66,7 @@ func (p *Provider) accessLifetime(a Application) int64 {
 	if a.AccessTokenFormat == FormatJWT {
 		most = p.config.allowanceOf(a).JWTMax
 	}
-	return min(cmp.Or(a.AccessTokenLifetime, seconds(p.config.ownLifetime(a))), most)
+	return min(cmp.Or(a.AccessTokenLifetime, oauth.Seconds(p.config.ownLifetime(a))), most)
 }
 
 // ownLifetime is what the server gives the access tokens of an application that
@@ -78,7 +79,7 @@ func (c Config) ownLifetime(a Application) time.Duration {
 }
 
 func (p *Provider) refreshLifetime(a Application) int64 {
-	return min(cmp.Or(a.RefreshTokenLifetime, seconds(p.config.RefreshTokenLifetime)), p.config.allowanceOf(a).RefreshMax)
+	return min(cmp.Or(a.RefreshTokenLifetime, oauth.Seconds(p.config.RefreshTokenLifetime)), p.config.allowanceOf(a).RefreshMax)
 }
 
 // pair is an access token with its refresh token, made but not yet stored.
@@ -106,14 +107,14 @@ func familyOf(g *storage.Grant) family {
 // newPair makes both tokens of a family. The refresh token has the family's
 // whole scope; it ends after disuse, and with the family.
 func (p *Provider) newPair(ctx context.Context, a Application, f family, scope []string) (pair, error) {
-	at := now()
+	at := oauth.Now()
 	narrowed := strings.Join(scope, " ")
 	access, err := p.newAccess(ctx, a, f, narrowed)
 	if err != nil {
 		return pair{}, failed(err)
 	}
 	refresh, refreshDigest := mint(refreshPrefix)
-	refreshEnd := min(at+p.refreshLifetime(a), f.began+seconds(p.config.RefreshTokenMaxLifetime))
+	refreshEnd := min(at+p.refreshLifetime(a), f.began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
 	if f.sessionEndsAt > 0 {
 		refreshEnd = min(refreshEnd, f.sessionEndsAt)
 	}
@@ -131,7 +132,7 @@ func (s *session) forPerson() string {
 	case s.grant != nil:
 		return s.grant.UserID
 	case s.token != nil:
-		return deref(s.token.UserID)
+		return oauth.Deref(s.token.UserID)
 	case s.person != nil:
 		return s.person.ID
 	}
@@ -151,12 +152,12 @@ func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
 	a := request.GetClient().(*client).Application
 	if !hasGrant(a, grant) {
 		if grant == GrantRefresh {
-			return a, refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
+			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
 		}
 		if StandingOf(a) != StandingAdministrator {
-			return a, refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is for applications that an administrator answers for.", grant)
+			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is for applications that an administrator answers for.", grant)
 		}
-		return a, refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
+		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/oauth"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -155,7 +156,7 @@ func check(t *testing.T, err error) {
 	if err == nil {
 		return
 	}
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok || e.Status < 400 || e.Status >= 500 || e.Code == "" || e.Description == "" || (e.Status == 401) != (e.Challenge != "") && e.Status != 403 {
 		t.Fatalf("%+v", err)
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/oauth"
 	"mandate/provider/redirect"
 	"mandate/storage"
 )
@@ -23,3 +24,16 @@ type (
 
 // Scope is a configured scope: its name and what it means to a person.
 type Scope struct{ Name, Description string }
+
+// What pages say of errors.
+type (
+	// Error is what a client may see of a refusal.
+	Error = oauth.Error
+	// Invalid lists the mistakes in a form, each with its field.
+	Invalid = oauth.Invalid
+	// FieldError is one mistake.
+	FieldError = oauth.FieldError
+)
+
+// ErrNotFound says that a record does not exist, or not for this person.
+var ErrNotFound = oauth.ErrNotFound

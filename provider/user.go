@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -41,24 +42,24 @@ func foldName(username string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
 }
 
-func (person Person) check(found *Invalid) {
+func (person Person) check(found *oauth.Invalid) {
 	name := person.Username
 	switch {
 	case name == "":
-		found.add("username", "This field is required.")
+		found.Add("username", "This field is required.")
 	case utf8.RuneCountInString(name) > 150:
-		found.add("username", "Use at most 150 characters.")
+		found.Add("username", "Use at most 150 characters.")
 	case strings.ContainsFunc(name, func(r rune) bool {
 		return hidden(r) || !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("@.+-_", r)
 	}):
-		found.add("username", "Use letters, digits and @ . + - _ only.")
+		found.Add("username", "Use letters, digits and @ . + - _ only.")
 	case !visible(name):
-		found.add("username", "Use at least one character that can be seen.")
+		found.Add("username", "Use at least one character that can be seen.")
 	}
 	if person.Email != "" {
 		parsed, err := mail.ParseAddress(person.Email)
 		if err != nil || parsed.Address != person.Email || len(person.Email) > 254 {
-			found.add("email", "This is not an email address: write it as name@example.org.")
+			found.Add("email", "This is not an email address: write it as name@example.org.")
 		}
 	}
 	checkText(found, "first_name", person.FirstName)
@@ -67,7 +68,7 @@ func (person Person) check(found *Invalid) {
 		person.Profile.check(found, person.Email)
 	}
 	if person.Subject != "" && (!anySubject.MatchString(person.Subject) || person.Subject == "new") {
-		found.add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
+		found.Add("subject", "Use at most 255 letters, digits and . _ - for the subject.")
 	}
 }
 
@@ -85,25 +86,25 @@ func visible(text string) bool {
 	})
 }
 
-func checkText(found *Invalid, field, text string) {
+func checkText(found *oauth.Invalid, field, text string) {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
-		found.add(field, "Use text without control characters and without characters that cannot be seen.")
+		found.Add(field, "Use text without control characters and without characters that cannot be seen.")
 	case text != "" && !visible(text):
-		found.add(field, "Use at least one character that can be seen.")
+		found.Add(field, "Use at least one character that can be seen.")
 	case utf8.RuneCountInString(text) > 150:
-		found.add(field, "Use at most 150 characters.")
+		found.Add(field, "Use at most 150 characters.")
 	}
 }
 
 func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	person.check(found)
 	p.config.checkNewPassword(found, "password", person.Password, person.Username)
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return User{}, err
 	}
-	profile, err := deref(person.Profile).store()
+	profile, err := oauth.Deref(person.Profile).store()
 	if err != nil {
 		return User{}, err
 	}
@@ -113,7 +114,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 		return User{}, personError(storage.ErrConflict)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
-		return User{}, unavailable(err)
+		return User{}, oauth.Unavailable(err)
 	}
 	err = p.checkSubject(ctx, person.Subject)
 	if err != nil {
@@ -123,7 +124,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	at := now()
+	at := oauth.Now()
 	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
@@ -134,24 +135,24 @@ func (p *Provider) checkSubject(ctx context.Context, subject string) error {
 	if subject == "" {
 		return nil
 	}
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
 	_, err := p.store.ApplicationByClientID(ctx, subject)
 	if err == nil {
-		found.add("subject", "An application has this client id already.")
+		found.Add("subject", "An application has this client id already.")
 		return found
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		_, err = p.store.UserByID(ctx, subject)
 	}
 	if err == nil {
-		found.add("subject", "A user with that subject already exists.")
+		found.Add("subject", "A user with that subject already exists.")
 		return found
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
-	return unavailable(err)
+	return oauth.Unavailable(err)
 }
 
 // AddUser stores a new person.
@@ -169,25 +170,25 @@ func (p *Provider) AddUser(ctx context.Context, person Person) (User, error) {
 
 // personError says what a person's record stood against.
 func personError(err error) error {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	switch {
 	case errors.Is(err, storage.ErrConflict):
-		found.add("username", "A user with that username already exists.")
+		found.Add("username", "A user with that username already exists.")
 		return found
 	case errors.Is(err, storage.ErrLastAdministrator):
-		found.add("administrator", "This is the last active administrator. Make somebody else an administrator first.")
+		found.Add("administrator", "This is the last active administrator. Make somebody else an administrator first.")
 		return found
 	case errors.Is(err, storage.ErrNotFound):
-		found.add("group", "There is no group of that name. Add the group first.")
+		found.Add("group", "There is no group of that name. Add the group first.")
 		return found
 	}
-	return stored(err)
+	return oauth.Stored(err)
 }
 
 // endError is personError where only the person can be missing.
 func endError(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
-		return ErrNotFound
+		return oauth.ErrNotFound
 	}
 	return personError(err)
 }
@@ -199,21 +200,21 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	if err != nil {
 		return err
 	}
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	person.check(found)
 	if person.Password != "" {
 		p.config.checkNewPassword(found, "password", person.Password, person.Username)
 	}
 	if actor.ID == id && (person.Inactive || !person.Administrator) {
-		found.add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
+		found.Add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
 	}
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return err
 	}
 	u.Username, u.UsernameKey, u.Email = person.Username, foldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
-	u.UpdatedAt = now()
+	u.UpdatedAt = oauth.Now()
 	if person.Profile != nil {
 		u.Profile, err = person.Profile.store()
 		if err != nil {
@@ -232,7 +233,7 @@ func (p *Provider) setPassword(ctx context.Context, userID, password string) err
 	if err != nil {
 		return err
 	}
-	return stored(p.store.SetPassword(ctx, userID, hash, now()))
+	return oauth.Stored(p.store.SetPassword(ctx, userID, hash, oauth.Now()))
 }
 
 // ResetPassword gives a person a new password and signs them out everywhere.
@@ -241,9 +242,9 @@ func (p *Provider) ResetPassword(ctx context.Context, username, password string)
 	if err != nil {
 		return err
 	}
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	p.config.checkNewPassword(found, "password", password, u.Username)
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return err
 	}
 	return p.setPassword(ctx, u.ID, password)
@@ -252,31 +253,31 @@ func (p *Provider) ResetPassword(ctx context.Context, username, password string)
 // User reads a person by subject, or gives ErrNotFound.
 func (p *Provider) User(ctx context.Context, id string) (User, error) {
 	u, err := p.store.UserByID(ctx, id)
-	return u, stored(err)
+	return u, oauth.Stored(err)
 }
 
 // UserByName reads a person by user name, or gives ErrNotFound.
 func (p *Provider) UserByName(ctx context.Context, username string) (User, error) {
 	u, err := p.store.UserByKey(ctx, foldName(username))
-	return u, stored(err)
+	return u, oauth.Stored(err)
 }
 
 // UserByNumber reads a person by the number that the sample API uses.
 func (p *Provider) UserByNumber(ctx context.Context, number int64) (User, error) {
 	u, err := p.store.UserByNumber(ctx, number)
-	return u, stored(err)
+	return u, oauth.Stored(err)
 }
 
 // Users lists people and how many match the search in all.
 func (p *Provider) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
 	users, total, err := p.store.Users(ctx, search, limit, offset)
-	return users, total, stored(err)
+	return users, total, oauth.Stored(err)
 }
 
 // GroupsOf lists the names of a person's groups.
 func (p *Provider) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	names, err := p.store.GroupsOf(ctx, id)
-	return names, stored(err)
+	return names, oauth.Stored(err)
 }
 
 // DisableUser deactivates a person: their sessions and tokens end at once.
@@ -285,7 +286,7 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.DisableUser(ctx, u.ID, now()))
+	return endError(p.store.DisableUser(ctx, u.ID, oauth.Now()))
 }
 
 // EnableUser lets a person sign in again. The applications that only they answer
@@ -295,7 +296,7 @@ func (p *Provider) EnableUser(ctx context.Context, username string) error {
 	if err != nil {
 		return err
 	}
-	return endError(p.store.EnableUser(ctx, u.ID, now()))
+	return endError(p.store.EnableUser(ctx, u.ID, oauth.Now()))
 }
 
 // What becomes of the applications of a person who is deleted.
@@ -308,9 +309,9 @@ const (
 // becomes of the applications that only this person answers for; shown are the ids
 // of those that the decision is about, none being all.
 func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs string, shown ...string) error {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	if actor != nil && actor.ID == id {
-		found.add("username", "You cannot delete yourself. Ask another administrator.")
+		found.Add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
 	var bequest storage.Bequest
@@ -321,13 +322,13 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 		bequest.Owner, bequest.Responsible = heirOf(actor)
 	case "":
 	default:
-		found.add("applications", "There is no %q: use delete or take-over.", Clip(theirs, 40))
+		found.Add("applications", "There is no %q: use delete or take-over.", oauth.Clip(theirs, 40))
 		return found
 	}
 	bequest.Shown = shown
-	err := p.store.DeleteUser(ctx, id, now(), bequest)
+	err := p.store.DeleteUser(ctx, id, oauth.Now(), bequest)
 	if errors.Is(err, storage.ErrAnswers) {
-		found.add("applications", "Say what becomes of these applications.")
+		found.Add("applications", "Say what becomes of these applications.")
 		return found
 	}
 	return endError(err)
@@ -336,32 +337,32 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 // Groups lists all groups.
 func (p *Provider) Groups(ctx context.Context) ([]Group, error) {
 	groups, err := p.store.Groups(ctx)
-	return groups, stored(err)
+	return groups, oauth.Stored(err)
 }
 
 // AddGroup stores a new group.
 func (p *Provider) AddGroup(ctx context.Context, name string) error {
-	found := &Invalid{}
+	found := &oauth.Invalid{}
 	if strings.TrimSpace(name) == "" {
-		found.add("name", "This field is required.")
+		found.Add("name", "This field is required.")
 	}
 	// A browser takes these two out of the address of the group's page.
 	if name == "." || name == ".." {
-		found.add("name", "Use a name with a letter or a digit.")
+		found.Add("name", "Use a name with a letter or a digit.")
 	}
 	checkText(found, "name", name)
-	if err := found.err(); err != nil {
+	if err := found.Err(); err != nil {
 		return err
 	}
-	err := p.store.AddGroup(ctx, name, now())
+	err := p.store.AddGroup(ctx, name, oauth.Now())
 	if errors.Is(err, storage.ErrConflict) {
-		found.add("name", "A group with that name already exists.")
+		found.Add("name", "A group with that name already exists.")
 		return found
 	}
-	return stored(err)
+	return oauth.Stored(err)
 }
 
 // DeleteGroup removes a group; its people stay.
 func (p *Provider) DeleteGroup(ctx context.Context, name string) error {
-	return stored(p.store.DeleteGroup(ctx, name))
+	return oauth.Stored(p.store.DeleteGroup(ctx, name))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"mandate/provider/jose"
+	"mandate/provider/oauth"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 		return nil, "", err
 	}
 	token, err := p.liveToken(ctx, text)
-	if errors.Is(err, ErrNotFound) || err == nil && (token.Refresh || token.UserID == nil) {
+	if errors.Is(err, oauth.ErrNotFound) || err == nil && (token.Refresh || token.UserID == nil) {
 		return nil, "", invalidToken()
 	}
 	if err != nil {
@@ -31,15 +32,15 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 	}
 	scopes := strings.Fields(token.Scope)
 	if !slices.Contains(scopes, "openid") {
-		return nil, token.ClientID, &Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
+		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
 			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
 	a, err := p.application(ctx, token.ClientID)
 	if err != nil {
-		return nil, token.ClientID, stored(err)
+		return nil, token.ClientID, oauth.Stored(err)
 	}
-	claims := jose.Claims{"sub": p.subject(deref(token.Sector), *token.UserID)}
-	asked, err := p.config.readStoredClaims(a, deref(token.Claims))
+	claims := jose.Claims{"sub": p.subject(oauth.Deref(token.Sector), *token.UserID)}
+	asked, err := p.config.readStoredClaims(a, oauth.Deref(token.Claims))
 	if err != nil {
 		return nil, token.ClientID, err
 	}
@@ -56,9 +57,9 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 	return &UserInfo{Signed: signed}, token.ClientID, err
 }
 
-func invalidToken() *Error {
+func invalidToken() *oauth.Error {
 	const text = "The access token is unknown, expired, or revoked."
-	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
+	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
 		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
 }
 
@@ -76,16 +77,16 @@ func userInfoToken(r *http.Request) (string, error) {
 	case len(form) == 1:
 		return form[0], nil
 	case len(header) == 0:
-		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "There is no access token.", Challenge: `Bearer realm="mandate"`}
+		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "There is no access token.", Challenge: `Bearer realm="mandate"`}
 	}
 	scheme, text, _ := strings.Cut(header[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header is not of the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
+		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header is not of the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
 	}
 	return strings.TrimLeft(text, " "), nil
 }
 
-func bearerProblem(text string) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: "invalid_request", Description: text,
+func bearerProblem(text string) *oauth.Error {
+	return &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request", Description: text,
 		Challenge: `Bearer realm="mandate", error="invalid_request", error_description="` + text + `"`}
 }

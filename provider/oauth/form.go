@@ -1,4 +1,4 @@
-package provider
+package oauth
 
 import (
 	"errors"
@@ -13,26 +13,26 @@ import (
 //
 // RFC 6749 §3.2: parameters come in the body, form-encoded, each once, and one
 // without a value counts as left out. Appendix B: the encoding is UTF-8.
-func readForm(r *http.Request) (url.Values, error) {
+func ReadForm(r *http.Request) (url.Values, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return nil, refuse("invalid_request", "Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
+		return nil, Refuse("invalid_request", "Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
 	}
 	// RFC 6749 §2.3.1: credentials must not be in the request URI, where logs
 	// keep them.
 	if r.URL.RawQuery != "" {
-		return nil, refuse("invalid_request", "Send the parameters in the body, not in the query of the URL.")
+		return nil, Refuse("invalid_request", "Send the parameters in the body, not in the query of the URL.")
 	}
 	err = r.ParseForm()
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		e := refuse("invalid_request", "The body is larger than the %d bytes that this server reads.", big.Limit)
+		e := Refuse("invalid_request", "The body is larger than the %d bytes that this server reads.", big.Limit)
 		e.Status = http.StatusRequestEntityTooLarge
 		return nil, e
 	}
 	if err != nil {
-		return nil, refuse("invalid_request", "The body is not form-encoded: check its percent-encoding.")
+		return nil, Refuse("invalid_request", "The body is not form-encoded: check its percent-encoding.")
 	}
-	err = checkParameters(r.PostForm)
+	err = CheckParameters(r.PostForm)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +46,16 @@ func readForm(r *http.Request) (url.Values, error) {
 
 // checkParameters refuses what is sent twice, of whatever name: two readers
 // might each believe another one (RFC 6749 §3.1, §3.2).
-func checkParameters(form url.Values) error {
+func CheckParameters(form url.Values) error {
 	for name, values := range form {
 		if !PlainText(name) {
-			return refuse("invalid_request", "The name of a parameter is not UTF-8 text.")
+			return Refuse("invalid_request", "The name of a parameter is not UTF-8 text.")
 		}
 		if len(values) > 1 {
-			return refuse("invalid_request", "The parameter %q is sent more than once.", Clip(name, 40))
+			return Refuse("invalid_request", "The parameter %q is sent more than once.", Clip(name, 40))
 		}
 		if !PlainText(values[0]) {
-			return refuse("invalid_request", "The parameter %q is not UTF-8 text.", Clip(name, 40))
+			return Refuse("invalid_request", "The parameter %q is not UTF-8 text.", Clip(name, 40))
 		}
 	}
 	return nil

@@ -1,12 +1,10 @@
-package provider
+package oauth
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/ory/fosite"
 
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -23,33 +21,33 @@ type Error struct {
 	// Mismatch shows how a redirect URI differs from the registered ones.
 	Mismatch *redirect.Mismatch
 
-	cause error
-	text  string // the description before a client's words were put into it
+	Cause   error
+	LogText string // the description before a client's words were put into it
 }
 
 // Error is for the log: what a client sent may be a secret in the wrong place,
 // so the description stands there without it.
 func (e *Error) Error() string {
-	text := e.text
+	text := e.LogText
 	if text == "" {
 		text = e.Description
 	}
-	if e.cause != nil {
-		return fmt.Sprintf("%s: %s: %v", e.Code, text, e.cause)
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, text, e.Cause)
 	}
 	return e.Code + ": " + text
 }
 
 // Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.Cause }
 
-func refuse(code, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: code, Description: asciiText(fmt.Sprintf(format, args...)), text: format}
+func Refuse(code, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), LogText: format}
 }
 
 // asciiText keeps to what error_description may have (RFC 6749 §4.1.2.1,
 // §5.2): parts of a request stand in it.
-func asciiText(text string) string {
+func ASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '"':
@@ -65,38 +63,21 @@ func asciiText(text string) string {
 
 // unavailable is what a client sees of a database that failed: a 5xx, never an
 // answer about the record (RFC 7009 §2.2.1 asks for 503 at revocation).
-func unavailable(err error) *Error {
+func Unavailable(err error) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
-		Description: "The server cannot reach its database. Try again in a moment.", RetryAfter: 1, cause: err}
+		Description: "The server cannot reach its database. Try again in a moment.", RetryAfter: 1, Cause: err}
 }
 
 // stored passes on that a record is not there, and turns every other error of
 // the store into what a client may see.
-func stored(err error) error {
+func Stored(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, storage.ErrNotFound):
 		return ErrNotFound
 	}
-	return unavailable(err)
-}
-
-// failed turns any error of a flow into ours. What fosite says is passed on
-// where it is meant for clients; its hint may hold what the client sent.
-func failed(err error) *Error {
-	if ours, ok := errors.AsType[*Error](err); ok {
-		return ours
-	}
-	rfc, ok := errors.AsType[*fosite.RFC6749Error](err)
-	if !ok || rfc.CodeField >= http.StatusInternalServerError {
-		return &Error{Status: http.StatusInternalServerError, Code: "server_error", Description: "Internal error.", cause: err}
-	}
-	description := rfc.HintField
-	if description == "" {
-		description = rfc.DescriptionField
-	}
-	return &Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: asciiText(description), cause: err, text: rfc.DescriptionField}
+	return Unavailable(err)
 }
 
 // ErrNotFound: there is no such thing, or not for this person.
@@ -132,14 +113,14 @@ func (i *Invalid) At(field string) string {
 	return ""
 }
 
-func (i *Invalid) add(field, format string, args ...any) {
+func (i *Invalid) Add(field, format string, args ...any) {
 	if i.At(field) == "" {
 		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...)})
 	}
 }
 
 // err is nil where nothing was found.
-func (i *Invalid) err() error {
+func (i *Invalid) Err() error {
 	if len(i.Fields) == 0 {
 		return nil
 	}
