@@ -7,16 +7,9 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-)
-
-// The forms that an application's access tokens may have: a random text that
-// this server alone can say something of, or a signed JWT that whoever has the
-// public keys can read (RFC 9068).
-const (
-	FormatOpaque = "opaque"
-	FormatJWT    = "jwt"
 )
 
 // signedType tells an access token from all else that the same keys sign
@@ -24,7 +17,7 @@ const (
 const signedType = "at+jwt"
 
 func checkFormat(found *oauth.Invalid, format string) {
-	if format != "" && format != FormatOpaque && format != FormatJWT {
+	if format != "" && format != policy.FormatOpaque && format != policy.FormatJWT {
 		found.Add("access_token_format", "There is no format %q: use opaque or jwt.", oauth.Clip(format, 40))
 	}
 }
@@ -39,15 +32,15 @@ type accessToken struct {
 // newAccess makes an access token of a family, in the application's format.
 func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
 	at := oauth.Now()
-	end := at + p.accessLifetime(a)
+	end := at + p.rules.AccessLifetime(a)
 	if f.sessionEndsAt > 0 {
 		end = min(end, f.sessionEndsAt)
 	}
-	if a.AccessTokenFormat == FormatJWT {
+	if a.AccessTokenFormat == policy.FormatJWT {
 		return p.signAccess(ctx, a, f, scope, at, end)
 	}
 	text, sum := mint(accessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: chargedTo(a)}
+	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a)}
 	return accessToken{text, end, []storage.Token{row}}, nil
 }
 
@@ -113,9 +106,9 @@ func (p *Provider) findToken(ctx context.Context, text string) (knownToken, erro
 		return token, err
 	}
 	a := Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
-	scope := oauth.Narrow(strings.Fields(token.Scope), p.config.allowedScopes(a))
-	token.Scope, token.dormant = strings.Join(scope, " "), Suspended(a) || len(scope) == 0
-	may := p.config.allowanceOf(a)
+	scope := oauth.Narrow(strings.Fields(token.Scope), p.rules.AllowedScopes(a))
+	token.Scope, token.dormant = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
+	may := p.rules.AllowanceOf(a)
 	token.MayIntrospect = token.MayIntrospect && may.Vouched
 	// A lifetime that nobody answers for any more is cut too.
 	switch {

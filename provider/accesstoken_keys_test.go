@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +36,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		// A lifetime of its own, much longer than a key signs.
 		app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
 		other := &fixture{node, t, f.file, nil}
-		text := other.must(other.token(app, "grant_type", GrantClient)).AccessToken
+		text := other.must(other.token(app, "grant_type", policy.GrantClient)).AccessToken
 		if !published(f.Provider) || !published(node) {
 			t.Error("there are no keys")
 		}
@@ -46,7 +47,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		_, before := f.claimsOf(text)
-		_, after := f.claimsOf(f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+		_, after := f.claimsOf(f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken)
 		if before["kid"] == after["kid"] {
 			t.Error("the key does not rotate")
 		}
@@ -61,7 +62,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		app := f.app(signed)
 		wantError(t, f.RotateKey(t.Context(), "RSA", time.Hour), "no error")
 		wantError(t, f.change(app, signed, func(r *Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
-		answer := f.must(f.token(app, "grant_type", GrantClient))
+		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		claims, header := f.claimsOf(answer.AccessToken)
 		key, err := f.keyByID(t.Context(), header["kid"].(string))
 		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
@@ -72,7 +73,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, shortJWT)
 			app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
-			text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+			text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 			wantError(t, f.change(app, signed), "no error")
 			wantError(t, f.RotateKey(t.Context(), "RSA", 0), "no error")
 			time.Sleep(time.Hour)
@@ -84,12 +85,12 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 	t.Run("a key that is taken away takes its tokens with it", func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app := f.app(signed)
-		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		_, header := f.claimsOf(text)
 		f.wantActive(true, text)
 		wantError(t, f.RetireKey(t.Context(), header["kid"].(string)), "no error")
 		f.wantActive(false, text)
-		f.wantActive(true, f.must(f.token(app, "grant_type", GrantClient)).AccessToken)
+		f.wantActive(true, f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken)
 	})
 }
 
@@ -101,13 +102,13 @@ func BenchmarkSignedAccessToken(b *testing.B) {
 	for _, format := range []string{"opaque", "RS256", "ES256"} {
 		app := f.app(func(r *Registration) {
 			if format != "opaque" {
-				r.AccessTokenFormat, r.Algorithm = FormatJWT, format
+				r.AccessTokenFormat, r.Algorithm = policy.FormatJWT, format
 			}
 		})
-		answer := f.must(f.token(app, "grant_type", GrantClient))
+		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		b.Run(format+"/issue", func(b *testing.B) {
 			for b.Loop() {
-				f.must(f.token(app, "grant_type", GrantClient))
+				f.must(f.token(app, "grant_type", policy.GrantClient))
 			}
 		})
 		b.Run(format+"/find", func(b *testing.B) {

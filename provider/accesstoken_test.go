@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/http/httptest"
 	"strings"
@@ -15,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func signed(r *Registration) { r.AccessTokenFormat = FormatJWT }
+func signed(r *Registration) { r.AccessTokenFormat = policy.FormatJWT }
 func shortJWT(c *Config)     { c.JWTAccessTokenLifetime = 10 * time.Minute }
 func withOpenID(c *Config) {
-	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, Scope{"openid", "Sign in"})
+	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
 func (f *fixture) own() string { return f.config.audience() }
 
@@ -51,7 +52,7 @@ func TestSignedAccessToken(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, s := f.app(signed), f.login("alice")
 		begun := float64(oauth.Now())
-		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
+		machine := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read"))
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d tokens are stored", n)
 		}
@@ -82,7 +83,7 @@ func TestSignedAccessToken(t *testing.T) {
 		if d := cmp.Diff(want, again); d != "" || again["jti"] == claims["jti"] {
 			t.Error("RFC9068/2.2.1 refreshed:", d)
 		}
-		password := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+		password := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 		claims, _ = f.claimsOf(password.AccessToken)
 		if claims["auth_time"] != nil || claims["acr"] != nil || claims["sub"] != s.User.ID {
 			t.Error("RFC9068/2.2.1 a password that the application took is no login here:", claims)
@@ -123,7 +124,7 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256", "EdDSA": "EdDSA", "HS256": "RS256"} {
 		app := f.app(signed, func(r *Registration) { r.Algorithm, r.HashClientSecret = chosen, false })
-		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		_, header := f.claimsOf(text)
 		if header["alg"] != want {
 			t.Errorf("%q: %v", chosen, header)
@@ -136,12 +137,12 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 		"of nothing": func(r *Registration) { r.Algorithm = "ES256" },
 		"HS256":      func(r *Registration) { signed(r); r.Algorithm = "HS256" },
 	} {
-		r := Registration{Name: "n", ClientType: Confidential, GrantTypes: []string{GrantClient}}
+		r := Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
 		change(&r)
 		_, err := off.Register(t.Context(), nil, r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Register(t.Context(), nil, Registration{Name: "n", ClientType: Confidential, GrantTypes: []string{GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Register(t.Context(), nil, Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -201,7 +202,7 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, other := f.app(signed), f.app()
-		first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
 		time.Sleep(time.Second) // later than all changes before
 		f.wantActive(true, first.AccessToken, second.AccessToken)
 		time.Sleep(time.Second)
@@ -277,7 +278,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		f := begin(t, shortJWT)
 		named := func(r *Registration) { r.ClientID = "robot"; signed(r) }
 		app := f.app(named)
-		text := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		wantError(t, f.DeleteApplication(t.Context(), nil, app.Application.ID), "no error")
 		f.app(named)
 		f.wantActive(false, text)
@@ -286,7 +287,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, s := f.app(signed), f.login("alice")
 		first := f.tokens(app, s)
-		wantError(t, f.change(app, func(r *Registration) { r.AccessTokenFormat = FormatOpaque }), "no error")
+		wantError(t, f.change(app, func(r *Registration) { r.AccessTokenFormat = policy.FormatOpaque }), "no error")
 		second := f.must(f.refresh(app, first.RefreshToken))
 		wantError(t, f.change(app, signed), "no error")
 		third := f.must(f.refresh(app, second.RefreshToken))

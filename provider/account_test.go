@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +101,7 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			typed := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+			typed := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 			here := f.login("alice")
 			f.wantActive(true, outlived.AccessToken, typed.AccessToken) // and a copy is kept
 			err = end(f, here)
@@ -118,7 +119,7 @@ func TestChangePassword(t *testing.T) {
 	here, there := f.login("alice"), f.login("alice")
 	app := f.app()
 	byCode, elsewhere := f.tokens(app, here), f.tokens(app, there)
-	byPassword := f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+	byPassword := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 	for field, passwords := range map[string][][2]string{
 		"current_password": {{"wrong", next}, {"", next}, {here.User.Password, next}},
 		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},

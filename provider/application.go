@@ -9,19 +9,9 @@ import (
 	"time"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-)
-
-// The values that an application's fields may have.
-const (
-	Confidential = "confidential"
-	Public       = "public"
-
-	GrantCode     = "authorization_code"
-	GrantClient   = "client_credentials"
-	GrantPassword = "password"
-	GrantRefresh  = "refresh_token"
 )
 
 // Registration is what somebody says of an application. The same rules hold
@@ -92,7 +82,7 @@ func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*
 	if err != nil {
 		return nil, err
 	}
-	most := p.config.allowanceOf(a).Quota.Applications
+	most := p.rules.AllowanceOf(a).Quota.Applications
 	err = p.store.AddApplication(ctx, a, most)
 	if errors.Is(err, storage.ErrFull) {
 		found.Add("name", "You may register %d applications, and have as many. Delete one that you do not need, or ask an administrator to take one over.", most)
@@ -143,22 +133,22 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.Scopes = strings.Join(r.Scopes, " ")
 	// What an administrator switched on was for the application as it stood: a change
 	// by somebody else takes it back for good.
-	vouched := p.config.allowanceOf(*a).Vouched
+	vouched := p.rules.AllowanceOf(*a).Vouched
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
-	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, FormatOpaque)
+	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
 	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = oauth.Now()
 	var err error
-	if a.AccessTokenFormat == FormatJWT {
+	if a.AccessTokenFormat == policy.FormatJWT {
 		err = p.provideKeys(ctx)
 		if err != nil {
 			return "", err
 		}
 	}
 	switch {
-	case a.ClientType == Public:
+	case a.ClientType == policy.Public:
 		a.Secret, a.OldSecret, a.OldSecretExpiresAt = "", "", 0
 	case a.Secret == "":
 		secret, made := r.ClientSecret, r.ClientSecret == ""
@@ -190,7 +180,7 @@ func (p *Provider) hashStored(ctx context.Context, applicationID, stored string)
 
 func (p *Provider) checkRedirectURIs(found *oauth.Invalid, r Registration) {
 	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
-	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, GrantCode) {
+	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
 		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
 	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.redirects().Check)
@@ -285,7 +275,7 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 	if err != nil {
 		return nil, err
 	}
-	if a.ClientType == Public {
+	if a.ClientType == policy.Public {
 		found := &oauth.Invalid{}
 		found.Add("overlap", "A public application has no secret.")
 		return nil, found

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"net/netip"
 	"net/url"
@@ -25,7 +26,7 @@ func (p *Provider) checkOutboundURI(uri string, clientType string) string {
 		return "is not a URI"
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return "must be an absolute URI that begins with https://"
-	case u.Scheme == "http" && clientType == Public:
+	case u.Scheme == "http" && clientType == policy.Public:
 		// OIDC Back-Channel §2.2
 		return "may begin with http:// for a confidential application only"
 	case u.Port() != "" && !isPort(u.Port()):

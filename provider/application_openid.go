@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"net/url"
 	"slices"
@@ -16,7 +17,7 @@ const leastHMACSecret = 32
 func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
 		// An algorithm is of the access tokens then, where those are signed.
-		signs := r.AccessTokenFormat == FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
+		signs := r.AccessTokenFormat == policy.FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
 			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
@@ -39,7 +40,7 @@ func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Applica
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
 		wrong := p.config.redirects().Check(uri)
 		// OIDC RP-Logout §3.1
-		if wrong == "" && p.config.RPLogout.StrictURIs && r.ClientType == Public && strings.HasPrefix(uri, "http://") {
+		if wrong == "" && p.config.RPLogout.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
 			wrong = "may begin with http:// for a confidential application only"
 		}
 		return wrong
@@ -53,7 +54,7 @@ func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Applica
 // and a public client has none (OIDC Registration §2).
 func (p *Provider) checkHMAC(found *oauth.Invalid, field string, r Registration, was Application) {
 	switch {
-	case r.ClientType == Public:
+	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, which a public application has not.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
 		found.Add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/policy"
 	"slices"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestVouchedApplication(t *testing.T) {
 		"pkce_exempt":  exempt,
 		"nothing":      func(*Registration) {},
 	} {
-		r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantPassword},
+		r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
 			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
 		vouch(&r)
 		by := &owner
@@ -34,9 +35,11 @@ func TestVouchedApplication(t *testing.T) {
 			{"redirect_uris", "one redirect URI less", func(r *Registration) { r.RedirectURIs = []string{callback} }},
 			{"scope", "one more scope", func(r *Registration) { r.Scopes = []string{"read", "write", "groups"} }},
 			{"scope", "every scope", func(r *Registration) { r.Scopes = nil }},
-			{"grant_type", "one more grant type", func(r *Registration) { r.GrantTypes = []string{GrantCode, GrantPassword, GrantClient} }},
-			{"grant_type", "one grant type less", grants(GrantCode)},
-			{"client_type", "another client type", func(r *Registration) { r.ClientType = Public }},
+			{"grant_type", "one more grant type", func(r *Registration) {
+				r.GrantTypes = []string{policy.GrantCode, policy.GrantPassword, policy.GrantClient}
+			}},
+			{"grant_type", "one grant type less", grants(policy.GrantCode)},
+			{"client_type", "another client type", func(r *Registration) { r.ClientType = policy.Public }},
 		} {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
@@ -47,7 +50,7 @@ func TestVouchedApplication(t *testing.T) {
 				} else {
 					wantError(t, err, "no error")
 				}
-				if change.ClientType == Confidential {
+				if change.ClientType == policy.Confidential {
 					_, err = f.UpdateApplication(t.Context(), &root, made.Application.ID, change)
 					wantError(t, err, "no error")
 				}
@@ -71,7 +74,7 @@ func TestVouchedApplication(t *testing.T) {
 func TestVouchedApplicationsTokens(t *testing.T) {
 	f := begin(t, withOpenID)
 	owner := f.person("owner")
-	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Pairwise: true, Algorithm: defaultAlgorithm}
 	made, err := f.Register(t.Context(), nil, r)
 	if err != nil {
@@ -82,7 +85,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 		"userinfo_algorithm":     func(r *Registration) { r.UserInfoAlgorithm = "ES256" },
 		"pairwise":               func(r *Registration) { r.Pairwise = false },
 		"hash_client_secret":     func(r *Registration) { r.HashClientSecret = false },
-		"access_token_format":    func(r *Registration) { r.AccessTokenFormat = FormatJWT },
+		"access_token_format":    func(r *Registration) { r.AccessTokenFormat = policy.FormatJWT },
 		"access_token_lifetime":  func(r *Registration) { r.AccessTokenLifetime = 36001 },
 		"refresh_token_lifetime": func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 },
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -24,8 +25,8 @@ const maxState = 4096
 type Authorization struct {
 	Application Application
 	RedirectURI string
-	Scopes      []Scope
-	Told        []Scope // what the application learns by the claims parameter beyond its scopes
+	Scopes      []policy.Scope
+	Told        []policy.Scope // what the application learns by the claims parameter beyond its scopes
 	Refused     *oauth.Error
 
 	state        string
@@ -118,8 +119,8 @@ func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	if Suspended(a.Application) {
-		return oauth.Refuse("unauthorized_client", suspended)
+	if policy.Suspended(a.Application) {
+		return oauth.Refuse("unauthorized_client", policy.SuspendedText)
 	}
 	return nil
 }
@@ -185,27 +186,27 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":
 		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
-	case !hasGrant(a.Application, GrantCode):
+	case !hasGrant(a.Application, policy.GrantCode):
 		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
 	case a.parameters.Has("request"):
 		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
 	case a.parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
-	err = p.config.checkChallenge(a.Application, a.parameters)
+	err = checkChallenge(p.mayOmitPKCE(a.Application), a.parameters)
 	if err != nil {
 		return err
 	}
-	names, err := p.config.askedScope(a.Application, a.parameters.Get("scope"))
+	names, err := p.rules.Asked(a.Application, a.parameters.Get("scope"))
 	if err != nil {
 		return err
 	}
-	asked := a.Application.ClientType == Public || !a.Application.SkipConsent || slices.Contains(a.openID.prompt, "consent")
-	names = p.config.online(names, asked)
+	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.openID.prompt, "consent")
+	names = p.rules.Online(names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
-	a.Scopes, a.Told = p.config.describe(names), p.config.describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
+	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	f := begin(t)
 	app := f.app()
 	two := f.app(func(r *Registration) { r.RedirectURIs = []string{callback, "https://client.example/cb2"} })
-	none := f.app(grants(GrantClient), func(r *Registration) { r.RedirectURIs = nil })
+	none := f.app(grants(policy.GrantClient), func(r *Registration) { r.RedirectURIs = nil })
 	for _, test := range []struct {
 		rule string
 		app  *Registered
@@ -47,7 +48,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	}
 	t.Run("the error shows how the redirect URI differs, and whose it is", func(t *testing.T) {
 		owner := f.person("owner")
-		made, err := f.Register(t.Context(), &owner, Registration{Name: "Own", ClientType: Public, GrantTypes: []string{GrantCode}, RedirectURIs: []string{callback}})
+		made, err := f.Register(t.Context(), &owner, Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 
 func TestAuthorizeRefused(t *testing.T) {
 	f := begin(t)
-	app, machine := f.app(), f.app(grants(GrantClient))
+	app, machine := f.app(), f.app(grants(policy.GrantClient))
 	for _, test := range []struct {
 		rule string
 		app  *Registered
@@ -257,7 +258,9 @@ func FuzzAuthorizeQuery(f *testing.F) {
 
 // OIDC Core §3.1.2.6: by a mode that is not known, or that shows the code to scripts, nobody is told anything.
 func TestResponseModeThatIsNotThereIsForAPage(t *testing.T) {
-	off, on := begin(t), begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	off, on := begin(t), begin(t, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	})
 	for f, modes := range map[*fixture][]string{off: {"form_post", "fragment", "x"}, on: {"fragment", "query.jwt", "x"}} {
 		app := f.app()
 		for _, mode := range modes {

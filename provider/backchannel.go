@@ -16,6 +16,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -146,7 +147,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 		}
 	}()
 	a, err := t.store.Application(ctx, l.ApplicationID)
-	if err == nil && Suspended(a) {
+	if err == nil && policy.Suspended(a) {
 		a.BackchannelURI = "" // nobody answers for the address; what it has is dead already
 	}
 	if err == nil && a.BackchannelURI != "" {

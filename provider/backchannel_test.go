@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"strings"
 	"sync"
@@ -50,7 +51,9 @@ func calls(at http.RoundTripper) func(*Config) {
 func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, *strings.Builder) {
 	t.Helper()
 	at := &toldAt{start: time.Now(), answer: answer}
-	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
+	f := begin(t, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	}, calls(at))
 	log := &strings.Builder{}
 	f.log = slog.New(slog.NewTextHandler(log, nil))
 	f.loggedOut("alice")
@@ -178,7 +181,9 @@ func TestBackChannel_slow_application_delays_nobody(t *testing.T) {
 func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
-		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
+		f := begin(t, func(c *Config) {
+			c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+		}, calls(at))
 		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
 		s := f.login("alice")
 		f.code(app, s, "scope", "openid")
@@ -213,12 +218,14 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 		})
 
-		f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) }, calls(at))
+		f := begin(t, func(c *Config) {
+			c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+		}, calls(at))
 
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
-			made, err := f.Register(t.Context(), &mallory, Registration{Name: "slow", ClientType: Confidential, GrantTypes: []string{GrantCode},
+			made, err := f.Register(t.Context(), &mallory, Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
 			if err != nil {
 				t.Fatal(err)
@@ -262,7 +269,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}
 		f := begin(t, func(c *Config) {
-			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, Scope{"openid", "Sign in"}), time.Hour
+			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}), time.Hour
 			c.SweepInterval, c.SweepBatch = time.Minute, 100
 		}, calls(at))
 		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })

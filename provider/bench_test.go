@@ -1,6 +1,9 @@
 package provider
 
-import "testing"
+import (
+	"mandate/provider/policy"
+	"testing"
+)
 
 // What the provider does inside a request, on a database in a file. Run with
 //
@@ -14,7 +17,7 @@ func BenchmarkGrantClientCredentials(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			_, _, err := f.Token(b.Context(), by(app, "grant_type", GrantClient), "192.0.2.1")
+			_, _, err := f.Token(b.Context(), by(app, "grant_type", policy.GrantClient), "192.0.2.1")
 			if err != nil {
 				b.Error(err)
 			}
@@ -56,7 +59,7 @@ func BenchmarkGrantCode(b *testing.B) {
 func BenchmarkIntrospection(b *testing.B) {
 	f := begin(b)
 	app := f.app(introspects)
-	token := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+	token := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -19,7 +19,7 @@ const copyBytes = 1024
 func (p *Provider) application(ctx context.Context, clientID string) (Application, error) {
 	read := func(ctx context.Context, clientID string) (Application, error) {
 		a, err := p.store.ApplicationByClientID(ctx, clientID)
-		return p.config.inForce(a), err
+		return p.rules.Effective(a), err
 	}
 	return p.applications.Get(ctx, clientID, read, func(a Application) bool {
 		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= 4*copyBytes

@@ -56,7 +56,7 @@ func (r claimsRequest) scopes() []string {
 
 // readStoredClaims reads the claims parameter of a grant, as far as the
 // application may still ask for it.
-func (c Config) readStoredClaims(a Application, text string) (claimsRequest, error) {
+func readStoredClaims(allowed []string, text string) (claimsRequest, error) {
 	var asked claimsRequest
 	if text == "" {
 		return asked, nil
@@ -65,14 +65,14 @@ func (c Config) readStoredClaims(a Application, text string) (claimsRequest, err
 	if err != nil {
 		return asked, fmt.Errorf("read the stored claims parameter: %w", err)
 	}
-	return asked.within(c.allowedScopes(a)), nil
+	return asked.within(allowed), nil
 }
 
 // claimsSupported lists every claim that this server can give.
-func (c Config) claimsSupported() []string {
+func claimsSupported(scopes []string) []string {
 	names := []string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}
 	for _, scope := range slices.Sorted(maps.Keys(scopeClaims)) {
-		if slices.Contains(c.scopeNames(), scope) {
+		if slices.Contains(scopes, scope) {
 			names = append(names, scopeClaims[scope]...)
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Provider) addClaims(ctx context.Context, claims jose.Claims, userID str
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, "groups") && slices.Contains(p.config.scopeNames(), "groups") {
+	if slices.Contains(names, "groups") && slices.Contains(p.rules.ScopeNames(), "groups") {
 		groups, err := p.GroupsOf(ctx, u.ID)
 		if err != nil {
 			return err

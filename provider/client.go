@@ -11,6 +11,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/throttle"
 	"mandate/storage"
 )
@@ -115,20 +116,20 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	if err != nil {
 		return Application{}, oauth.Unavailable(err)
 	}
-	if a.ClientType == Public && Suspended(a) {
-		return Application{}, invalidClient(suspended)
+	if a.ClientType == policy.Public && policy.Suspended(a) {
+		return Application{}, invalidClient(policy.SuspendedText)
 	}
 	switch {
-	case a.ClientType == Public && sent.secret != "":
+	case a.ClientType == policy.Public && sent.secret != "":
 		return Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
-	case a.ClientType == Public:
+	case a.ClientType == policy.Public:
 		return a, nil
 	case sent.secret == "":
 		return Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
 	err = p.proveSecret(ctx, a, sent.secret)
-	if err == nil && Suspended(a) {
-		err = invalidClient(suspended)
+	if err == nil && policy.Suspended(a) {
+		err = invalidClient(policy.SuspendedText)
 	}
 	if err != nil {
 		return Application{}, err

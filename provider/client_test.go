@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/http"
 	"net/url"
@@ -97,7 +98,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"RFC6749/2.1 a public client by Basic, with an empty secret", nil, []string{basic(open.Application.ClientID + ":")}, "401 invalid_client"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			r := with(post(values(append(test.body, "grant_type", GrantClient)...)), test.headers...)
+			r := with(post(values(append(test.body, "grant_type", policy.GrantClient)...)), test.headers...)
 			_, _, err := f.Token(t.Context(), r, test.rule)
 			wantError(t, err, test.want)
 			if e, ok := err.(*oauth.Error); ok && (e.Status == 401) != (e.Challenge != "") {
@@ -106,24 +107,24 @@ func TestClientAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
-		_, _, unknown := f.Token(t.Context(), by(&Registered{Application{ClientID: "unknown", ClientType: Confidential}, "x"}, "grant_type", GrantClient), "a")
-		_, _, wrong := f.Token(t.Context(), by(&Registered{app.Application, "x"}, "grant_type", GrantClient), "b")
+		_, _, unknown := f.Token(t.Context(), by(&Registered{Application{ClientID: "unknown", ClientType: policy.Confidential}, "x"}, "grant_type", policy.GrantClient), "a")
+		_, _, wrong := f.Token(t.Context(), by(&Registered{app.Application, "x"}, "grant_type", policy.GrantClient), "b")
 		if d := cmp.Diff(unknown.Error(), wrong.Error()); d != "" {
 			t.Error(d)
 		}
 	})
 	t.Run("who asked is told as soon as it is proven", func(t *testing.T) {
-		_, got, err := f.Token(t.Context(), by(app, "grant_type", GrantCode), "")
+		_, got, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantCode), "")
 		if err == nil || got == nil || got.ID != app.Application.ID {
 			t.Error(got, err)
 		}
-		_, got, err = f.Token(t.Context(), by(&Registered{app.Application, "wrong"}, "grant_type", GrantCode), "")
+		_, got, err = f.Token(t.Context(), by(&Registered{app.Application, "wrong"}, "grant_type", policy.GrantCode), "")
 		if err == nil || got != nil {
 			t.Error("not proven:", got, err)
 		}
 	})
 	guess := func(r *Registered, address string) string {
-		_, _, err := f.Token(t.Context(), by(r, "grant_type", GrantClient), address)
+		_, _, err := f.Token(t.Context(), by(r, "grant_type", policy.GrantClient), address)
 		return kind(err)
 	}
 	t.Run("guessing is slowed for its client and its address, and for nobody else", func(t *testing.T) {
@@ -155,7 +156,7 @@ func TestClientAuthentication(t *testing.T) {
 	})
 	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
 		unknown := func(n int) *Registered {
-			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: Confidential}, "x"}
+			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, "x"}
 		}
 		before := f.throttle.Size()
 		for n := range perAddress.Tries {
@@ -187,7 +188,7 @@ func TestManyRightCredentialsAtOnce(t *testing.T) {
 	for range 150 {
 		wg.Go(func() {
 			<-start
-			_, err := f.token(app, "grant_type", GrantClient)
+			_, err := f.token(app, "grant_type", policy.GrantClient)
 			if err != nil {
 				t.Error(err)
 			}
@@ -241,7 +242,7 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 				app := f.app(func(r *Registration) { r.ClientSecret, r.HashClientSecret = "chosen by a person", hash })
 				ask := func(secret, want string) {
 					t.Helper()
-					_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
+					_, err := f.token(&Registered{app.Application, secret}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
 				for range 3 * int(perPair.Tries) { // who is right spends none

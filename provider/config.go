@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"net/http"
 	"net/netip"
@@ -12,8 +13,8 @@ type Config struct {
 	Issuer    string // {base_url}/o, as it stands in metadata and in iss
 	ServerKey []byte // 32 bytes; everything sealed at rest is under it
 
-	Scopes        []Scope  // in the operator's order
-	DefaultScopes []string // nil: every scope but introspection and openid
+	Scopes        []policy.Scope // in the operator's order
+	DefaultScopes []string       // nil: every scope but introspection and openid
 
 	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration
@@ -31,8 +32,8 @@ type Config struct {
 	// What only applications may have for which an administrator answers.
 	GrantsByAdministrator []string
 	ScopesByAdministrator []string
-	PersonQuota           Quota // of all applications of one person
-	OpenQuota             Quota // of all applications together that nobody answers for
+	PersonQuota           policy.Quota // of all applications of one person
+	OpenQuota             policy.Quota // of all applications together that nobody answers for
 
 	// PKCEOptional lets a confidential application leave PKCE out, where an
 	// administrator answers for it. For deployments with clients that predate RFC
@@ -76,8 +77,6 @@ type Config struct {
 	// MaxStaleness is how long a node that does not hear the others goes on with
 	// what it has read of applications and tokens; 0: it reads them each time.
 	MaxStaleness time.Duration
-
-	allowed allowances
 }
 
 // RPLogout is what an application may do to log people out (OIDC RP-Logout).
@@ -89,36 +88,21 @@ type RPLogout struct {
 	KeepTokens    bool // the tokens do not end with the session
 }
 
-// introspectionScope lets a token ask about other tokens. It is never a
-// default: whoever holds it sees what every token may do.
-const introspectionScope = "introspection"
+// rules gives what the configuration says about applications.
+func (c Config) rules() *policy.Rules {
+	return policy.New(policy.Settings{
+		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID,
+		AccessTokenLifetime: c.AccessTokenLifetime, JWTAccessTokenLifetime: c.JWTAccessTokenLifetime,
+		RefreshTokenLifetime: c.RefreshTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
+		AccessTokenMax: c.AccessTokenMax, JWTAccessTokenMax: c.JWTAccessTokenMax,
+		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
+		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
+	})
+}
 
-// offlineAccess lets tokens outlive the login that they came from (OIDC Core
-// §11). It is never a default: the application asks for it, and the person agrees.
-const offlineAccess = "offline_access"
+// Allowance gives what a standing allows under this configuration.
+func (c Config) Allowance(s policy.Standing) policy.Allowance { return c.rules().Allowance(s) }
 
 func (c Config) redirects() redirect.Policy {
 	return redirect.Policy{Schemes: c.RedirectSchemes, LocalhostLoopback: c.LocalhostLoopback}
-}
-
-func (c Config) scopeNames() []string {
-	names := make([]string, len(c.Scopes))
-	for i, s := range c.Scopes {
-		names[i] = s.Name
-	}
-	return names
-}
-
-func (c Config) describe(names []string) []Scope {
-	described := make([]Scope, 0, len(names))
-	for _, name := range names {
-		scope := Scope{name, ""}
-		for _, s := range c.Scopes {
-			if s.Name == name {
-				scope = s
-			}
-		}
-		described = append(described, scope)
-	}
-	return described
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -60,7 +61,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 
 func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
 	switch {
-	case a.Application.ClientType == Public:
+	case a.Application.ClientType == policy.Public:
 		// RFC 8252 §8.6: any program can say that it is this one.
 		return true
 	case a.Application.SkipConsent:
@@ -165,7 +166,7 @@ func loggedOut() *oauth.Error {
 	return oauth.Refuse("access_denied", "The person was logged out meanwhile.")
 }
 
-func scopeNames(scopes []Scope) []string {
+func scopeNames(scopes []policy.Scope) []string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
 		names[i] = s.Name

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"slices"
 	"strings"
@@ -217,7 +218,7 @@ func TestConsentMeanwhile(t *testing.T) {
 			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "400 invalid_request", "", ""},
 		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
-			return f.change(app, grants(GrantClient))
+			return f.change(app, grants(policy.GrantClient))
 		}, "no error", "400 unauthorized_client", ""},
 		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
 			return f.change(app, func(r *Registration) { r.Scopes = []string{"read", "groups"} })
@@ -311,7 +312,7 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 			return nil
 		}, "400 invalid_request"},
 		{"a scope has another description", func(*Registered) error {
-			i := slices.IndexFunc(f.config.Scopes, func(s Scope) bool { return s.Name == "openid" })
+			i := slices.IndexFunc(f.config.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
 			f.config.Scopes[i].Description += ", and more"
 			return nil
 		}, "400 invalid_request"},

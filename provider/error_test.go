@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,9 +71,9 @@ func TestErrorText(t *testing.T) {
 			t.Fatal(err)
 		}
 		told = append(told, a.Refused)
-		for _, pairs := range [][]string{{"grant_type", secret}, {"grant_type", GrantClient, "scope", secret}, {"grant_type", GrantCode, "code", secret, "code_verifier", verifier},
-			{"grant_type", GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", secret}, {"grant_type", GrantCode, "code", f.code(app, s), "redirect_uri", secret, "code_verifier", verifier},
-			{"grant_type", GrantRefresh, "refresh_token", secret}, {"grant_type", GrantPassword, "username", secret, "password", secret}, {"grant_type", GrantClient, secret, "\xff"}} {
+		for _, pairs := range [][]string{{"grant_type", secret}, {"grant_type", policy.GrantClient, "scope", secret}, {"grant_type", policy.GrantCode, "code", secret, "code_verifier", verifier},
+			{"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", callback, "code_verifier", secret}, {"grant_type", policy.GrantCode, "code", f.code(app, s), "redirect_uri", secret, "code_verifier", verifier},
+			{"grant_type", policy.GrantRefresh, "refresh_token", secret}, {"grant_type", policy.GrantPassword, "username", secret, "password", secret}, {"grant_type", policy.GrantClient, secret, "\xff"}} {
 			told = append(told, second(f.token(app, pairs...)))
 		}
 		shown := 0
@@ -137,7 +138,7 @@ func TestDatabaseFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.code, w.answer = w.fixture.code(w.app, w.s), w.tokens(w.app, w.s)
-		w.machine = w.must(w.token(w.app, "grant_type", GrantClient, "scope", "introspection read"))
+		w.machine = w.must(w.token(w.app, "grant_type", policy.GrantClient, "scope", "introspection read"))
 		return w
 	}
 	bearer := func(w *world, pairs ...string) *http.Request {
@@ -149,7 +150,7 @@ func TestDatabaseFails(t *testing.T) {
 		call         func(*testing.T, *world) error
 	}{
 		{"token: client credentials", "applications tokens", func(_ *testing.T, w *world) error {
-			_, err := w.token(w.app, "grant_type", GrantClient)
+			_, err := w.token(w.app, "grant_type", policy.GrantClient)
 			return err
 		}},
 		{"token: code", "applications grants users tokens", func(_ *testing.T, w *world) error {
@@ -161,11 +162,11 @@ func TestDatabaseFails(t *testing.T) {
 			return err
 		}},
 		{"token: password", "applications users grants tokens", func(_ *testing.T, w *world) error {
-			_, err := w.token(w.app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			_, err := w.token(w.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			return err
 		}},
 		{"token: password of nobody", "users", func(_ *testing.T, w *world) error {
-			_, err := w.token(w.app, "grant_type", GrantPassword, "username", "nobody", "password", goodPassword)
+			_, err := w.token(w.app, "grant_type", policy.GrantPassword, "username", "nobody", "password", goodPassword)
 			return err
 		}},
 		{"token: a public client", "applications", func(_ *testing.T, w *world) error {
@@ -254,7 +255,7 @@ func TestDatabaseFails(t *testing.T) {
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: Confidential, GrantTypes: []string{GrantClient}})
+			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {

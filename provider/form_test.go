@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -103,7 +104,7 @@ func TestParameterPollution(t *testing.T) {
 	}
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "scope", "username", "password", "refresh_token", "token", "token_type_hint", "state", "unheard-of"} {
 		t.Run("RFC6749/3.2 "+name, func(t *testing.T) {
-			_, _, err := f.Token(t.Context(), twice(by(app, "grant_type", GrantCode, "code", "x"), name), "")
+			_, _, err := f.Token(t.Context(), twice(by(app, "grant_type", policy.GrantCode, "code", "x"), name), "")
 			wantError(t, err, "400 invalid_request")
 			_, _, err = f.Introspect(t.Context(), twice(by(app, "token", "x"), name), "")
 			wantError(t, err, "400 invalid_request")

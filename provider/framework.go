@@ -12,6 +12,7 @@ import (
 	"github.com/ory/fosite/handler/oauth2"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -133,8 +134,8 @@ func (c *client) GetID() string                      { return c.ClientID }
 func (c *client) GetHashedSecret() []byte            { return nil }
 func (c *client) GetRedirectURIs() []string          { return oauth.Lines(c.RedirectURIs) }
 func (c *client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
-func (c *client) GetScopes() fosite.Arguments        { return c.p.config.allowedScopes(c.Application) }
-func (c *client) IsPublic() bool                     { return c.ClientType == Public }
+func (c *client) GetScopes() fosite.Arguments        { return c.p.rules.AllowedScopes(c.Application) }
+func (c *client) IsPublic() bool                     { return c.ClientType == policy.Public }
 func (c *client) GetAudience() fosite.Arguments      { return nil }
 func (c *client) GetGrantTypes() fosite.Arguments    { return grantTypes(c.Application) }
 func (c *client) GetResponseModes() []fosite.ResponseModeType {
@@ -145,8 +146,8 @@ func (c *client) GetResponseModes() []fosite.ResponseModeType {
 func grantTypes(a Application) []string {
 	types := strings.Fields(a.GrantTypes)
 	for _, g := range types {
-		if g == GrantCode || g == GrantPassword {
-			return append(types, GrantRefresh)
+		if g == policy.GrantCode || g == policy.GrantPassword {
+			return append(types, policy.GrantRefresh)
 		}
 	}
 	return types
@@ -202,9 +203,9 @@ type accessTokens struct {
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*client), r.GetSession().(*session)
 	at := oauth.Now()
-	issued.answer = &TokenResponse{ExpiresIn: s.p.accessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	issued.answer = &TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: chargedTo(c.Application)}))
+		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
 }
 
 // authorizationCodes stores what the authorize half of fosite's code grant
@@ -230,11 +231,11 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		}
 	}
 	err = s.p.store.AddGrant(ctx, storage.Grant{
-		ID: seal.Random(16), GrantType: GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
+		ID: seal.Random(16), GrantType: policy.GrantCode, ApplicationID: c.ID, UserID: by.signedIn.User.ID, SessionID: by.signedIn.Session.ID,
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		ChargedTo: chargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
+		ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
 	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()

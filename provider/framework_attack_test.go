@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,7 +49,7 @@ func (a attacked) code(t *testing.T, pairs ...string) string {
 // token gives the access token, or "".
 func (a attacked) token(code string, pairs ...string) string {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(values(append([]string{"grant_type", GrantCode, "client_id", a.client, "code", code, "redirect_uri", callback}, pairs...)...).Encode()))
+	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(values(append([]string{"grant_type", policy.GrantCode, "client_id", a.client, "code", code, "redirect_uri", callback}, pairs...)...).Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	a.ServeHTTP(w, r)
 	var answer struct {
@@ -248,7 +249,7 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		app := f.app()
 		code := f.code(app, f.login("alice"))
 		r := func() *http.Request {
-			return by(app, "grant_type", GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier)
+			return by(app, "grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier)
 		}
 		var requests []fosite.AccessRequester
 		for range 3 {
@@ -283,7 +284,7 @@ func TestDoubleRefresh(t *testing.T) {
 			var issued []*session
 			for range 2 {
 				s := &session{}
-				request, err := f.fosite.NewAccessRequest(withCall(t.Context(), &call{}), by(app, "grant_type", GrantRefresh, "refresh_token", first.RefreshToken), s)
+				request, err := f.fosite.NewAccessRequest(withCall(t.Context(), &call{}), by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken), s)
 				if err != nil {
 					t.Fatal(err)
 				}

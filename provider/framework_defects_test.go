@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"strings"
 	"testing"
@@ -24,12 +25,12 @@ func TestFositeDefects(t *testing.T) {
 		"3 the loser of a race for a code gets a 500": func(t *testing.T, d *defect) {
 			code := d.code(d.app, d.s)
 			d.must(d.exchange(d.app, code))
-			d.want(t, "400 invalid_grant", GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier)
+			d.want(t, "400 invalid_grant", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier)
 		},
 		"4 the loser of a race for a refresh token gets invalid_request": func(t *testing.T, d *defect) {
 			first := d.tokens(d.app, d.s)
 			d.must(d.fixture.refresh(d.app, first.RefreshToken))
-			d.want(t, "400 invalid_grant", GrantRefresh, "refresh_token", first.RefreshToken)
+			d.want(t, "400 invalid_grant", policy.GrantRefresh, "refresh_token", first.RefreshToken)
 		},
 		"5 what a session knew is overwritten by stored zero values": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s, "scope", "write read")
@@ -52,7 +53,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		// Client secrets.
 		"a public client authenticates with an empty secret": func(t *testing.T, d *defect) {
-			for _, r := range []*Registered{{d.open.Application, ""}, {Application{ClientID: d.open.Application.ClientID, ClientType: Confidential}, ""}} {
+			for _, r := range []*Registered{{d.open.Application, ""}, {Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, ""}} {
 				_, _, err := d.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
 				if k := kind(err); k != "401 invalid_client" && k != "403 unauthorized_client" {
 					t.Error(k)
@@ -62,41 +63,41 @@ func TestFositeDefects(t *testing.T) {
 		"bcrypt sees 72 bytes of a secret": func(t *testing.T, d *defect) {
 			head := strings.Repeat("x", 100)
 			app := d.fixture.app(func(r *Registration) { r.ClientSecret = head + "right" })
-			_, err := d.token(&Registered{app.Application, head + "wrong"}, "grant_type", GrantClient)
+			_, err := d.token(&Registered{app.Application, head + "wrong"}, "grant_type", policy.GrantClient)
 			wantError(t, err, "401 invalid_client")
-			_, err = d.token(app, "grant_type", GrantClient)
+			_, err = d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
 		},
 		// Token endpoint.
 		"an unknown grant type is invalid_request": func(t *testing.T, d *defect) { d.want(t, "400 unsupported_grant_type", "unknown") },
 		"no credentials are 400, and a 401 has no challenge": func(t *testing.T, d *defect) {
-			_, _, err := d.Token(t.Context(), post(values("grant_type", GrantClient)), "")
+			_, _, err := d.Token(t.Context(), post(values("grant_type", policy.GrantClient)), "")
 			wantError(t, err, "401 invalid_client")
 			if e, ok := errors.AsType[*oauth.Error](err); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error(err)
 			}
 		},
 		"client credentials of a public client are invalid_grant": func(t *testing.T, d *defect) {
-			_, err := d.token(d.open, "grant_type", GrantClient)
+			_, err := d.token(d.open, "grant_type", policy.GrantClient)
 			wantError(t, err, "400 unauthorized_client")
 		},
 		"a wrong refresh token is invalid_request": func(t *testing.T, d *defect) {
 			token := d.tokens(d.app, d.s).RefreshToken
 			for _, wrong := range []string{token[:len(token)-1] + "!", token + ".x", "x." + token, "ory_rt_x.y"} {
-				d.want(t, "400 invalid_grant", GrantRefresh, "refresh_token", wrong)
+				d.want(t, "400 invalid_grant", policy.GrantRefresh, "refresh_token", wrong)
 			}
 		},
 		"an expired refresh token is token_inactive": func(t *testing.T, d *defect) {
 			token := d.tokens(d.app, d.s).RefreshToken
 			d.sql("UPDATE tokens SET expires_at = 1")
-			d.want(t, "400 invalid_grant", GrantRefresh, "refresh_token", token)
+			d.want(t, "400 invalid_grant", policy.GrantRefresh, "refresh_token", token)
 		},
 		"a missing code or refresh token is invalid_grant": func(t *testing.T, d *defect) {
-			d.want(t, "400 invalid_request", GrantCode)
-			d.want(t, "400 invalid_request", GrantRefresh)
+			d.want(t, "400 invalid_request", policy.GrantCode)
+			d.want(t, "400 invalid_request", policy.GrantRefresh)
 		},
 		"Basic and body credentials are accepted together": func(t *testing.T, d *defect) {
-			d.want(t, "400 invalid_request", GrantClient, "client_id", d.app.Application.ClientID, "client_secret", d.app.Secret)
+			d.want(t, "400 invalid_request", policy.GrantClient, "client_id", d.app.Application.ClientID, "client_secret", d.app.Secret)
 		},
 		"a parameter may come twice": func(t *testing.T, d *defect) {
 			_, _, err := d.Token(t.Context(), postBody("grant_type=client_credentials&grant_type=password"), "")
@@ -104,7 +105,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"Basic refuses special characters": func(t *testing.T, d *defect) {
 			app := d.fixture.app(func(r *Registration) { r.ClientSecret = "p%ss+w rd:ü/\"\\ and more" })
-			_, err := d.token(app, "grant_type", GrantClient)
+			_, err := d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
 			// What we make ourselves needs no encoding.
 			if strings.Trim(d.app.Secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
@@ -116,16 +117,16 @@ func TestFositeDefects(t *testing.T) {
 			if answer.Scope != "read" {
 				t.Error(answer.Scope)
 			}
-			d.want(t, "400 invalid_scope", GrantRefresh, "refresh_token", answer.RefreshToken, "scope", "groups")
+			d.want(t, "400 invalid_scope", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "scope", "groups")
 		},
 		"expires_in is a second short, token_type in lower case, scope empty": func(t *testing.T, d *defect) {
-			answer := d.must(d.token(d.app, "grant_type", GrantClient))
+			answer := d.must(d.token(d.app, "grant_type", policy.GrantClient))
 			if answer.ExpiresIn != 36000 || answer.TokenType != "Bearer" || answer.Scope == "" {
 				t.Errorf("%+v", answer)
 			}
 		},
 		"grants without a person grant nothing": func(t *testing.T, d *defect) {
-			for _, answer := range []*TokenResponse{d.must(d.token(d.app, "grant_type", GrantClient)), d.must(d.token(d.app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))} {
+			for _, answer := range []*TokenResponse{d.must(d.token(d.app, "grant_type", policy.GrantClient)), d.must(d.token(d.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))} {
 				if diff := cmp.Diff("read write groups", answer.Scope); diff != "" {
 					t.Error(diff)
 				}
@@ -133,7 +134,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"names are compared without case": func(t *testing.T, d *defect) {
 			d.want(t, "400 unsupported_grant_type", "CLIENT_CREDENTIALS")
-			d.want(t, "400 invalid_scope", GrantClient, "scope", "READ")
+			d.want(t, "400 invalid_scope", policy.GrantClient, "scope", "READ")
 			d.refused(t, "unsupported_response_type", "response_type", "Code")
 			d.refused(t, "invalid_scope", "scope", "Read")
 		},
@@ -186,14 +187,14 @@ func TestFositeDefects(t *testing.T) {
 			}
 		},
 		"http is allowed to any host below localhost": func(t *testing.T, d *defect) {
-			_, err := d.Register(t.Context(), nil, Registration{Name: "x", ClientType: Public, GrantTypes: []string{GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
+			_, err := d.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
 			wantInvalid(t, err, "redirect_uris")
 		},
 		"scopes have wildcards": func(t *testing.T, d *defect) {
 			app := d.fixture.app()
 			d.sql("UPDATE applications SET scopes = '* read.*' WHERE id = '" + app.Application.ID + "'")
 			for _, scope := range []string{"read", "write", "*", "read.x", "introspection"} {
-				_, err := d.token(app, "grant_type", GrantClient, "scope", scope)
+				_, err := d.token(app, "grant_type", policy.GrantClient, "scope", scope)
 				wantError(t, err, "400 invalid_scope")
 			}
 		},
@@ -260,7 +261,7 @@ func TestFositeDefects(t *testing.T) {
 		"a database's error is told to the client": func(t *testing.T, _ *defect) {
 			d := newDefect(t)
 			d.store.Close()
-			_, err := d.token(d.app, "grant_type", GrantClient)
+			_, err := d.token(d.app, "grant_type", policy.GrantClient)
 			e, _ := errors.AsType[*oauth.Error](err)
 			text, _ := json.Marshal([]string{e.Description, e.Code, e.Challenge})
 			if e.Status != 503 || strings.Contains(string(text), "sql") || strings.Contains(string(text), "closed") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/http"
 	"net/url"
@@ -172,9 +173,9 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 		{"code flow", func() error { answer = f.tokens(app, s); return nil }, []string{"GetClient", "CreateAuthorizeCodeSession"}},
 		{"refresh", func() error { _, err := f.refresh(app, answer.RefreshToken); return err }, nil},
 		{"refresh again", func() error { _, err := f.refresh(app, answer.RefreshToken); return reversed(err) }, nil},
-		{"client credentials", func() (err error) { answer, err = f.token(app, "grant_type", GrantClient); return err }, []string{"CreateAccessTokenSession"}},
+		{"client credentials", func() (err error) { answer, err = f.token(app, "grant_type", policy.GrantClient); return err }, []string{"CreateAccessTokenSession"}},
 		{"password", func() error {
-			_, err := f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			_, err := f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			return err
 		}, nil},
 		{"introspection", func() error {
@@ -183,7 +184,7 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 		}, nil},
 		{"revocation", func() error { _, err := f.Revoke(t.Context(), by(app, "token", answer.AccessToken), ""); return err }, nil},
 		{"an assertion", func() error {
-			_, err := f.token(app, "grant_type", GrantClient, "client_assertion", "x")
+			_, err := f.token(app, "grant_type", policy.GrantClient, "client_assertion", "x")
 			return reversed(err)
 		}, nil},
 	} {
@@ -258,11 +259,11 @@ func TestNothingIsWrittenLazily(t *testing.T) {
 			var err error
 			switch i % 4 {
 			case 0:
-				_, err = f.token(app, "grant_type", GrantClient, "scope", "read")
+				_, err = f.token(app, "grant_type", policy.GrantClient, "scope", "read")
 			case 1:
 				_, err = f.exchange(app, f.code(app, s, "scope", "read"))
 			case 2:
-				_, err = f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+				_, err = f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			case 3:
 				_, err = f.Revoke(t.Context(), by(app, "token", "unknown"), "")
 			}

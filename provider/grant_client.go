@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -17,11 +18,11 @@ type clientGrant struct {
 }
 
 func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, GrantClient)
+	a, err := mayUse(request, policy.GrantClient)
 	if err != nil {
 		return err
 	}
-	names, err := g.p.config.resolveScope(a, request.GetRequestForm().Get("scope"))
+	names, err := g.p.rules.Resolve(a, request.GetRequestForm().Get("scope"))
 	if err != nil {
 		return err
 	}
@@ -38,11 +39,11 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 		return fosite.ErrUnknownRequest
 	}
 	a, at := request.GetClient().(*client).Application, oauth.Now()
-	if a.AccessTokenFormat != FormatJWT {
+	if a.AccessTokenFormat != policy.FormatJWT {
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
-	access, err := g.p.signAccess(ctx, a, family{}, scope, at, at+g.p.accessLifetime(a))
+	access, err := g.p.signAccess(ctx, a, family{}, scope, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
 		return failed(err)
 	}

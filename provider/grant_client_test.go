@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 func TestClientCredentials(t *testing.T) {
 	f := begin(t)
-	app, may, few := f.app(grants(GrantClient)), f.app(introspects), f.app(func(r *Registration) { r.Scopes = []string{"read", "groups"} })
+	app, may, few := f.app(grants(policy.GrantClient)), f.app(introspects), f.app(func(r *Registration) { r.Scopes = []string{"read", "groups"} })
 	for _, test := range []struct {
 		rule  string
 		app   *Registered
@@ -31,7 +32,7 @@ func TestClientCredentials(t *testing.T) {
 		{"RFC6749/3.2 what is not known is ignored", app, []string{"audience", "https://api.example", "resource", "x", "username", "alice"}, "read write groups", "no error"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			answer, err := f.token(test.app, append([]string{"grant_type", GrantClient}, test.form...)...)
+			answer, err := f.token(test.app, append([]string{"grant_type", policy.GrantClient}, test.form...)...)
 			wantError(t, err, test.err)
 			if err != nil {
 				return
@@ -50,7 +51,7 @@ func TestClientCredentials(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			app := f.app()
-			first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+			first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
 			_, err := f.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
 			wantError(t, err, "no error")
 			f.wantActive(false, first.AccessToken)
@@ -58,7 +59,7 @@ func TestClientCredentials(t *testing.T) {
 			f.wantActive(true, second.AccessToken)
 			time.Sleep(time.Second)
 			f.wantActive(false, second.AccessToken)
-			third := f.must(f.token(app, "grant_type", GrantClient))
+			third := f.must(f.token(app, "grant_type", policy.GrantClient))
 			err = f.DeleteApplication(t.Context(), nil, app.Application.ID)
 			if err != nil {
 				t.Fatal(err)

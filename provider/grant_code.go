@@ -8,6 +8,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -21,11 +22,11 @@ type codeGrant struct{ p *Provider }
 func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
 func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(GrantCode)
+	return r.GetGrantTypes().ExactOne(policy.GrantCode)
 }
 
 func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, GrantCode)
+	a, err := mayUse(request, policy.GrantCode)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	}
 	issued := request.GetSession().(*session)
 	issued.grant = &grant
-	issued.scope = oauth.Narrow(strings.Fields(grant.Scope), g.p.config.allowedScopes(a))
+	issued.scope = oauth.Narrow(strings.Fields(grant.Scope), g.p.rules.AllowedScopes(a))
 	if len(issued.scope) == 0 {
 		return oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
 	}

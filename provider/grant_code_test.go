@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"strings"
 	"sync"
 	"testing"
@@ -105,7 +106,7 @@ func TestCodeMeanwhile(t *testing.T) {
 			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant"},
 		{"the grant type is taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, grants(GrantClient))
+			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client"},
 		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })

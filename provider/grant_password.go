@@ -8,6 +8,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -21,12 +22,12 @@ type passwordGrant struct{ p *Provider }
 func (*passwordGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
 func (*passwordGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(GrantPassword)
+	return r.GetGrantTypes().ExactOne(policy.GrantPassword)
 }
 
 func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	// An application that may not do this learns nothing about the password.
-	a, err := mayUse(request, GrantPassword)
+	a, err := mayUse(request, policy.GrantPassword)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return oauth.Refuse("invalid_request", "password is missing.")
 	}
 	issued := request.GetSession().(*session)
-	issued.scope, err = g.p.config.resolveScope(a, form.Get("scope"))
+	issued.scope, err = g.p.rules.Resolve(a, form.Get("scope"))
 	if err != nil {
 		return err
 	}
@@ -68,15 +69,15 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 // applications could have any number of them, so those of one owner share the
 // owner's tries.
 func passwordTries(a Application, key, address string) []throttle.Try {
-	trusted := StandingOf(a) == StandingAdministrator
-	if trusted && a.ClientType == Confidential {
+	trusted := policy.StandingOf(a) == policy.StandingAdministrator
+	if trusted && a.ClientType == policy.Confidential {
 		return []throttle.Try{{Kind: ofPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: ofOwner, Key: "application " + a.ID, Wide: a.ID}}
 	}
 	tries := guessAt(atProgram, key, address)
 	if trusted {
 		return tries
 	}
-	owner := oauth.Deref(chargedTo(a))
+	owner := oauth.Deref(policy.ChargedTo(a))
 	return append(tries, throttle.Try{Kind: ofPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: ofOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
@@ -86,8 +87,8 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	}
 	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
-	grant := storage.Grant{ID: seal.Random(16), GrantType: GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: chargedTo(a)}
+	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
+		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
 	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID, sector: grant.Sector}, issued.scope)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,9 +17,9 @@ import (
 func TestPasswordGrant(t *testing.T) {
 	f := begin(t)
 	alice := f.person("alice")
-	app, open, without := f.app(grants(GrantPassword), func(r *Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(GrantCode))
+	app, open, without := f.app(grants(policy.GrantPassword), func(r *Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(policy.GrantCode))
 	ask := func(app *Registered, pairs ...string) (*TokenResponse, error) {
-		return f.token(app, append([]string{"grant_type", GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
+		return f.token(app, append([]string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
 	}
 	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
 		for _, app := range []*Registered{app, open} {
@@ -116,7 +117,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	f.person("bob")
 	app, other, open := f.app(), f.app(), f.app(public)
 	guess := func(app *Registered, name, password, address string) string {
-		_, _, err := f.Token(t.Context(), by(app, "grant_type", GrantPassword, "username", name, "password", password), address)
+		_, _, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", name, "password", password), address)
 		return kind(err)
 	}
 	runOut := func(t *testing.T, app *Registered, address string) {
@@ -153,14 +154,14 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 
 func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	guess := func(f *fixture, app *Registered, name, password string) string {
-		return kind(second(f.token(app, "grant_type", GrantPassword, "username", name, "password", password)))
+		return kind(second(f.token(app, "grant_type", policy.GrantPassword, "username", name, "password", password)))
 	}
 	const looked, refused = "400 invalid_grant", "429 temporarily_unavailable"
 	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
 	spray := func(f *fixture, app func(i int) *Registered, name, address func(i int) string) int {
 		n := 0
 		for i := range 3 * perOwner.Tries {
-			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", GrantPassword, "username", name(i), "password", "wrong"), address(i))
+			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
 			switch got := kind(err); got {
 			case looked:
 				n++
@@ -227,7 +228,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			phone := f.app(public)
 			at := func(i int) string { return fmt.Sprint("a", i/perPair.Tries) }
 			for i := range perAccount.Tries {
-				_, _, err := f.Token(t.Context(), by(phone, "grant_type", GrantPassword, "username", "alice", "password", "wrong"), at(i))
+				_, _, err := f.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
@@ -274,7 +275,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 // owned is an application that a person registered.
 func (f *fixture) owned(by User) *Registered {
 	f.t.Helper()
-	made, err := f.Register(f.t.Context(), &by, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantPassword}, HashClientSecret: true})
+	made, err := f.Register(f.t.Context(), &by, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func TestPasswordGrantIsWarnedOf(t *testing.T) {
 	f.log = slog.New(slog.NewTextHandler(&log, nil))
 	app := f.app()
 	for range 3 {
-		_, _ = f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+		_, _ = f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 	}
 	if n := strings.Count(log.String(), "RFC 9700"); n != 1 {
 		t.Errorf("RFC9700/2.4 warned %d times:\n%s", n, &log)

@@ -10,6 +10,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -22,11 +23,11 @@ type refreshGrant struct{ p *Provider }
 func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
 func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
-	return r.GetGrantTypes().ExactOne(GrantRefresh)
+	return r.GetGrantTypes().ExactOne(policy.GrantRefresh)
 }
 
 func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	a, err := mayUse(request, GrantRefresh)
+	a, err := mayUse(request, policy.GrantRefresh)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter s
 	if err != nil {
 		return nil, err
 	}
-	kept := oauth.Narrow(asked, g.p.config.allowedScopes(a))
+	kept := oauth.Narrow(asked, g.p.rules.AllowedScopes(a))
 	if len(kept) == 0 {
 		return nil, oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
 	}
@@ -148,7 +149,7 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 // what protects a public client (RFC 9700 §4.14.2), so for those it stays.
 func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values, token *storage.LiveToken, made *pair) error {
 	text := form.Get("refresh_token")
-	if g.p.config.KeepRefreshTokens && a.ClientType == Confidential {
+	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
 		made.answer.RefreshToken = text
 		last := len(made.tokens) - 1
 		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))

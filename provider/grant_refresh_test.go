@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"strings"
 	"sync"
 	"testing"
@@ -55,14 +56,14 @@ func TestRefresh(t *testing.T) {
 			_, err := f.refresh(thief, answer.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
 		}
-		_, _, err := f.Token(t.Context(), post(values("grant_type", GrantRefresh, "refresh_token", answer.RefreshToken)), "")
+		_, _, err := f.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken)), "")
 		wantError(t, err, "401 invalid_client")
-		_, _, err = f.Token(t.Context(), post(values("grant_type", GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID)), "")
+		_, _, err = f.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID)), "")
 		wantError(t, err, "401 invalid_client")
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 	})
 	t.Run("RFC6749/6 an access token refreshes nothing", func(t *testing.T) {
-		machine := f.must(f.token(app, "grant_type", GrantClient))
+		machine := f.must(f.token(app, "grant_type", policy.GrantClient))
 		answer := f.tokens(app, s)
 		for _, token := range []string{machine.AccessToken, answer.AccessToken} {
 			_, err := f.refresh(app, token)
@@ -159,10 +160,10 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
 		}, "401 invalid_client", true},
 		{"the application loses its grants", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, grants(GrantClient))
+			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client", false},
 		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, grants(GrantPassword))
+			return f.change(app, grants(policy.GrantPassword))
 		}, "400 invalid_grant", false},
 		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
 			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })

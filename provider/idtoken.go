@@ -62,7 +62,7 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 	if about.sessionID != "" && !about.offline {
 		claims["sid"] = p.sid(about.sector, about.sessionID)
 	}
-	asked, err := p.config.readStoredClaims(about.application, about.claims)
+	asked, err := readStoredClaims(p.rules.AllowedScopes(about.application), about.claims)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/jose"
+	"mandate/provider/policy"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -9,7 +10,9 @@ import (
 
 // What a signature costs by each algorithm, beside all else that a login takes.
 func BenchmarkIDToken(b *testing.B) {
-	f := begin(b, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	f := begin(b, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	})
 	for _, algorithm := range append(jose.Algorithms(), jose.HS256) {
 		app := f.app(func(r *Registration) { r.Algorithm, r.HashClientSecret = algorithm, false })
 		b.Run(algorithm, func(b *testing.B) {

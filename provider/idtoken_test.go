@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"maps"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // openID turns a provider into an OpenID Provider.
 func openID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.RPLogout.Enabled = true, time.Hour, time.Hour, true
-	c.Scopes = append(c.Scopes, Scope{"openid", "Sign in"}, Scope{"email", "Email"}, Scope{"profile", "Profile"}, Scope{"offline_access", "Stay"})
+	c.Scopes = append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}, policy.Scope{Name: "email", Description: "Email"}, policy.Scope{Name: "profile", Description: "Profile"}, policy.Scope{Name: "offline_access", Description: "Stay"})
 }
 
 // signsHS256 is an application whose ID tokens are signed with its secret.
@@ -99,7 +100,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 	t.Run("by a registration", func(t *testing.T) {
 		for secret, ok := range map[string]bool{shortSecret + ".": false, shortSecret + "..": true} {
-			_, err := f.Register(t.Context(), nil, Registration{Name: "x", ClientType: Confidential, GrantTypes: []string{GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
+			_, err := f.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
 			if (err == nil) != ok {
 				t.Errorf("%d bytes: %v", len(secret), err)
 			}

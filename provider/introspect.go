@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 		return "", bothChallenges(err)
 	}
 	a := c.(*client).Application
-	if a.ClientType == Public {
+	if a.ClientType == policy.Public {
 		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
 			Description: "A public application may not introspect tokens, since it has no secret: use a confidential one."}
 	}
@@ -161,7 +162,7 @@ func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error
 	if err != nil && !dormant {
 		return "", err
 	}
-	if !dormant && slices.Contains(strings.Fields(token.Scope), introspectionScope) && token.MayIntrospect {
+	if !dormant && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
 		return token.ClientID, nil
 	}
 	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/http"
 	"strings"
@@ -18,16 +19,16 @@ func TestIntrospectionCaller(t *testing.T) {
 	s := f.login("alice")
 	may, not, open := f.app(introspects), f.app(), f.app(public)
 	subject := f.tokens(not, s).AccessToken
-	scoped := f.must(f.token(may, "grant_type", GrantClient, "scope", "introspection read")).AccessToken
+	scoped := f.must(f.token(may, "grant_type", policy.GrantClient, "scope", "introspection read")).AccessToken
 	person := f.tokens(may, s, "scope", "introspection")
-	plain := f.must(f.token(may, "grant_type", GrantClient)).AccessToken
+	plain := f.must(f.token(may, "grant_type", policy.GrantClient)).AccessToken
 	was := f.app(introspects)
-	taken := f.must(f.token(was, "grant_type", GrantClient, "scope", "introspection")).AccessToken
+	taken := f.must(f.token(was, "grant_type", policy.GrantClient, "scope", "introspection")).AccessToken
 	err := f.change(was, func(r *Registration) { r.MayIntrospect = false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked := f.must(f.token(may, "grant_type", GrantClient, "scope", "introspection")).AccessToken
+	revoked := f.must(f.token(may, "grant_type", policy.GrantClient, "scope", "introspection")).AccessToken
 	_, err = f.Revoke(t.Context(), by(may, "token", revoked), "")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		const inactive = `{"active":false}`
 		begun := float64(oauth.Now())
 		answer := f.tokens(app, s, "scope", "read write")
-		machine := f.must(f.token(app, "grant_type", GrantClient, "scope", "read"))
+		machine := f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read"))
 		want := map[string]any{"active": true, "scope": "read write", "client_id": app.Application.ClientID, "username": "alice", "token_type": "Bearer",
 			"exp": begun + 36000, "iat": begun, "nbf": begun, "sub": s.User.ID, "aud": "https://auth.example", "iss": "https://auth.example/o", "jti": seal.Digest(answer.AccessToken)[:22]}
 		if d := cmp.Diff(want, fields(answer.AccessToken)); d != "" {

@@ -11,6 +11,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -153,7 +154,7 @@ func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.
 		return oauth.Unavailable(err)
 	}
 	// No standing gives more, whatever is registered.
-	longest = min(longest, p.config.Allowance(StandingAdministrator).JWTMax)
+	longest = min(longest, p.rules.Allowance(policy.StandingAdministrator).JWTMax)
 	longest = max(longest, oauth.Seconds(p.config.IDTokenLifetime), oauth.Seconds(p.config.JWTAccessTokenLifetime))
 	// What the old key signs last ends so much later; an hour is for clocks.
 	end := made.ActiveAt + longest + 3600

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"mandate/provider/jose"
+	"mandate/provider/policy"
 	"math/big"
 	"sync"
 	"testing"
@@ -160,7 +161,9 @@ func keyOf(t *testing.T, k jose.JWK) any {
 
 // Whoever checks a signature goes on while the database is away.
 func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
-	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	f := begin(t, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	})
 	before, err := f.JWKSet(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +180,9 @@ func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
 
 // Who asks after a change does not wait for what was read before it.
 func TestKeysAreReadAgainAfterAChange(t *testing.T) {
-	f := begin(t, func(c *Config) { c.OpenID, c.Scopes = true, append(c.Scopes, Scope{"openid", "Sign in"}) })
+	f := begin(t, func(c *Config) {
+		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
+	})
 	f.ring.mu.Lock()
 	f.ring.read, f.ring.reading = time.Time{}, &keyReading{done: make(chan struct{})} // one that never ends
 	f.ring.mu.Unlock()

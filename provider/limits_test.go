@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"mandate/provider/password"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"sync"
@@ -19,7 +20,7 @@ func (f *fixture) asked(app *Registered, address string, secrets ...string) (end
 	results := make(chan string, len(secrets))
 	for _, secret := range secrets {
 		go func() {
-			_, _, err := f.Token(f.t.Context(), by(&Registered{app.Application, secret}, "grant_type", GrantClient), address)
+			_, _, err := f.Token(f.t.Context(), by(&Registered{app.Application, secret}, "grant_type", policy.GrantClient), address)
 			results <- kind(err)
 		}()
 		synctest.Wait()
@@ -99,7 +100,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			app := chosen(f)
 			take(t, f.machine)
 			ctx, leave := context.WithCancel(t.Context())
-			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", GrantClient), "a") }()
+			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", policy.GrantClient), "a") }()
 			synctest.Wait()
 			ended := f.asked(app, "a", app.Secret)
 			leave()
@@ -146,7 +147,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				_, err := f.token(app, "grant_type", GrantClient)
+				_, err := f.token(app, "grant_type", policy.GrantClient)
 				if err != nil {
 					t.Error(err)
 				}
@@ -169,13 +170,13 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return err
 			},
 			"the password grant": func(int) error {
-				return second(f.token(phone, "grant_type", GrantPassword, "username", "alice", "password", "wrong"))
+				return second(f.token(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"))
 			},
 			"the password grant of an administrator's application": func(int) error {
-				return second(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", "wrong"))
+				return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"))
 			},
 			"a chosen secret": func(i int) error {
-				return second(f.token(&Registered{app.Application, fmt.Sprint("wrong", i)}, "grant_type", GrantClient))
+				return second(f.token(&Registered{app.Application, fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
 				return f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: "another few words"})
@@ -271,7 +272,7 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			for i := range cap(results) {
 				app, address := from(i)
 				go func() {
-					_, _, err := f.Token(t.Context(), by(app, "grant_type", GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
+					_, _, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
 					results <- kind(err)
 				}()
 				synctest.Wait()

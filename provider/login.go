@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -57,7 +58,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if most := p.config.Allowance(standingOfPerson(u)).Quota.Sessions; most > 0 {
+	if most := p.rules.Allowance(policy.StandingOfPerson(u)).Quota.Sessions; most > 0 {
 		n, err := p.store.EndSessionsBeyond(ctx, u.ID, seal.Digest(cookie), most, at)
 		if err != nil {
 			return nil, oauth.Unavailable(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"strings"
 	"sync"
@@ -348,7 +349,7 @@ func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 			return err
 		},
 		"at the token endpoint": func(_ *testing.T, f *fixture, app *Registered) error {
-			_, err := f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword)
+			_, err := f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			return err
 		},
 	} {
@@ -402,7 +403,7 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 // wait for them, nor the other way round.
 func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 	byPassword := func(_ *testing.T, f *fixture, app *Registered) error {
-		return second(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword))
+		return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 	}
 	for _, test := range []struct {
 		rule   string
@@ -425,7 +426,7 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 			return byPassword(t, f, app)
 		}, "no error"},
 		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *Registered) error {
-			return second(f.token(&Registered{app.Application, "chosen by a person"}, "grant_type", GrantClient))
+			return second(f.token(&Registered{app.Application, "chosen by a person"}, "grant_type", policy.GrantClient))
 		}, "no error"},
 	} {
 		for _, peopleAreMany := range []bool{true, false} {

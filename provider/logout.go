@@ -10,6 +10,7 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -82,9 +83,9 @@ func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 		return nil
 	case l.Application == nil:
 		return oauth.Refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
-	case Suspended(*l.Application):
+	case policy.Suspended(*l.Application):
 		// OIDC RP-Logout §3: nobody answers for the address any more.
-		return oauth.Refuse("unauthorized_client", suspended)
+		return oauth.Refuse("unauthorized_client", policy.SuspendedText)
 	}
 	registered := oauth.Lines(l.Application.PostLogoutURIs)
 	if slices.Contains(registered, l.RedirectURI) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // Metadata is the authorization server's description of itself (RFC 8414 §2).
@@ -56,10 +57,10 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		TokenEndpoint:            p.config.Issuer + "/token/",
 		IntrospectionEndpoint:    p.config.Issuer + "/introspect/",
 		RevocationEndpoint:       p.config.Issuer + "/revoke_token/",
-		ScopesSupported:          p.config.scopeNames(),
+		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   p.responseModes(),
-		GrantTypesSupported:      []string{GrantCode, GrantClient, GrantPassword, GrantRefresh},
+		GrantTypesSupported:      []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh},
 		TokenEndpointAuthMethods: append(secret, "none"),
 		// RFC 8414 §2: the values of the registry of token types count here too.
 		IntrospectionEndpointAuthMethods:       append(secret, "Bearer"),
@@ -92,7 +93,7 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
 		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},
 		ClaimTypesSupported:       []string{"normal"},
-		ClaimsSupported:           p.config.claimsSupported(),
+		ClaimsSupported:           claimsSupported(p.rules.ScopeNames()),
 		ClaimsParameterSupported:  true,
 
 		BackchannelSupported: true, BackchannelSessionSupported: true,

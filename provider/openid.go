@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/url"
 	"slices"
@@ -66,7 +67,7 @@ func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
 	if err != nil {
 		return err
 	}
-	err = a.openID.readClaims(form, p.config.allowedScopes(a.Application))
+	err = a.openID.readClaims(form, p.rules.AllowedScopes(a.Application))
 	if err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 // unless the person agreed to offline access (OIDC Core §11). An approval that is
 // no login has nothing to do with how long a browser is signed in; 0 is never.
 func (p *Provider) sessionBound(scopes []string, s Session) int64 {
-	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, offlineAccess) {
+	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
 	}
 	return s.ExpiresAt

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"time"
 )
 
@@ -10,22 +11,24 @@ import (
 
 // Choices are what may be registered for an application, or for the next one of the
 // actor where there is none yet.
-func (p *Provider) Choices(actor User, a *Application) Allowance {
+func (p *Provider) Choices(actor User, a *Application) policy.Allowance {
 	if a == nil {
-		return p.config.Allowance(standingOfPerson(actor))
+		return p.rules.Allowance(policy.StandingOfPerson(actor))
 	}
-	return p.config.allowanceOf(*a)
+	return p.rules.AllowanceOf(*a)
 }
 
 // Scopes lists the scopes there are, but for introspection, which has a switch of
 // its own.
-func (p *Provider) Scopes() []string { return oauth.Without(p.config.scopeNames(), introspectionScope) }
+func (p *Provider) Scopes() []string {
+	return oauth.Without(p.rules.ScopeNames(), policy.Introspection)
+}
 
 // Describe gives the scopes of these names with what they mean to a person.
-func (p *Provider) Describe(names []string) []Scope { return p.config.describe(names) }
+func (p *Provider) Describe(names []string) []policy.Scope { return p.rules.Describe(names) }
 
 // AllowedScopes lists what an application may ask for now.
-func (p *Provider) AllowedScopes(a Application) []string { return p.config.allowedScopes(a) }
+func (p *Provider) AllowedScopes(a Application) []string { return p.rules.AllowedScopes(a) }
 
 // Lifetimes are those of an application that has none of its own.
 type Lifetimes struct{ Access, JWT, Refresh time.Duration }
@@ -40,3 +43,6 @@ func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	_, n, err := p.store.Applications(ctx, u.ID, "", 1, 0)
 	return n, oauth.Stored(err)
 }
+
+// InForce is an application as it may act now, and whether more is registered for it.
+func (p *Provider) InForce(a Application) (Application, bool) { return p.rules.InForce(a) }

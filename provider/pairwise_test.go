@@ -1,6 +1,9 @@
 package provider
 
-import "testing"
+import (
+	"mandate/provider/policy"
+	"testing"
+)
 
 func TestSectors(t *testing.T) {
 	registration := func(pairwise bool, uris ...string) Registration {
@@ -37,11 +40,11 @@ func TestSectors(t *testing.T) {
 func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 	f := begin(t, openID)
 	s := f.login("alice")
-	for _, format := range []string{FormatOpaque, FormatJWT} {
+	for _, format := range []string{policy.FormatOpaque, policy.FormatJWT} {
 		pairwise := f.app(introspects, func(r *Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
 		public := f.app(introspects, func(r *Registration) { r.AccessTokenFormat = format })
 		password := func(app *Registered) *TokenResponse {
-			return f.must(f.token(app, "grant_type", GrantPassword, "username", "alice", "password", goodPassword, "scope", "openid"))
+			return f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", "openid"))
 		}
 		byPassword, of, byCode := password(pairwise), password(public), f.tokens(public, s, "scope", "openid")
 		f.sql("UPDATE grants SET sector = ''")

@@ -5,12 +5,13 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/url"
 	"strings"
 )
 
 // checkChallenge reads the PKCE half of an authorization request.
-func (c Config) checkChallenge(a Application, form url.Values) error {
+func checkChallenge(optional bool, form url.Values) error {
 	challenge, method := form.Get("code_challenge"), form.Get("code_challenge_method")
 	if challenge == "" {
 		if method != "" {
@@ -19,7 +20,7 @@ func (c Config) checkChallenge(a Application, form url.Values) error {
 		// RFC 9700 §2.1.1: PKCE for every client; what leaves it out is a
 		// setting, for applications that an administrator answers for, and never
 		// for a public client.
-		if a.ClientType == Confidential && (c.PKCEOptional || a.PKCEExempt) && c.allowanceOf(a).Vouched {
+		if optional {
 			return nil
 		}
 		return oauth.Refuse("invalid_request", "code_challenge is missing: this server requires PKCE (RFC 7636) with code_challenge_method=S256.")
@@ -66,4 +67,10 @@ func checkVerifier(challenge, verifier string) error {
 
 func unreserved(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~", r)
+}
+
+// mayOmitPKCE says whether an application may send a request without code_challenge:
+// a confidential one, for which an administrator is responsible.
+func (p *Provider) mayOmitPKCE(a Application) bool {
+	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
 }

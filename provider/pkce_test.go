@@ -4,15 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
 
 func TestChallenge(t *testing.T) {
-	confidential, free, open := Application{ClientType: Confidential, Responsible: storage.ByOperator}, Application{ClientType: Confidential, PKCEExempt: true, Responsible: storage.ByOperator}, Application{ClientType: Public, Responsible: storage.ByOperator}
-	odd := Application{ClientType: Public, PKCEExempt: true, Responsible: storage.ByOperator} // cannot be registered
+	confidential, free, open := Application{ClientType: policy.Confidential, Responsible: storage.ByOperator}, Application{ClientType: policy.Confidential, PKCEExempt: true, Responsible: storage.ByOperator}, Application{ClientType: policy.Public, Responsible: storage.ByOperator}
+	odd := Application{ClientType: policy.Public, PKCEExempt: true, Responsible: storage.ByOperator} // cannot be registered
 	persons := owned(storage.ByOwner, true, false)
-	persons.ClientType, persons.PKCEExempt = Confidential, true
+	persons.ClientType, persons.PKCEExempt = policy.Confidential, true
 	for _, test := range []struct {
 		rule              string
 		challenge, method string
@@ -43,7 +44,9 @@ func TestChallenge(t *testing.T) {
 					if !ok {
 						want = test.want["*"]
 					}
-					err := Config{PKCEOptional: optional}.checkChallenge(app, values("code_challenge", test.challenge, "code_challenge_method", test.method))
+					c := Config{PKCEOptional: optional}
+					p := &Provider{config: c, rules: c.rules()}
+					err := checkChallenge(p.mayOmitPKCE(app), values("code_challenge", test.challenge, "code_challenge_method", test.method))
 					if kind(err) != want {
 						t.Errorf("%s: %s, want %s", key, kind(err), want)
 					}

@@ -15,6 +15,7 @@ import (
 	"mandate/provider/copies"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -24,6 +25,7 @@ import (
 // response and, but for Run and Listen, starts nothing.
 type Provider struct {
 	config    Config
+	rules     *policy.Rules
 	store     *storage.Store
 	log       *slog.Logger
 	fosite    *fosite.Fosite
@@ -60,8 +62,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	config = config.withAllowances()
-	p := &Provider{config: config, store: store, log: log, passwords: newHashing(config), machine: newHashing(config), throttle: newLimits(throttleSize),
+	p := &Provider{config: config, rules: config.rules(), store: store, log: log, passwords: newHashing(config), machine: newHashing(config), throttle: newLimits(throttleSize),
 		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
 	p.changes = copies.NewChanges(config.MaxStaleness)
 	p.quotas.rate = newRates(config)

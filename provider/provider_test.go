@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -40,7 +41,7 @@ type fixture struct {
 func testConfig() Config {
 	return Config{
 		Issuer: "https://auth.example/o", ServerKey: bytes.Repeat([]byte{7}, 32),
-		Scopes:       []Scope{{"read", "Read"}, {"write", "Write"}, {"groups", "Groups"}, {"introspection", "Introspect"}},
+		Scopes:       []policy.Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
 		CodeLifetime: time.Minute, AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
 		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
 		SessionLifetime: 14 * 24 * time.Hour, SessionIdle: 24 * time.Hour,
@@ -75,7 +76,7 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 // app registers a confidential application for everything.
 func (f *fixture) app(changes ...func(*Registration)) *Registered {
 	f.t.Helper()
-	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient, GrantPassword},
+	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
 		RedirectURIs: []string{callback}, HashClientSecret: true}
 	for _, change := range changes {
 		change(&r)
@@ -87,7 +88,9 @@ func (f *fixture) app(changes ...func(*Registration)) *Registered {
 	return made
 }
 
-func public(r *Registration)      { r.ClientType, r.GrantTypes = Public, []string{GrantCode, GrantPassword} }
+func public(r *Registration) {
+	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode, policy.GrantPassword}
+}
 func introspects(r *Registration) { r.MayIntrospect = true }
 func exempt(r *Registration)      { r.PKCEExempt = true }
 func grants(types ...string) func(*Registration) {
@@ -182,7 +185,7 @@ func postBody(body string) *http.Request {
 
 // by is a request that the application authenticates.
 func by(app *Registered, pairs ...string) *http.Request {
-	if app.Application.ClientType == Public {
+	if app.Application.ClientType == policy.Public {
 		return post(values(append([]string{"client_id", app.Application.ClientID}, pairs...)...))
 	}
 	r := post(values(pairs...))
@@ -196,11 +199,11 @@ func (f *fixture) token(app *Registered, pairs ...string) (*TokenResponse, error
 }
 
 func (f *fixture) exchange(app *Registered, code string, pairs ...string) (*TokenResponse, error) {
-	return f.token(app, append([]string{"grant_type", GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
+	return f.token(app, append([]string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
 }
 
 func (f *fixture) refresh(app *Registered, token string, pairs ...string) (*TokenResponse, error) {
-	return f.token(app, append([]string{"grant_type", GrantRefresh, "refresh_token", token}, pairs...)...)
+	return f.token(app, append([]string{"grant_type", policy.GrantRefresh, "refresh_token", token}, pairs...)...)
 }
 
 // tokens is a whole code flow.

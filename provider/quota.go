@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/throttle"
 	"net/http"
 	"sync"
@@ -115,14 +116,14 @@ func (p *Provider) within(ctx context.Context, key, who string, most int, count 
 // mayIssue holds whoever answers for an application to how many tokens their
 // applications may be given: for themselves, or for a person by a subject.
 func (p *Provider) mayIssue(ctx context.Context, a Application, person string) error {
-	who := chargedTo(a)
+	who := policy.ChargedTo(a)
 	if who == nil {
 		return nil
 	}
-	quota := p.config.allowanceOf(a).Quota
+	quota := p.rules.AllowanceOf(a).Quota
 	if n := quota.TokensPerMinute; n > 0 {
 		kind := ofPersons
-		if StandingOf(a) == StandingOpen {
+		if policy.StandingOf(a) == policy.StandingOpen {
 			kind = ofOpen
 		}
 		tries := []throttle.Try{{Kind: kind, Key: *who, Wide: ""}}
@@ -139,7 +140,7 @@ func (p *Provider) mayIssue(ctx context.Context, a Application, person string) e
 
 // mayApprove does so for approvals, by a person.
 func (p *Provider) mayApprove(ctx context.Context, a Application, person string) error {
-	who, most := chargedTo(a), p.config.allowanceOf(a).Quota.Approvals
+	who, most := policy.ChargedTo(a), p.rules.AllowanceOf(a).Quota.Approvals
 	if who == nil || most == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"slices"
 	"strings"
 	"time"
@@ -16,53 +17,53 @@ func (p *Provider) checkRegistration(found *oauth.Invalid, actor *User, r Regist
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
 	checkText(found, "name", r.Name)
-	if r.ClientType != Confidential && r.ClientType != Public {
+	if r.ClientType != policy.Confidential && r.ClientType != policy.Public {
 		found.Add("client_type", "Choose confidential or public.")
 	}
-	may := p.config.allowanceOf(was)
+	may := p.rules.AllowanceOf(was)
 	checkGrantTypes(found, r, was, may)
 	p.checkRedirectURIs(found, r)
 	p.checkScopes(found, actor, r, was, may)
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	checkLifetimes(found, r, may)
-	if !mayAdminister(actor) && StandingOf(was) == StandingAdministrator {
-		p.config.checkVouched(found, r, was)
+	if !mayAdminister(actor) && policy.StandingOf(was) == policy.StandingAdministrator {
+		checkVouched(p.rules, found, r, was)
 	}
 	checkPrivileges(found, actor, r, was, may)
 }
 
 // checkGrantTypes lets stay what is registered already: it has no effect where the
 // standing does not allow it.
-func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may Allowance) {
+func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may policy.Allowance) {
 	if len(r.GrantTypes) == 0 {
 		found.Add("grant_type", "Choose at least one.")
 	}
 	for _, g := range r.GrantTypes {
 		switch {
-		case g != GrantCode && g != GrantClient && g != GrantPassword:
+		case g != policy.GrantCode && g != policy.GrantClient && g != policy.GrantPassword:
 			found.Add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", oauth.Clip(g, 80))
 		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
 			found.Add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
 		}
 	}
 	// RFC 6749 §4.4: client credentials are for confidential clients only.
-	if r.ClientType == Public && slices.Contains(r.GrantTypes, GrantClient) {
+	if r.ClientType == policy.Public && slices.Contains(r.GrantTypes, policy.GrantClient) {
 		found.Add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
 	}
-	if r.ClientType == Confidential && may.PublicOnly {
+	if r.ClientType == policy.Confidential && may.PublicOnly {
 		found.Add("client_type", "An application that registered itself is public: nobody answers for its secret.")
 	}
 }
 
-func (p *Provider) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may Allowance) {
+func (p *Provider) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
 	for _, name := range r.Scopes {
 		switch {
-		case name == introspectionScope && mayAdminister(actor):
+		case name == policy.Introspection && mayAdminister(actor):
 			found.Add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
-		case name == introspectionScope:
+		case name == policy.Introspection:
 			found.Add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
-		case !slices.Contains(p.config.scopeNames(), name):
+		case !slices.Contains(p.rules.ScopeNames(), name):
 			found.Add("scope", "There is no scope %q on this server.", oauth.Clip(name, 80))
 		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
 			found.Add("scope", "The scope %q is for applications that an administrator answers for.", name)
@@ -70,16 +71,16 @@ func (p *Provider) checkScopes(found *oauth.Invalid, actor *User, r Registration
 	}
 }
 
-func checkLifetimes(found *oauth.Invalid, r Registration, may Allowance) {
+func checkLifetimes(found *oauth.Invalid, r Registration, may policy.Allowance) {
 	access := may.AccessMax
-	if r.AccessTokenFormat == FormatJWT {
+	if r.AccessTokenFormat == policy.FormatJWT {
 		access = may.JWTMax
 	}
 	checkLifetime(found, "access_token_lifetime", r.AccessTokenLifetime, access, may)
 	checkLifetime(found, "refresh_token_lifetime", r.RefreshTokenLifetime, may.RefreshMax, may)
 }
 
-func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may Allowance) {
+func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may policy.Allowance) {
 	switch {
 	case lifetime != 0 && !may.OwnLifetime:
 		found.Add(field, "Leave it empty: the tokens of an application that registered itself live as long as the server says.")
@@ -90,15 +91,15 @@ func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may
 
 // checkVouched keeps what administrators answer for as it was: its owner may not
 // point it elsewhere, nor let its tokens live longer.
-func (c Config) checkVouched(found *oauth.Invalid, r Registration, was Application) {
+func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was Application) {
 	for field, changed := range map[string]bool{
 		"client_type":   r.ClientType != was.ClientType,
 		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
 		"redirect_uris": !oauth.SameSet(r.RedirectURIs, oauth.Lines(was.RedirectURIs)),
 		"scope":         !oauth.SameSet(r.Scopes, strings.Fields(was.Scopes)),
 
-		"access_token_format":    cmp.Or(r.AccessTokenFormat, FormatOpaque) != was.AccessTokenFormat,
-		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.ownLifetime(was)),
+		"access_token_format":    cmp.Or(r.AccessTokenFormat, policy.FormatOpaque) != was.AccessTokenFormat,
+		"access_token_lifetime":  longer(r.AccessTokenLifetime, was.AccessTokenLifetime, c.OwnLifetime(was)),
 		"refresh_token_lifetime": longer(r.RefreshTokenLifetime, was.RefreshTokenLifetime, c.RefreshTokenLifetime),
 
 		"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
@@ -122,7 +123,7 @@ func longer(said, was int64, own time.Duration) bool {
 
 // checkPrivileges looks after what only an administrator switches on, and only
 // where one answers for the application.
-func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Application, may Allowance) {
+func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
 	for _, of := range []struct {
 		field     string
 		said, was bool
@@ -138,7 +139,7 @@ func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Appl
 			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.Vouched:
 			found.Add(of.field, "No administrator answers for this application: take it over first.")
-		case of.said && r.ClientType == Public:
+		case of.said && r.ClientType == policy.Public:
 			found.Add(of.field, "%s", of.public)
 		}
 	}

@@ -1,13 +1,16 @@
 package provider
 
-import "testing"
+import (
+	"mandate/provider/policy"
+	"testing"
+)
 
 // What may be registered, by who answers for the application.
 func TestRegistrationByStanding(t *testing.T) {
 	f := begin(t, restricted)
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
-	plain := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true}
+	plain := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
 	open := f.app(public)
 	f.sql("UPDATE applications SET responsible = 'nobody', grant_types = 'authorization_code'")
 	for name, test := range map[string]struct {
@@ -20,11 +23,11 @@ func TestRegistrationByStanding(t *testing.T) {
 		"a life as long as the server's":               {"", func(r *Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
 		"a longer life":                                {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
 		"a life that nobody may have":                  {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
-		"a longer life of signed tokens":               {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = FormatJWT, 5401 }, true},
-		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = FormatJWT, 4*3600+1 }, false},
+		"a longer life of signed tokens":               {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 5401 }, true},
+		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 4*3600+1 }, false},
 		"a life below zero":                            {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = -1 }, false},
 		"a longer refresh":                             {"refresh_token_lifetime", func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
-		"an administrators' grant":                     {"grant_type", grants(GrantPassword), true},
+		"an administrators' grant":                     {"grant_type", grants(policy.GrantPassword), true},
 		"an administrators' scope":                     {"scope", func(r *Registration) { r.Scopes = []string{"groups"} }, true},
 		"introspection":                                {"may_introspect", introspects, true},
 		"no PKCE":                                      {"pkce_exempt", exempt, true},
@@ -43,12 +46,12 @@ func TestRegistrationByStanding(t *testing.T) {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}
 	}
-	r := Registration{Name: "Client", ClientType: Public, GrantTypes: []string{GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
 	for field, change := range map[string]func(*Registration){
 		"":                      func(r *Registration) { r.Name = "New" },
 		"access_token_lifetime": func(r *Registration) { r.AccessTokenLifetime = 60 },
-		"client_type":           func(r *Registration) { r.ClientType = Confidential },
-		"grant_type":            grants(GrantCode, GrantPassword),
+		"client_type":           func(r *Registration) { r.ClientType = policy.Confidential },
+		"grant_type":            grants(policy.GrantCode, policy.GrantPassword),
 		"scope":                 func(r *Registration) { r.Scopes = []string{"write"} },
 	} {
 		r := r
@@ -72,13 +75,13 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 	for _, test := range []struct {
 		format string
 		want   int64
-	}{{FormatOpaque, 36000}, {FormatJWT, 600}} {
-		app, err := f.Register(t.Context(), &root, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true,
+	}{{policy.FormatOpaque, 36000}, {policy.FormatJWT, 600}} {
+		app, err := f.Register(t.Context(), &root, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		token := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		token := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		lives := func(want int64) {
 			t.Helper()
 			got, _, err := f.Introspect(t.Context(), by(asker, "token", token), "192.0.2.1")
@@ -95,18 +98,18 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 
 // One person cannot use up what all need of an application.
 func TestAPersonsShareOfAQuota(t *testing.T) {
-	f := begin(t, func(c *Config) { c.PersonQuota = Quota{TokensPerMinute: 30} })
+	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := f.tokens(app, bob)
 	answer = f.must(f.refresh(app, answer.RefreshToken))
-	f.must(f.token(app, "grant_type", GrantPassword, "username", "bob", "password", goodPassword))
+	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
 	_, err = f.refresh(app, answer.RefreshToken)
 	wantError(t, err, "429 temporarily_unavailable")
 	f.wantActive(true, answer.RefreshToken) // nothing is spent
 	f.tokens(app, carol)
-	f.must(f.token(app, "grant_type", GrantClient))
+	f.must(f.token(app, "grant_type", policy.GrantClient))
 }

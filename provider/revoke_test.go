@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"testing"
 )
 
@@ -42,7 +43,7 @@ func TestRevocation(t *testing.T) {
 		})
 	}
 	t.Run("RFC7009/2.1 an application's own token goes alone", func(t *testing.T) {
-		first, second := f.must(f.token(app, "grant_type", GrantClient)), f.must(f.token(app, "grant_type", GrantClient))
+		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
 		wantError(t, revoke(app, "token", first.AccessToken), "no error")
 		f.wantActive(false, first.AccessToken)
 		f.wantActive(true, second.AccessToken)
@@ -54,7 +55,7 @@ func TestRevocation(t *testing.T) {
 		}
 	})
 	t.Run("RFC7009/2.1 a token of another client stays", func(t *testing.T) {
-		answer, native, machine := f.tokens(app, s), f.tokens(open, s), f.must(f.token(app, "grant_type", GrantClient))
+		answer, native, machine := f.tokens(app, s), f.tokens(open, s), f.must(f.token(app, "grant_type", policy.GrantClient))
 		for _, test := range []struct {
 			by    *Registered
 			token string

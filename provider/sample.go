@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -22,8 +23,8 @@ func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err 
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := oauth.Now()
-		err = p.store.AddApplication(ctx, Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: Confidential,
-			GrantTypes: GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
+		err = p.store.AddApplication(ctx, Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
+			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node was faster
 			err = nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -46,7 +47,7 @@ func TestScopeParsing(t *testing.T) {
 }
 
 func TestScopeResolution(t *testing.T) {
-	c := Config{Scopes: []Scope{{"write", ""}, {"openid", ""}, {"read", ""}, {"introspection", ""}, {"groups", ""}}}
+	c := Config{Scopes: []policy.Scope{{Name: "write", Description: ""}, {Name: "openid", Description: ""}, {Name: "read", Description: ""}, {Name: "introspection", Description: ""}, {Name: "groups", Description: ""}}}
 	chosen := c
 	chosen.DefaultScopes = []string{"groups", "read", "introspection", "openid", "gone"}
 	all, few, none := Application{Responsible: storage.ByOperator}, Application{Responsible: storage.ByOperator, Scopes: "read groups"}, Application{Responsible: storage.ByOperator, Scopes: "introspection"}
@@ -82,7 +83,7 @@ func TestScopeResolution(t *testing.T) {
 		{"a malformed scope is refused", c, all, "read  write", "", "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := test.config.resolveScope(test.app, test.asked)
+			got, err := test.config.rules().Resolve(test.app, test.asked)
 			wantError(t, err, test.err)
 			if d := cmp.Diff(test.want, strings.Join(got, " ")); d != "" {
 				t.Error(d)
@@ -90,8 +91,8 @@ func TestScopeResolution(t *testing.T) {
 		})
 	}
 	t.Run("a scope has its description, also one that is gone", func(t *testing.T) {
-		got := Config{Scopes: []Scope{{"read", "Read things"}}}.describe([]string{"gone", "read"})
-		if d := cmp.Diff([]Scope{{"gone", ""}, {"read", "Read things"}}, got); d != "" {
+		got := Config{Scopes: []policy.Scope{{Name: "read", Description: "Read things"}}}.rules().Describe([]string{"gone", "read"})
+		if d := cmp.Diff([]policy.Scope{{Name: "gone", Description: ""}, {Name: "read", Description: "Read things"}}, got); d != "" {
 			t.Error(d)
 		}
 	})
@@ -123,7 +124,7 @@ func FuzzScope(f *testing.F) {
 	c := testConfig()
 	f.Fuzz(func(t *testing.T, text, listed string, may bool) {
 		app := Application{Responsible: storage.ByOperator, Scopes: listed, MayIntrospect: may}
-		names, err := c.resolveScope(app, text)
+		names, err := c.rules().Resolve(app, text)
 		if err != nil {
 			if kind(err) != "400 invalid_scope" {
 				t.Fatal(err)
@@ -134,20 +135,20 @@ func FuzzScope(f *testing.F) {
 			t.Fatal("nothing is granted, and nothing refused")
 		}
 		for i, name := range names {
-			if !slices.Contains(c.scopeNames(), name) || slices.Contains(names[:i], name) {
+			if !slices.Contains(c.rules().ScopeNames(), name) || slices.Contains(names[:i], name) {
 				t.Fatalf("%q gives %q", text, names)
 			}
-			if name == introspectionScope && (!may || text == "") {
+			if name == policy.Introspection && (!may || text == "") {
 				t.Fatalf("%q gives introspection", text)
 			}
-			if name != introspectionScope && len(strings.Fields(listed)) > 0 && !slices.Contains(strings.Fields(listed), name) {
+			if name != policy.Introspection && len(strings.Fields(listed)) > 0 && !slices.Contains(strings.Fields(listed), name) {
 				t.Fatalf("%q gives %q to an application that may have %q", text, name, listed)
 			}
 			if text != "" && !slices.Contains(strings.Split(text, " "), name) {
 				t.Fatalf("%q gives %q, which was not asked for", text, name)
 			}
 		}
-		again, err := c.resolveScope(app, strings.Join(names, " "))
+		again, err := c.rules().Resolve(app, strings.Join(names, " "))
 		if err != nil || !slices.Equal(again, names) {
 			t.Fatalf("%q gives %q, and that gives %q, %v", text, names, again, err)
 		}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"strings"
 	"testing"
@@ -102,7 +103,7 @@ func TestSecretRotation(t *testing.T) {
 		for name, change := range map[string]func(*Registration){"hashed": func(*Registration) {}, "readable": func(r *Registration) { r.HashClientSecret = false }, "chosen": func(r *Registration) { r.ClientSecret = "chosen by a person" }} {
 			app := f.app(change)
 			works := func(secret string) bool {
-				_, err := f.token(&Registered{app.Application, secret}, "grant_type", GrantClient)
+				_, err := f.token(&Registered{app.Application, secret}, "grant_type", policy.GrantClient)
 				if err != nil && kind(err) != "401 invalid_client" {
 					t.Fatal(err)
 				}

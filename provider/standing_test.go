@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -20,23 +21,23 @@ func TestStandingOf(t *testing.T) {
 	for _, test := range []struct {
 		rule      string
 		app       Application
-		standing  Standing
+		standing  policy.Standing
 		suspended bool
 		charged   string
 	}{
-		{"the operator's", Application{Responsible: storage.ByOperator}, StandingAdministrator, false, ""},
-		{"the operator's, with an owner", owned(storage.ByOperator, true, false), StandingAdministrator, false, ""},
-		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), StandingAdministrator, false, ""},
-		{"an administrator's", owned(storage.ByOwner, true, true), StandingAdministrator, false, ""},
-		{"a person's", owned(storage.ByOwner, true, false), StandingPerson, false, "alice"},
-		{"an administrator's who is not active", owned(storage.ByOwner, false, true), StandingPerson, true, "alice"},
-		{"a person's who is not active", owned(storage.ByOwner, false, false), StandingPerson, true, "alice"},
-		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, StandingPerson, true, ""},
-		{"nobody's", Application{Responsible: storage.ByNobody}, StandingOpen, false, everybodyOpen},
-		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, everybodyOpen},
-		{"of a program that said nothing", Application{}, StandingPerson, false, ""},
+		{"the operator's", Application{Responsible: storage.ByOperator}, policy.StandingAdministrator, false, ""},
+		{"the operator's, with an owner", owned(storage.ByOperator, true, false), policy.StandingAdministrator, false, ""},
+		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), policy.StandingAdministrator, false, ""},
+		{"an administrator's", owned(storage.ByOwner, true, true), policy.StandingAdministrator, false, ""},
+		{"a person's", owned(storage.ByOwner, true, false), policy.StandingPerson, false, "alice"},
+		{"an administrator's who is not active", owned(storage.ByOwner, false, true), policy.StandingPerson, true, "alice"},
+		{"a person's who is not active", owned(storage.ByOwner, false, false), policy.StandingPerson, true, "alice"},
+		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, policy.StandingPerson, true, ""},
+		{"nobody's", Application{Responsible: storage.ByNobody}, policy.StandingOpen, false, policy.EverybodyOpen},
+		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), policy.StandingOpen, false, policy.EverybodyOpen},
+		{"of a program that said nothing", Application{}, policy.StandingPerson, false, ""},
 	} {
-		got := []any{StandingOf(test.app), Suspended(test.app), oauth.Deref(chargedTo(test.app))}
+		got := []any{policy.StandingOf(test.app), policy.Suspended(test.app), oauth.Deref(policy.ChargedTo(test.app))}
 		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
 			t.Error(test.rule, d)
 		}
@@ -45,7 +46,7 @@ func TestStandingOf(t *testing.T) {
 
 // restricted has a setting of each kind that the table depends on.
 func restricted(c *Config) {
-	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{GrantPassword}, []string{"groups"}
+	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{policy.GrantPassword}, []string{"groups"}
 	c.DefaultScopes = []string{"read", "groups"}
 	c.AccessTokenLifetime, c.JWTAccessTokenLifetime = 2*time.Hour, 90*time.Minute
 	c.AccessTokenMax, c.JWTAccessTokenMax = 3*time.Hour, 4*time.Hour
@@ -54,16 +55,16 @@ func restricted(c *Config) {
 func TestAllowance(t *testing.T) {
 	c := testConfig()
 	restricted(&c)
-	c.PersonQuota, c.OpenQuota = Quota{1, 2, 3, 4, 5}, Quota{6, 0, 7, 8, 9}
+	c.PersonQuota, c.OpenQuota = policy.Quota{Applications: 1, Sessions: 2, Approvals: 3, TokensPerMinute: 4, LiveTokens: 5}, policy.Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
 	year, month := int64(365*24*3600), int64(30*24*3600)
-	for standing, want := range map[Standing]Allowance{
-		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
+	for standing, want := range map[policy.Standing]policy.Allowance{
+		policy.StandingAdministrator: {Grants: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, Scopes: []string{"read", "write", "groups"},
 			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
-		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
+		policy.StandingPerson: {Grants: []string{policy.GrantCode, policy.GrantClient}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
-		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+		policy.StandingOpen: {Grants: []string{policy.GrantCode}, PublicOnly: true, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
-		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+		"unheard of": {Grants: []string{policy.GrantCode}, PublicOnly: true, Scopes: []string{"read"},
 			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
 	} {
 		if d := cmp.Diff(want, c.Allowance(standing)); d != "" {
@@ -72,7 +73,7 @@ func TestAllowance(t *testing.T) {
 	}
 	// A maximum below the server's own takes nothing away.
 	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
-	if got := c.Allowance(StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
+	if got := c.Allowance(policy.StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
 		t.Error(got.AccessMax, got.JWTMax)
 	}
 }
@@ -81,13 +82,13 @@ func TestInForce(t *testing.T) {
 	c := testConfig()
 	restricted(&c)
 	everything := func(a Application) Application {
-		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
+		a.ClientType, a.GrantTypes = policy.Confidential, "authorization_code client_credentials password"
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime = true, true, true, 1<<40, 1<<40
 		return a
 	}
 	nobodys := everything(Application{Responsible: storage.ByNobody})
 	public := nobodys
-	public.ClientType = Public
+	public.ClientType = policy.Public
 	for name, test := range map[string]struct {
 		app    Application
 		grants string
@@ -100,19 +101,18 @@ func TestInForce(t *testing.T) {
 		"open":               {public, "authorization_code", false, 3600, "read"},
 		"open, confidential": {nobodys, "", false, 3600, "read"},
 	} {
-		got := c.inForce(test.app)
-		p := &Provider{config: c.withAllowances()}
+		got := c.rules().Effective(test.app)
 		for _, flag := range []bool{got.MayIntrospect, got.SkipConsent, got.PKCEExempt} {
 			if flag != test.flags {
 				t.Errorf("%s: a privilege is %t", name, flag)
 			}
 		}
-		line := []any{got.GrantTypes, p.accessLifetime(got), strings.Join(c.allowedScopes(test.app), " ")}
+		line := []any{got.GrantTypes, c.rules().AccessLifetime(got), strings.Join(c.rules().AllowedScopes(test.app), " ")}
 		if d := cmp.Diff([]any{test.grants, test.access, test.scopes}, line); d != "" {
 			t.Error(name, d)
 		}
-		if p.accessLifetime(test.app) != test.access {
-			t.Errorf("%s: what is not in force has a lifetime of %d", name, p.accessLifetime(test.app))
+		if c.rules().AccessLifetime(test.app) != test.access {
+			t.Errorf("%s: what is not in force has a lifetime of %d", name, c.rules().AccessLifetime(test.app))
 		}
 	}
 }
@@ -121,17 +121,17 @@ func TestInForce(t *testing.T) {
 func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
 	app, err := f.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.ClientType, r.GrantTypes = Public, []string{GrantCode}
+	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode}
 	open, err := f.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, mine := f.must(f.token(app, "grant_type", GrantClient)), f.tokens(app, bob)
+	own, mine := f.must(f.token(app, "grant_type", policy.GrantClient)), f.tokens(app, bob)
 	code := f.code(open, bob)
 	ends := func(want bool) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestSuspendedApplication(t *testing.T) {
 		if want {
 			status, page = "401 invalid_client", "400 unauthorized_client"
 		}
-		_, err := f.token(app, "grant_type", GrantClient)
+		_, err := f.token(app, "grant_type", policy.GrantClient)
 		wantError(t, err, status)
 		_, err = f.Authorize(t.Context(), f.query(app))
 		wantError(t, err, page)
@@ -155,7 +155,7 @@ func TestSuspendedApplication(t *testing.T) {
 		a.PostLogoutURIs = callback
 		wantError(t, f.checkLogoutURI(&LogoutRequest{Application: &a, RedirectURI: callback}), page)
 		// Who does not know the secret learns nothing of the owner.
-		_, err = f.token(&Registered{app.Application, "wrong"}, "grant_type", GrantClient)
+		_, err = f.token(&Registered{app.Application, "wrong"}, "grant_type", policy.GrantClient)
 		if strings.Contains(err.Error(), "suspended") {
 			t.Error(err)
 		}
@@ -181,7 +181,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
-	r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient}, HashClientSecret: true}
+	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
 	app, err := f.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	_, err = f.Assign(t.Context(), &alice, id, "root")
 	wantError(t, err, "403 access_denied")
 	taken, err := f.TakeOver(t.Context(), &root, id)
-	if err != nil || StandingOf(taken) != StandingAdministrator || *taken.OwnerID != root.ID {
+	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
 	_, err = f.UpdateApplication(t.Context(), &root, id, r)
@@ -207,7 +207,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 	asks("no error")
 	back, err := f.Assign(t.Context(), &root, id, "alice")
-	if err != nil || StandingOf(back) != StandingPerson || back.MayIntrospect {
+	if err != nil || policy.StandingOf(back) != policy.StandingPerson || back.MayIntrospect {
 		t.Error(err, back)
 	}
 	asks("403 unauthorized_client")
@@ -217,7 +217,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	_, err = f.Assign(t.Context(), nil, id, "nobody")
 	wantInvalid(t, err, "owner")
 	operators, err := f.TakeOver(t.Context(), nil, id)
-	if err != nil || StandingOf(operators) != StandingAdministrator || operators.OwnerID != nil {
+	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
 	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, DeleteApplications), "username")
@@ -234,10 +234,10 @@ func TestOwnersOfApplications(t *testing.T) {
 func TestQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) {
-			c.PersonQuota = Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
+			c.PersonQuota = policy.Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
 		})
 		alice := f.person("alice")
-		r := Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantClient, GrantCode, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
 		var apps []*Registered
 		for range 3 {
 			app, err := f.Register(t.Context(), &alice, r)
@@ -251,7 +251,7 @@ func TestQuotas(t *testing.T) {
 		issue := func(most int) int {
 			given := 0
 			for i := range most {
-				if _, err := f.token(apps[i%3], "grant_type", GrantClient); err != nil {
+				if _, err := f.token(apps[i%3], "grant_type", policy.GrantClient); err != nil {
 					wantError(t, err, "429 temporarily_unavailable")
 					if e := failed(err); e.RetryAfter != 2 {
 						t.Errorf("wait for %d s, want 2", e.RetryAfter)
@@ -269,7 +269,7 @@ func TestQuotas(t *testing.T) {
 		if n := issue(50); n != 10 {
 			t.Errorf("%d more tokens live, want 10", n)
 		}
-		f.must(f.token(f.app(), "grant_type", GrantClient)) // the operator's
+		f.must(f.token(f.app(), "grant_type", policy.GrantClient)) // the operator's
 		// Who asks again at once costs no other count.
 		f.sql("DELETE FROM tokens")
 		if n := issue(1); n != 0 {
@@ -309,7 +309,7 @@ func TestQuotas(t *testing.T) {
 			f.authorize(apps[2])
 		}
 		refused("the twenty-first approval", apps[2], s)
-		_, err = f.token(apps[0], "grant_type", GrantPassword, "username", "bob", "password", goodPassword)
+		_, err = f.token(apps[0], "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword)
 		wantError(t, err, "429 temporarily_unavailable")
 		time.Sleep(time.Minute)
 		f.code(apps[1], s)
@@ -333,9 +333,9 @@ func TestQuotas(t *testing.T) {
 func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 	f := begin(t, shortJWT)
 	asker := f.app(introspects)
-	for name, format := range map[string]func(*Registration){FormatOpaque: func(*Registration) {}, FormatJWT: signed} {
+	for name, format := range map[string]func(*Registration){policy.FormatOpaque: func(*Registration) {}, policy.FormatJWT: signed} {
 		app := f.app(format, func(r *Registration) { r.Scopes = []string{"read", "write"} })
-		token := f.must(f.token(app, "grant_type", GrantClient)).AccessToken
+		token := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		for _, scopes := range [][]string{{"read", "write"}, {"write"}, {"groups"}, {"write", "read", "groups"}} {
 			err := f.change(app, format, func(r *Registration) { r.Scopes = scopes })
 			if err != nil {
@@ -382,7 +382,7 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: Confidential, GrantTypes: []string{GrantCode, GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestEveryTokenIsCharged(t *testing.T) {
 	charged(2)
 	f.must(f.refresh(app, answer.RefreshToken))
 	charged(3) // the refresh token that was spent no longer counts
-	f.must(f.token(app, "grant_type", GrantPassword, "username", "bob", "password", goodPassword))
+	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
 	charged(5)
 	if n := f.count("grants WHERE charged_to = '" + alice.ID + "'"); n != 2 {
 		t.Errorf("%d grants are charged, want 2", n)

@@ -1,15 +1,14 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/ory/fosite"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -33,7 +32,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	switch grant := form.Get("grant_type"); grant {
 	case "":
 		return nil, nil, oauth.Refuse("invalid_request", "grant_type is missing.")
-	case GrantCode, GrantClient, GrantPassword, GrantRefresh:
+	case policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh:
 	default:
 		return nil, nil, oauth.Refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", oauth.Clip(grant, 80))
 	}
@@ -59,27 +58,6 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	issued.answer.TokenType = "Bearer"
 	p.counters.issue(issued.answer)
 	return issued.answer, by.application, nil
-}
-
-func (p *Provider) accessLifetime(a Application) int64 {
-	most := p.config.allowanceOf(a).AccessMax
-	if a.AccessTokenFormat == FormatJWT {
-		most = p.config.allowanceOf(a).JWTMax
-	}
-	return min(cmp.Or(a.AccessTokenLifetime, oauth.Seconds(p.config.ownLifetime(a))), most)
-}
-
-// ownLifetime is what the server gives the access tokens of an application that
-// says nothing of them.
-func (c Config) ownLifetime(a Application) time.Duration {
-	if a.AccessTokenFormat == FormatJWT {
-		return c.JWTAccessTokenLifetime
-	}
-	return c.AccessTokenLifetime
-}
-
-func (p *Provider) refreshLifetime(a Application) int64 {
-	return min(cmp.Or(a.RefreshTokenLifetime, oauth.Seconds(p.config.RefreshTokenLifetime)), p.config.allowanceOf(a).RefreshMax)
 }
 
 // pair is an access token with its refresh token, made but not yet stored.
@@ -114,13 +92,13 @@ func (p *Provider) newPair(ctx context.Context, a Application, f family, scope [
 		return pair{}, failed(err)
 	}
 	refresh, refreshDigest := mint(refreshPrefix)
-	refreshEnd := min(at+p.refreshLifetime(a), f.began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
+	refreshEnd := min(at+p.rules.RefreshLifetime(a), f.began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
 	if f.sessionEndsAt > 0 {
 		refreshEnd = min(refreshEnd, f.sessionEndsAt)
 	}
 	return pair{
 		answer:    &TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: narrowed, RefreshToken: refresh},
-		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: chargedTo(a)}),
+		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a)}),
 		expiresAt: max(access.end, refreshEnd),
 	}, nil
 }
@@ -151,10 +129,10 @@ func (s *session) give(answer *TokenResponse, responder fosite.AccessResponder) 
 func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
 	a := request.GetClient().(*client).Application
 	if !hasGrant(a, grant) {
-		if grant == GrantRefresh {
+		if grant == policy.GrantRefresh {
 			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
 		}
-		if StandingOf(a) != StandingAdministrator {
+		if policy.StandingOf(a) != policy.StandingAdministrator {
 			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is for applications that an administrator answers for.", grant)
 		}
 		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)

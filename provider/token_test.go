@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestTokenRequest(t *testing.T) {
 	f := begin(t)
 	app, open := f.app(), f.app(public)
-	machine, browser := f.app(grants(GrantClient)), f.app(grants(GrantCode))
+	machine, browser := f.app(grants(policy.GrantClient)), f.app(grants(policy.GrantCode))
 	for _, test := range []struct {
 		rule string
 		r    *http.Request
@@ -29,18 +30,18 @@ func TestTokenRequest(t *testing.T) {
 		{"RFC6749/5.2 two grant types in one", by(app, "grant_type", "client_credentials password"), "400 unsupported_grant_type"},
 		{"RFC6749/5.2 a grant_type with a space", by(app, "grant_type", " client_credentials"), "400 unsupported_grant_type"},
 		{"RFC6749/5.2 the implicit grant", by(app, "grant_type", "implicit"), "400 unsupported_grant_type"},
-		{"RFC6749/4.1.3 no code", by(app, "grant_type", GrantCode), "400 invalid_request"},
-		{"RFC6749/6 no refresh_token", by(app, "grant_type", GrantRefresh), "400 invalid_request"},
-		{"RFC6749/4.3.2 no username", by(app, "grant_type", GrantPassword, "password", "x"), "400 invalid_request"},
-		{"RFC6749/4.3.2 no password", by(app, "grant_type", GrantPassword, "username", "x"), "400 invalid_request"},
-		{"RFC6749/5.2 the application has no code grant", by(machine, "grant_type", GrantCode, "code", "x"), "400 unauthorized_client"},
-		{"RFC6749/5.2 the application has no refresh grant", by(machine, "grant_type", GrantRefresh, "refresh_token", "x"), "400 unauthorized_client"},
-		{"RFC6749/5.2 the application has no password grant", by(browser, "grant_type", GrantPassword, "username", "x", "password", "x"), "400 unauthorized_client"},
-		{"RFC6749/5.2 the application has no client credentials grant", by(browser, "grant_type", GrantClient), "400 unauthorized_client"},
-		{"RFC6749/4.4 a public client has no client credentials grant", by(open, "grant_type", GrantClient), "400 unauthorized_client"},
-		{"RFC6749/3.2.1 nobody", post(values("grant_type", GrantClient)), "401 invalid_client"},
-		{"RFC6749/4.1.3 an unknown code", by(app, "grant_type", GrantCode, "code", "unknown"), "400 invalid_grant"},
-		{"RFC6749/6 an unknown refresh token", by(app, "grant_type", GrantRefresh, "refresh_token", "unknown"), "400 invalid_grant"},
+		{"RFC6749/4.1.3 no code", by(app, "grant_type", policy.GrantCode), "400 invalid_request"},
+		{"RFC6749/6 no refresh_token", by(app, "grant_type", policy.GrantRefresh), "400 invalid_request"},
+		{"RFC6749/4.3.2 no username", by(app, "grant_type", policy.GrantPassword, "password", "x"), "400 invalid_request"},
+		{"RFC6749/4.3.2 no password", by(app, "grant_type", policy.GrantPassword, "username", "x"), "400 invalid_request"},
+		{"RFC6749/5.2 the application has no code grant", by(machine, "grant_type", policy.GrantCode, "code", "x"), "400 unauthorized_client"},
+		{"RFC6749/5.2 the application has no refresh grant", by(machine, "grant_type", policy.GrantRefresh, "refresh_token", "x"), "400 unauthorized_client"},
+		{"RFC6749/5.2 the application has no password grant", by(browser, "grant_type", policy.GrantPassword, "username", "x", "password", "x"), "400 unauthorized_client"},
+		{"RFC6749/5.2 the application has no client credentials grant", by(browser, "grant_type", policy.GrantClient), "400 unauthorized_client"},
+		{"RFC6749/4.4 a public client has no client credentials grant", by(open, "grant_type", policy.GrantClient), "400 unauthorized_client"},
+		{"RFC6749/3.2.1 nobody", post(values("grant_type", policy.GrantClient)), "401 invalid_client"},
+		{"RFC6749/4.1.3 an unknown code", by(app, "grant_type", policy.GrantCode, "code", "unknown"), "400 invalid_grant"},
+		{"RFC6749/6 an unknown refresh token", by(app, "grant_type", policy.GrantRefresh, "refresh_token", "unknown"), "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			answer, _, err := f.Token(t.Context(), test.r, "")
@@ -64,7 +65,7 @@ func TestTokenRequest(t *testing.T) {
 			want   string
 		}{
 			"code":               {f.tokens(app, s), `{"access_token":"A","token_type":"Bearer","expires_in":36000,"scope":"read write groups","refresh_token":"R"}`},
-			"client credentials": {f.must(f.token(app, "grant_type", GrantClient, "scope", "read")), `{"access_token":"A","token_type":"Bearer","expires_in":36000,"scope":"read"}`},
+			"client credentials": {f.must(f.token(app, "grant_type", policy.GrantClient, "scope", "read")), `{"access_token":"A","token_type":"Bearer","expires_in":36000,"scope":"read"}`},
 		} {
 			test.answer.AccessToken = "A"
 			if test.answer.RefreshToken != "" {

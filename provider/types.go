@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
 )
@@ -22,9 +23,6 @@ type (
 	Mismatch = redirect.Mismatch
 )
 
-// Scope is a configured scope: its name and what it means to a person.
-type Scope struct{ Name, Description string }
-
 // What pages say of errors.
 type (
 	// Error is what a client may see of a refusal.
@@ -37,3 +35,42 @@ type (
 
 // ErrNotFound says that a record does not exist, or not for this person.
 var ErrNotFound = oauth.ErrNotFound
+
+// What an operator and a standing allow (package policy).
+type (
+	// Scope is a configured scope.
+	Scope = policy.Scope
+	// Standing says who is responsible for an application.
+	Standing = policy.Standing
+	// Allowance is what a standing allows.
+	Allowance = policy.Allowance
+	// Quota is how much those who are responsible for applications may have.
+	Quota = policy.Quota
+)
+
+// The words of an application's record.
+const (
+	Confidential = policy.Confidential
+	Public       = policy.Public
+
+	GrantCode     = policy.GrantCode
+	GrantClient   = policy.GrantClient
+	GrantPassword = policy.GrantPassword
+	GrantRefresh  = policy.GrantRefresh
+
+	FormatOpaque = policy.FormatOpaque
+	FormatJWT    = policy.FormatJWT
+
+	StandingAdministrator = policy.StandingAdministrator
+	StandingPerson        = policy.StandingPerson
+	StandingOpen          = policy.StandingOpen
+)
+
+// Standings lists the standings, from the most trusted to the least.
+func Standings() []Standing { return policy.Standings() }
+
+// StandingOf is the standing of an application.
+func StandingOf(a Application) Standing { return policy.StandingOf(a) }
+
+// Suspended says that an application may do nothing until somebody is responsible for it.
+func Suspended(a Application) bool { return policy.Suspended(a) }

@@ -40,7 +40,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 		return nil, token.ClientID, oauth.Stored(err)
 	}
 	claims := jose.Claims{"sub": p.subject(oauth.Deref(token.Sector), *token.UserID)}
-	asked, err := p.config.readStoredClaims(a, oauth.Deref(token.Claims))
+	asked, err := readStoredClaims(p.rules.AllowedScopes(a), oauth.Deref(token.Claims))
 	if err != nil {
 		return nil, token.ClientID, err
 	}

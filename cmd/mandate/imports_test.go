@@ -32,6 +32,8 @@ var layers = map[string][]string{
 	"provider/jose":         {"github.com/golang-jwt/jwt/v5", standardOnly},
 	"provider/redirect":     {standardOnly},
 	"provider/copies":       {standardOnly},
+	"provider/oauth":        {"mandate/storage", "mandate/provider/redirect"},
+	"provider/policy":       {"mandate/storage", "mandate/provider/oauth"},
 	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/resource":     {"mandate/provider/jose", standardOnly},
 	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers", "github.com/prometheus", "go.opentelemetry.io"},

@@ -1,19 +1,20 @@
-package provider
+package policy
 
 import (
 	"mandate/provider/oauth"
+	"mandate/storage"
 	"slices"
 	"strings"
 )
 
 // allowedScopes lists what an application may ask for now, in the operator's
 // order.
-func (c Config) allowedScopes(a Application) []string {
-	may, listed := c.allowanceOf(a), strings.Fields(a.Scopes)
+func (c *Rules) AllowedScopes(a storage.Application) []string {
+	may, listed := c.AllowanceOf(a), strings.Fields(a.Scopes)
 	var allowed []string
 	for _, s := range c.Scopes {
 		switch {
-		case s.Name == introspectionScope:
+		case s.Name == Introspection:
 			if a.MayIntrospect && may.Vouched {
 				allowed = append(allowed, s.Name)
 			}
@@ -26,14 +27,14 @@ func (c Config) allowedScopes(a Application) []string {
 
 // defaultScopes is what a request without scope gets, cut to what the
 // application may have.
-func (c Config) defaultScopes(allowed []string) []string {
+func (c *Rules) DefaultScopesOf(allowed []string) []string {
 	defaults := c.DefaultScopes
 	if defaults == nil {
-		defaults = c.scopeNames()
+		defaults = c.ScopeNames()
 	}
 	var names []string
 	for _, name := range defaults {
-		if name != introspectionScope && name != "openid" && (name != offlineAccess || !c.OpenID) && slices.Contains(allowed, name) {
+		if name != Introspection && name != "openid" && (name != OfflineAccess || !c.OpenID) && slices.Contains(allowed, name) {
 			names = append(names, name)
 		}
 	}
@@ -42,26 +43,26 @@ func (c Config) defaultScopes(allowed []string) []string {
 
 // resolveScope turns what was asked for into what may be granted: all of it,
 // or an error that names what is too much.
-func (c Config) resolveScope(a Application, parameter string) ([]string, error) {
-	names, err := c.askedScope(a, parameter)
+func (c *Rules) Resolve(a storage.Application, parameter string) ([]string, error) {
+	names, err := c.Asked(a, parameter)
 	if err != nil {
 		return nil, err
 	}
-	names = c.online(names, false)
+	names = c.Online(names, false)
 	if len(names) == 0 {
 		return nil, oauth.Refuse("invalid_scope", "offline_access is for logins by the authorization code, with the scope openid.")
 	}
 	return names, nil
 }
 
-func (c Config) askedScope(a Application, parameter string) ([]string, error) {
+func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error) {
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
-	allowed := c.allowedScopes(a)
+	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
-		names := c.defaultScopes(allowed)
+		names := c.DefaultScopesOf(allowed)
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default the request fails.
 			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
@@ -69,14 +70,14 @@ func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 		return names, nil
 	}
 	for _, name := range asked {
-		known := slices.Contains(c.scopeNames(), name)
+		known := slices.Contains(c.ScopeNames(), name)
 		if !known && name == "openid" {
 			return nil, oauth.Refuse("invalid_scope", "OpenID Connect is switched off on this server: its operator can turn it on with OIDC_ENABLED.")
 		}
 		if !known {
 			return nil, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
 		}
-		if !slices.Contains(allowed, name) && name != introspectionScope && !slices.Contains(c.allowanceOf(a).Scopes, name) {
+		if !slices.Contains(allowed, name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name) {
 			return nil, oauth.Refuse("invalid_scope", "The scope %q is for applications that an administrator answers for.", oauth.Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {
@@ -88,9 +89,9 @@ func (c Config) askedScope(a Application, parameter string) ([]string, error) {
 
 // online takes offline_access out where it cannot be had: without openid it is
 // to be ignored, and so it is where the person is not asked (OIDC Core §11).
-func (c Config) online(names []string, asked bool) []string {
+func (c *Rules) Online(names []string, asked bool) []string {
 	if c.OpenID && !(asked && slices.Contains(names, "openid")) {
-		return slices.DeleteFunc(names, func(name string) bool { return name == offlineAccess })
+		return slices.DeleteFunc(names, func(name string) bool { return name == OfflineAccess })
 	}
 	return names
 }

@@ -1,4 +1,4 @@
-package provider
+package policy
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func Standings() []Standing { return []Standing{StandingAdministrator, StandingP
 
 // StandingOf is the standing of an application. An application whose owner is
 // missing or not active has that of a person's, and is suspended.
-func StandingOf(a Application) Standing {
+func StandingOf(a storage.Application) Standing {
 	switch {
 	case a.Responsible == storage.ByNobody:
 		return StandingOpen
@@ -38,19 +38,19 @@ func StandingOf(a Application) Standing {
 }
 
 // standingOfPerson is that of the applications of somebody who is active.
-func standingOfPerson(u User) Standing {
-	return StandingOf(Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
+func StandingOfPerson(u storage.User) Standing {
+	return StandingOf(storage.Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
 }
 
 // Suspended says that nobody answers for an application who should: its owner's
 // account is not active, or gone. It works again when there is somebody.
-func Suspended(a Application) bool {
+func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
 // suspended is what a client hears that has proven who it is, and a person whom it
 // sends here.
-const suspended = "This application is suspended: the account of its owner is not active. An administrator can activate the account, or take the application over."
+const SuspendedText = "This application is suspended: the account of its owner is not active. An administrator can activate the account, or take the application over."
 
 // Allowance is what a standing allows. Every decision that depends on who
 // answers for an application asks it, and an application's own settings can only
@@ -79,10 +79,19 @@ type Quota struct {
 // openAccessMax bounds the access tokens of applications that nobody answers for.
 const openAccessMax = int64(time.Hour / time.Second)
 
-// Allowance is the one table of what each standing allows.
-func (c Config) Allowance(s Standing) Allowance {
+// Allowance gives what a standing allows.
+func (c *Rules) Allowance(s Standing) Allowance {
+	may, known := c.allowed[s]
+	if !known {
+		return c.allowance(s)
+	}
+	return may
+}
+
+// allowance is the one table of what each standing allows.
+func (c *Rules) allowance(s Standing) Allowance {
 	server := Allowance{
-		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: oauth.Without(c.scopeNames(), introspectionScope),
+		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: oauth.Without(c.ScopeNames(), Introspection),
 		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime), RefreshMax: oauth.Seconds(c.RefreshTokenLifetime),
 	}
 	switch s {
@@ -99,36 +108,21 @@ func (c Config) Allowance(s Standing) Allowance {
 	default:
 		server.PublicOnly = true
 		server.Grants = []string{GrantCode}
-		server.Scopes = oauth.Without(c.defaultScopes(server.Scopes), c.ScopesByAdministrator...)
+		server.Scopes = oauth.Without(c.DefaultScopesOf(server.Scopes), c.ScopesByAdministrator...)
 		server.AccessMax, server.JWTMax = min(server.AccessMax, openAccessMax), min(server.JWTMax, openAccessMax)
 		server.Quota = c.OpenQuota
 	}
 	return server
 }
 
-// allowances are looked up with nearly every request, so they are made once.
-type allowances map[Standing]Allowance
+// AllowanceOf gives what the standing of an application allows.
+func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
-func (c Config) withAllowances() Config {
-	c.allowed = allowances{}
-	for _, s := range Standings() {
-		c.allowed[s] = c.Allowance(s)
-	}
-	return c
-}
-
-func (c Config) allowanceOf(a Application) Allowance {
-	if c.allowed == nil {
-		return c.Allowance(StandingOf(a))
-	}
-	return c.allowed[StandingOf(a)]
-}
-
-// inForce is an application as it may act now: what it has registered, cut to
+// Effective gives an application as it may act now: what it has registered, cut to
 // what its standing allows. The rest stays registered, for the day on which
 // somebody answers for it again.
-func (c Config) inForce(a Application) Application {
-	may := c.allowanceOf(a)
+func (c *Rules) Effective(a storage.Application) storage.Application {
+	may := c.AllowanceOf(a)
 	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
 	if may.PublicOnly && a.ClientType != Public {
 		a.GrantTypes = ""
@@ -140,27 +134,18 @@ func (c Config) inForce(a Application) Application {
 	return a
 }
 
-// InForce is an application as it may act now, and whether more is registered for
-// it.
-func (p *Provider) InForce(a Application) (Application, bool) {
-	now, may := p.config.inForce(a), p.config.allowanceOf(a)
-	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||
-		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > p.accessLifetime(a) || a.RefreshTokenLifetime > p.refreshLifetime(a)
-	return now, more
-}
-
 // chargedTo names whose quota an application's grants and tokens count against;
 // nil: nobody's.
-func chargedTo(a Application) *string {
+func ChargedTo(a storage.Application) *string {
 	switch StandingOf(a) {
 	case StandingPerson:
 		return a.OwnerID
 	case StandingOpen:
-		return new(everybodyOpen)
+		return new(EverybodyOpen)
 	}
 	return nil
 }
 
 // everybodyOpen is charged for all applications that nobody answers for. No
 // person's id has a colon.
-const everybodyOpen = "open:"
+const EverybodyOpen = "open:"
