@@ -49,7 +49,7 @@ func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope
 // their subject: the client can read it (RFC 9068 §6).
 func (p *Provider) signAccess(ctx context.Context, a Application, f family, scope string, at, end int64) (accessToken, error) {
 	algorithm := AccessAlgorithm(a)
-	key, err := p.signer(ctx, algorithm)
+	key, err := p.Signer(ctx, algorithm)
 	if err != nil {
 		return accessToken{}, err
 	}
@@ -70,7 +70,7 @@ func (p *Provider) signAccess(ctx context.Context, a Application, f family, scop
 	if f.login > 0 {
 		claims["auth_time"], claims["acr"] = f.login, passwordLogin
 	}
-	text, err := key.sign(algorithm, signedType, claims)
+	text, err := key.Sign(algorithm, signedType, claims)
 	return accessToken{text: text, end: end}, err
 }
 
@@ -141,10 +141,10 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 		Types: []string{signedType},
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
 			key, err := p.keyFor(ctx, h)
-			if err == nil && !key.published() {
+			if err == nil && !key.Published() {
 				err = jose.ErrInvalid
 			}
-			return []any{key.public()}, err
+			return []any{key.Public()}, err
 		},
 	}.Verify(text)
 	if errors.Is(err, jose.ErrInvalid) {

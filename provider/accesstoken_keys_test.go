@@ -41,7 +41,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 			t.Error("there are no keys")
 		}
 		time.Sleep(24 * time.Hour)
-		err = f.rotateKeys(t.Context())
+		err = f.Rotate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		wantError(t, f.change(app, signed, func(r *Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
 		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		claims, header := f.claimsOf(answer.AccessToken)
-		key, err := f.keyByID(t.Context(), header["kid"].(string))
+		key, err := f.ByID(t.Context(), header["kid"].(string))
 		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
 			t.Error(claims["exp"], key.ExpiresAt, answer.ExpiresIn, err)
 		}

@@ -34,8 +34,8 @@ func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
 		}
 		for _, k := range set.Keys {
 			if k.ID == token.Header["kid"] {
-				key, err := f.keyByID(context.Background(), k.ID)
-				return key.private.Public(), err
+				key, err := f.ByID(context.Background(), k.ID)
+				return key.Public(), err
 			}
 		}
 		return nil, errors.New("the key is not published")
@@ -153,7 +153,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 	app, s := f.app(signed), f.login("alice")
 	answer := f.tokens(app, s, "scope", "openid read")
 	claims, _ := f.claimsOf(answer.AccessToken)
-	key, err := f.signer(t.Context(), "RS256")
+	key, err := f.Signer(t.Context(), "RS256")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		for name, value := range changes {
 			altered[name] = value
 		}
-		text, err := key.sign("RS256", kind, altered)
+		text, err := key.Sign("RS256", kind, altered)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == policy.FormatJWT {
-		err = p.provideKeys(ctx)
+		err = p.Provide(ctx)
 		if err != nil {
 			return "", err
 		}

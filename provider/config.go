@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/keys"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"net/http"
@@ -98,6 +99,15 @@ func (c Config) rules() *policy.Rules {
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 	})
+}
+
+// keys gives what the configuration says about signing keys.
+func (c Config) keys(rules *policy.Rules) keys.Config {
+	return keys.Config{
+		OpenID: c.OpenID, RSAPrivateKey: c.RSAPrivateKey, RSAInactiveKeys: c.RSAInactiveKeys, KeyLifetime: c.KeyLifetime, JWKSMaxAge: c.JWKSMaxAge,
+		SessionLifetime: c.SessionLifetime, IDTokenLifetime: c.IDTokenLifetime, MaxStaleness: c.MaxStaleness,
+		JWTAccessTokenLifetime: c.JWTAccessTokenLifetime, JWTMax: rules.Allowance(policy.StandingAdministrator).JWTMax,
+	}
 }
 
 // Allowance gives what a standing allows under this configuration.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mandate/provider/jose"
+	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -86,15 +87,11 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 	if jose.KindOf(algorithm) == "" { // of a later release
 		return "", fmt.Errorf("there is no algorithm %q", oauth.Clip(algorithm, 40))
 	}
-	key, err := p.signer(ctx, algorithm)
+	key, err := p.Signer(ctx, algorithm)
 	if err != nil {
 		return "", err
 	}
-	return key.sign(algorithm, kind, claims)
-}
-
-func (k signingKey) sign(algorithm, kind string, claims map[string]any) (string, error) {
-	return jose.Sign(algorithm, kind, k.ID, k.private, claims)
+	return key.Sign(algorithm, kind, claims)
 }
 
 // subject names a person to a sector: the same for all that have none, or one
@@ -181,7 +178,7 @@ func (p *Provider) hmacKeys(a Application) ([]any, error) {
 func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {
 	if h.Algorithm != jose.HS256 {
 		key, err := p.keyFor(ctx, h)
-		return []any{key.public()}, err
+		return []any{key.Public()}, err
 	}
 	claims, err := jose.ParseClaims(unverified)
 	if err != nil || len(claims.Audience()) != 1 {
@@ -201,8 +198,8 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 }
 
 // keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.
-func (p *Provider) keyFor(ctx context.Context, h jose.Header) (signingKey, error) {
-	key, err := p.keyByID(ctx, h.KeyID)
+func (p *Provider) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
+	key, err := p.ByID(ctx, h.KeyID)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
 		err = jose.ErrInvalid
 	}

@@ -168,31 +168,12 @@ func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.forgetKeys()
+	f.Forget()
 	f.store.Close()
 	after, err := f.JWKSet(t.Context())
 	if err != nil || len(after.Keys) != len(before.Keys) {
 		t.Errorf("%+v, %v", after, err)
 	}
-	_, err = f.signer(t.Context(), "ES256")
+	_, err = f.Signer(t.Context(), "ES256")
 	wantError(t, err, "503 temporarily_unavailable")
-}
-
-// Who asks after a change does not wait for what was read before it.
-func TestKeysAreReadAgainAfterAChange(t *testing.T) {
-	f := begin(t, func(c *Config) {
-		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
-	})
-	f.ring.mu.Lock()
-	f.ring.read, f.ring.reading = time.Time{}, &keyReading{done: make(chan struct{})} // one that never ends
-	f.ring.mu.Unlock()
-	wait, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer stop()
-	_, err := f.keys(wait)
-	wantError(t, err, "503 temporarily_unavailable")
-	f.forgetKeys()
-	keys, err := f.keys(t.Context())
-	if err != nil || len(keys) == 0 {
-		t.Errorf("%d keys, %v", len(keys), err)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/copies"
+	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/policy"
@@ -24,6 +25,7 @@ import (
 // Provider decides. It reads requests and gives values or errors; it writes no
 // response and, but for Run and Listen, starts nothing.
 type Provider struct {
+	*keys.Ring
 	config    Config
 	rules     *policy.Rules
 	store     *storage.Store
@@ -40,8 +42,7 @@ type Provider struct {
 	keySeal  seal.Sealer // signing keys
 	names    seal.Sealer // what stands behind a signed access token
 	pairwise []byte      // makes subjects that no two sectors can compare
-	ring     keyring
-	setup    string // the first administrator's link
+	setup    string      // the first administrator's link
 
 	changes      *copies.Changes
 	applications *copies.Copies[Application]
@@ -68,7 +69,6 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.quotas.rate = newRates(config)
 	p.applications = copies.New(10_000, p.changes, applicationChanged)
 	p.tokens = copies.New(50_000, p.changes, tokenChanged)
-	store.OnChange(p.changed)
 	for purpose, into := range map[string]*seal.Sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal, "token-name": &p.names} {
 		sealed, err := seal.New(config.ServerKey, purpose)
 		if err != nil {
@@ -93,17 +93,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	err = p.loadOwnKeys()
-	if err == nil {
-		err = p.rotateKeys(ctx)
-	}
+	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.keySeal, p.changes.Hears, log)
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.keys(ctx)
-	if err != nil {
-		return nil, err
-	}
+	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
 }
@@ -113,7 +107,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 func (p *Provider) changed(told []storage.Change) {
 	// The keys first: a copy that is made after the change uses the new keys.
 	if slices.ContainsFunc(told, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
-		p.forgetKeys()
+		p.Ring.Forget()
 	}
 	records := make([]copies.Change, len(told))
 	for i, one := range told {
@@ -177,7 +171,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.changes.Drop()
 			p.proven.drop()
 		case <-keys.C:
-			err := p.rotateKeys(ctx)
+			err := p.Rotate(ctx)
 			if err != nil && ctx.Err() == nil {
 				p.log.Warn("the signing keys were not rotated", "error", err)
 			}

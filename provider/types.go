@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -74,3 +75,6 @@ func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
 // Suspended says that an application may do nothing until somebody is responsible for it.
 func Suspended(a Application) bool { return policy.Suspended(a) }
+
+// CheckRSAKey says what is wrong with an operator's own key.
+func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }

@@ -1,4 +1,4 @@
-package provider
+package keys
 
 import (
 	"context"
@@ -11,14 +11,13 @@ import (
 
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"mandate/storage"
 )
 
 // loadOwnKeys reads the operator's keys: the first signs, the rest are only
 // published.
-func (p *Provider) loadOwnKeys() error {
-	for i, text := range append([]string{p.config.RSAPrivateKey}, p.config.RSAInactiveKeys...) {
+func (r *Ring) loadOwnKeys() error {
+	for i, text := range append([]string{r.config.RSAPrivateKey}, r.config.RSAInactiveKeys...) {
 		if text == "" {
 			continue
 		}
@@ -29,7 +28,7 @@ func (p *Provider) loadOwnKeys() error {
 		if i > 0 {
 			key.RetiredAt = 1
 		}
-		p.ring.own = append(p.ring.own, key)
+		r.own = append(r.own, key)
 	}
 	return nil
 }
@@ -40,10 +39,10 @@ func CheckRSAKey(text string) error {
 	return err
 }
 
-func rsaKey(text string) (signingKey, error) {
+func rsaKey(text string) (SigningKey, error) {
 	private, err := jose.ParsePrivate(text)
 	if err != nil {
-		return signingKey{}, err
+		return SigningKey{}, err
 	}
 	key, err := newSigningKey(storage.Key{}, private)
 	if err == nil && key.Kind != "RSA" {
@@ -54,9 +53,9 @@ func rsaKey(text string) (signingKey, error) {
 
 // rotateKeys looks after the keys where something is signed: with OpenID Connect,
 // or where an application's access tokens are.
-func (p *Provider) rotateKeys(ctx context.Context) error {
-	if !p.config.OpenID {
-		longest, err := p.store.LongestSigned(ctx)
+func (r *Ring) Rotate(ctx context.Context) error {
+	if !r.config.OpenID {
+		longest, err := r.store.LongestSigned(ctx)
 		if err != nil {
 			return oauth.Unavailable(err)
 		}
@@ -64,23 +63,23 @@ func (p *Provider) rotateKeys(ctx context.Context) error {
 			return nil
 		}
 	}
-	return p.provideKeys(ctx)
+	return r.Provide(ctx)
 }
 
 // provideKeys makes the keys that are missing, and the next one of each that has
 // signed long enough: it is published first and signs when everybody has had
 // the time to read it.
-func (p *Provider) provideKeys(ctx context.Context) error {
-	keys, err := p.store.Keys(ctx, oauth.Now())
+func (r *Ring) Provide(ctx context.Context) error {
+	keys, err := r.store.Keys(ctx, oauth.Now())
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
 	for _, kind := range jose.Kinds() {
-		lead, due := p.keyIsDue(keys, kind)
+		lead, due := r.keyIsDue(keys, kind)
 		if !due {
 			continue
 		}
-		err = p.RotateKey(ctx, kind, lead)
+		err = r.RotateKey(ctx, kind, lead)
 		// The other node's key is as good.
 		if err != nil && !errors.Is(err, errKeyThere) {
 			return err
@@ -90,7 +89,7 @@ func (p *Provider) provideKeys(ctx context.Context) error {
 }
 
 // keyIsDue says whether a kind needs a new key, and how long before it signs.
-func (p *Provider) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
+func (r *Ring) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
 	newest, signs := int64(-1), false
 	for _, k := range keys {
 		if k.Kind != kind {
@@ -105,39 +104,36 @@ func (p *Provider) keyIsDue(keys []storage.Key, kind string) (time.Duration, boo
 	case !signs:
 		return 0, true
 	// Made so early that it signs when the time of the one before is up.
-	case newest < 0, p.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(p.config.KeyLifetime-p.config.keyLead()):
-		return p.config.keyLead(), true
+	case newest < 0, r.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(r.config.KeyLifetime-r.KeyLead()):
+		return r.KeyLead(), true
 	}
 	return 0, false
 }
 
-// keyLead is how long a key is published before it signs: whoever has just read
-// the set reads it again by then.
-func (c Config) keyLead() time.Duration { return max(time.Hour, 2*c.JWKSMaxAge) }
-
-// KeyLead is how long a new key is published before it signs.
-func (p *Provider) KeyLead() time.Duration { return p.config.keyLead() }
+// KeyLead is how long a new key is published before it signs, so that a client that has
+// just read the key set reads it again before.
+func (r *Ring) KeyLead() time.Duration { return max(time.Hour, 2*r.config.JWKSMaxAge) }
 
 // RotateKey makes a new key of a kind that signs after the lead.
-func (p *Provider) RotateKey(ctx context.Context, kind string, lead time.Duration) error {
+func (r *Ring) RotateKey(ctx context.Context, kind string, lead time.Duration) error {
 	private, err := jose.Generate(kind)
 	if err != nil {
 		return err
 	}
-	return p.addKey(ctx, private, lead)
+	return r.addKey(ctx, private, lead)
 }
 
 // ImportKey takes an operator's private key in PEM as the one that signs, after
 // the lead.
-func (p *Provider) ImportKey(ctx context.Context, text string, lead time.Duration) error {
+func (r *Ring) ImportKey(ctx context.Context, text string, lead time.Duration) error {
 	private, err := jose.ParsePrivate(text)
 	if err != nil {
 		return err
 	}
-	return p.addKey(ctx, private, lead)
+	return r.addKey(ctx, private, lead)
 }
 
-func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.Duration) error {
+func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Duration) error {
 	made, err := newSigningKey(storage.Key{}, private)
 	if err != nil {
 		return err
@@ -146,27 +142,27 @@ func (p *Provider) addKey(ctx context.Context, private crypto.Signer, lead time.
 	if err != nil {
 		return err
 	}
-	made.Sealed = p.keySeal.Seal(der, made.ID)
+	made.Sealed = r.sealer.Seal(der, made.ID)
 	made.CreatedAt = oauth.Now()
 	made.ActiveAt = oauth.Now() + oauth.Seconds(lead)
-	longest, err := p.store.LongestSigned(ctx)
+	longest, err := r.store.LongestSigned(ctx)
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
 	// No standing gives more, whatever is registered.
-	longest = min(longest, p.rules.Allowance(policy.StandingAdministrator).JWTMax)
-	longest = max(longest, oauth.Seconds(p.config.IDTokenLifetime), oauth.Seconds(p.config.JWTAccessTokenLifetime))
+	longest = min(longest, r.config.JWTMax)
+	longest = max(longest, oauth.Seconds(r.config.IDTokenLifetime), oauth.Seconds(r.config.JWTAccessTokenLifetime))
 	// What the old key signs last ends so much later; an hour is for clocks.
 	end := made.ActiveAt + longest + 3600
-	err = p.store.AddKey(ctx, made.Key, end)
+	err = r.store.AddKey(ctx, made.Key, end)
 	if errors.Is(err, storage.ErrConflict) {
 		return errKeyThere
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	p.forgetKeys()
-	p.log.Info("there is a new signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
+	r.Forget()
+	r.log.Info("there is a new signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
 	return nil
 }
 
@@ -175,16 +171,16 @@ var errKeyThere = errors.New("this key is there already, or another one came at 
 
 // RetireKey takes a key out of use at once, and puts another in its place
 // where none is left: what the old one signed can no longer be checked.
-func (p *Provider) RetireKey(ctx context.Context, id string) error {
-	if slices.ContainsFunc(p.ring.own, func(k signingKey) bool { return k.ID == id }) {
+func (r *Ring) RetireKey(ctx context.Context, id string) error {
+	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: take it out of OIDC_RSA_PRIVATE_KEY")
 	}
-	err := p.store.RetireKey(ctx, id, oauth.Now())
-	p.forgetKeys()
+	err := r.store.RetireKey(ctx, id, oauth.Now())
+	r.Forget()
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	return p.rotateKeys(ctx)
+	return r.Rotate(ctx)
 }
 
 // KeyState is what may be told of a key.
@@ -195,14 +191,14 @@ type KeyState struct {
 }
 
 // KeyStates lists the keys.
-func (p *Provider) KeyStates(ctx context.Context) ([]KeyState, error) {
-	keys, err := p.keys(ctx)
+func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
+	keys, err := r.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var states []KeyState
 	for _, k := range keys {
-		if !k.published() {
+		if !k.Published() {
 			continue // good for hints alone
 		}
 		state := "active"

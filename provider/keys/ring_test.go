@@ -1,0 +1,54 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func ring(t *testing.T) *Ring {
+	t.Helper()
+	store, err := storage.Open(t.Context(), "sqlite:///"+filepath.Join(t.TempDir(), "mandate.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	_, err = store.Migrate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := seal.New(make([]byte, 32), "signing-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(t.Context(), Config{OpenID: true, IDTokenLifetime: time.Hour}, store, sealer, func() bool { return true }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A request that arrives after a change does not wait for a reading that began before.
+func TestKeysAreReadAgainAfterAChange(t *testing.T) {
+	r := ring(t)
+	r.mu.Lock()
+	r.read, r.reading = time.Time{}, &keyReading{done: make(chan struct{})} // one that never ends
+	r.mu.Unlock()
+	wait, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	_, err := r.Current(wait)
+	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != 503 {
+		t.Error(err)
+	}
+	r.Forget()
+	keys, err := r.Current(t.Context())
+	if err != nil || len(keys) == 0 {
+		t.Errorf("%d keys, %v", len(keys), err)
+	}
+}
