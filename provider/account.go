@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/throttle"
 	"mandate/storage"
@@ -74,18 +75,18 @@ type Passwords struct {
 // password may have allowed an application of their own.
 func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
-	giveBack, err := p.take(throttle.Try{Kind: ofDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})
+	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})
 	if err != nil {
 		return err
 	}
-	leave, err := p.passwords.enter("change " + s.User.ID)
+	leave, err := p.limits.People.Enter("change " + s.User.ID)
 	if err != nil {
 		giveBack()
 		return err
 	}
 	defer leave()
 	found := &oauth.Invalid{}
-	ok, _, err := p.passwords.matches(ctx, s.User.Password, current)
+	ok, _, err := p.limits.People.Matches(ctx, s.User.Password, current)
 	if err != nil {
 		giveBack()
 		return err
@@ -102,7 +103,7 @@ func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwor
 	if err := found.Err(); err != nil {
 		return err
 	}
-	hash, err := p.passwords.hash(ctx, next)
+	hash, err := p.limits.People.Hash(ctx, next)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"testing"
@@ -160,7 +161,7 @@ func TestChangePassword(t *testing.T) {
 	}
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
-		for range int(perPair.Tries) {
+		for range int(limits.PerPair.Tries) {
 			wantInvalid(t, f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: next}), "current_password")
 		}
 		wantError(t, f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")

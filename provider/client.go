@@ -10,6 +10,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
@@ -111,7 +112,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	if errors.Is(err, storage.ErrNotFound) {
 		// Ids that nobody has are without number: only their address is counted.
 		address := callOf(ctx).address
-		return Application{}, p.wrongClient(throttle.Try{Kind: ofAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
+		return Application{}, p.wrongClient(throttle.Try{Kind: limits.OfAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
 	}
 	if err != nil {
 		return Application{}, oauth.Unavailable(err)
@@ -138,7 +139,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 }
 
 func (p *Provider) wrongClient(tries throttle.Try) error {
-	_, err := p.take(tries)
+	_, err := p.limits.Take(tries)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -132,7 +133,7 @@ func TestClientAuthentication(t *testing.T) {
 		for _, app := range []*Registered{app, chosen} {
 			wrong := &Registered{app.Application, "wrong"}
 			for n := 1; guess(wrong, "198.51.100.1") == "401 invalid_client"; n++ {
-				if n > int(perPair.Tries) {
+				if n > int(limits.PerPair.Tries) {
 					t.Fatal("still not slowed")
 				}
 			}
@@ -158,8 +159,8 @@ func TestClientAuthentication(t *testing.T) {
 		unknown := func(n int) *Registered {
 			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, "x"}
 		}
-		before := f.throttle.Size()
-		for n := range perAddress.Tries {
+		before := f.limits.Throttle.Size()
+		for n := range limits.PerAddress.Tries {
 			if got := guess(unknown(n), "198.51.100.3"); got != "401 invalid_client" {
 				t.Fatal(n, got)
 			}
@@ -173,7 +174,7 @@ func TestClientAuthentication(t *testing.T) {
 		if got := guess(app, "198.51.100.3"); got != "no error" {
 			t.Error("an id that somebody has:", got)
 		}
-		if n := f.throttle.Size() - before; n != 2 {
+		if n := f.limits.Throttle.Size() - before; n != 2 {
 			t.Errorf("%d counters are new, want one for each address", n)
 		}
 	})
@@ -245,10 +246,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					_, err := f.token(&Registered{app.Application, secret}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
-				for range 3 * int(perPair.Tries) { // who is right spends none
+				for range 3 * int(limits.PerPair.Tries) { // who is right spends none
 					ask(app.Secret, "no error")
 				}
-				for range int(perPair.Tries) { // each costs one
+				for range int(limits.PerPair.Tries) { // each costs one
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -49,7 +50,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := foldName(username), callOf(ctx).address
-	u, err := g.p.checkPassword(ctx, attempt{g.p.machine, passwordTries(a, key, address), []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
+	u, err := g.p.checkPassword(ctx, attempt{g.p.limits.Programs, passwordTries(a, key, address), []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {
 		return err
 	}
@@ -71,14 +72,14 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 func passwordTries(a Application, key, address string) []throttle.Try {
 	trusted := policy.StandingOf(a) == policy.StandingAdministrator
 	if trusted && a.ClientType == policy.Confidential {
-		return []throttle.Try{{Kind: ofPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: ofOwner, Key: "application " + a.ID, Wide: a.ID}}
+		return []throttle.Try{{Kind: limits.OfPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
 	}
-	tries := guessAt(atProgram, key, address)
+	tries := limits.GuessAt(limits.AtProgram, key, address)
 	if trusted {
 		return tries
 	}
 	owner := oauth.Deref(policy.ChargedTo(a))
-	return append(tries, throttle.Try{Kind: ofPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: ofOwner, Key: "owner " + owner, Wide: "owner " + owner})
+	return append(tries, throttle.Try{Kind: limits.OfPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: limits.OfOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
 func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {

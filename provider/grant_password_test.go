@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"strings"
@@ -123,7 +124,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	runOut := func(t *testing.T, app *Registered, address string) {
 		t.Helper()
 		for n := 0; guess(app, "alice", "wrong", address) == "400 invalid_grant"; n++ {
-			if n > int(perPair.Tries) {
+			if n > int(limits.PerPair.Tries) {
 				t.Fatal("still not slowed")
 			}
 		}
@@ -160,7 +161,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
 	spray := func(f *fixture, app func(i int) *Registered, name, address func(i int) string) int {
 		n := 0
-		for i := range 3 * perOwner.Tries {
+		for i := range 3 * limits.PerOwner.Tries {
 			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
 			switch got := kind(err); got {
 			case looked:
@@ -179,10 +180,10 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 		name, address func(int) string
 		want          int
 	}{
-		{"many names from one address", each("name"), always("a"), perAddress.Tries},
-		{"many names from many addresses", each("name"), each("a"), perOwner.Tries},
-		{"one name from one address", always("alice"), always("a"), perPair.Tries},
-		{"one name from many addresses", always("alice"), each("a"), perPair.Tries},
+		{"many names from one address", each("name"), always("a"), limits.PerAddress.Tries},
+		{"many names from many addresses", each("name"), each("a"), limits.PerOwner.Tries},
+		{"one name from one address", always("alice"), always("a"), limits.PerPair.Tries},
+		{"one name from many addresses", always("alice"), each("a"), limits.PerPair.Tries},
 	} {
 		t.Run("whoever may register applications has no more tries for it: "+test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -215,8 +216,8 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
 			n := spray(f, func(i int) *Registered { return []*Registered{mallory, trent}[i%2] }, each("name"), always("a"))
-			if n != perAddress.Tries {
-				t.Errorf("%d guesses, want %d", n, perAddress.Tries)
+			if n != limits.PerAddress.Tries {
+				t.Errorf("%d guesses, want %d", n, limits.PerAddress.Tries)
 			}
 		})
 	})
@@ -226,21 +227,21 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			f.person("alice")
 			phone := f.app(public)
-			at := func(i int) string { return fmt.Sprint("a", i/perPair.Tries) }
-			for i := range perAccount.Tries {
+			at := func(i int) string { return fmt.Sprint("a", i/limits.PerPair.Tries) }
+			for i := range limits.PerAccount.Tries {
 				_, _, err := f.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
 				t.Error("the account at a program:", got)
 			}
-			for i := range perAccount.Tries {
+			for i := range limits.PerAccount.Tries {
 				_, err := f.Login(t.Context(), "alice", "wrong", Browser{Address: at(i)})
 				wantError(t, err, looked)
 			}
 			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
 			wantError(t, err, refused)
-			time.Sleep(perAccount.Refill)
+			time.Sleep(limits.PerAccount.Refill)
 			if got := guess(f, phone, "alice", goodPassword); got != "no error" {
 				t.Error("after a while:", got)
 			}
@@ -251,7 +252,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f := begin(t)
 			f.person("alice")
 			app, other := f.app(), f.app()
-			for i := range int(perAddress.Tries) {
+			for i := range int(limits.PerAddress.Tries) {
 				if got := guess(f, app, fmt.Sprint("nobody", i), "wrong"); got != "400 invalid_grant" {
 					t.Fatal(i, got)
 				}
@@ -262,7 +263,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			if got := guess(f, other, "alice", goodPassword); got != "no error" {
 				t.Error("another application:", got)
 			}
-			time.Sleep(perAddress.Refill)
+			time.Sleep(limits.PerAddress.Refill)
 			for range 10 {
 				if got := guess(f, app, "alice", goodPassword); got != "no error" {
 					t.Fatal("who is right spends none:", got)

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"mandate/provider/limits"
 	"mandate/provider/password"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -59,11 +60,11 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			take(t, f.machine) // no hash is worked for
+			take(t, f.limits.Programs) // no hash is worked for
 			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
-			wants(t, "at once:", ended(), map[string]int{refused: 51 - perPair.Tries})
-			f.machine.Release()
-			wants(t, "then:", ended(), map[string]int{wrong: perPair.Tries})
+			wants(t, "at once:", ended(), map[string]int{refused: 51 - limits.PerPair.Tries})
+			f.limits.Programs.Release()
+			wants(t, "then:", ended(), map[string]int{wrong: limits.PerPair.Tries})
 			wants(t, "afterwards:", f.asked(app, "a", "wrong", app.Secret)(), map[string]int{refused: 2})
 		})
 	})
@@ -71,41 +72,41 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			same := make([]string, 50)
 			for i := range same {
 				same[i] = app.Secret
 			}
 			ended := f.asked(app, "a", same...)
-			if n := f.machine.Stats().Waiting; n != 1 {
+			if n := f.limits.Programs.Stats().Waiting; n != 1 {
 				t.Error(n, "hashes wait")
 			}
-			f.machine.Release()
+			f.limits.Programs.Release()
 			wants(t, "the right one:", ended(), map[string]int{right: 50})
-			if n := f.throttle.Size(); n != 0 {
+			if n := f.limits.Throttle.Size(); n != 0 {
 				t.Error(n, "counters are left")
 			}
 			for i := range same {
 				same[i] = "wrong"
 			}
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			ended = f.asked(app, "a", same...)
-			f.machine.Release()
-			wants(t, "a wrong one:", ended(), map[string]int{wrong: perPair.Tries, refused: 50 - perPair.Tries})
+			f.limits.Programs.Release()
+			wants(t, "a wrong one:", ended(), map[string]int{wrong: limits.PerPair.Tries, refused: 50 - limits.PerPair.Tries})
 		})
 	})
 	t.Run("who leaves does not answer for the others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			ctx, leave := context.WithCancel(t.Context())
 			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", policy.GrantClient), "a") }()
 			synctest.Wait()
 			ended := f.asked(app, "a", app.Secret)
 			leave()
 			synctest.Wait()
-			f.machine.Release()
+			f.limits.Programs.Release()
 			wants(t, "who stayed:", ended(), map[string]int{right: 1})
 		})
 	})
@@ -113,32 +114,32 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app, other, many := chosen(f), chosen(f), []*Registered{chosen(f), chosen(f), chosen(f)}
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			n := 0
 			for _, address := range []string{"a", "b", "c"} {
-				n += f.asked(app, address, wrongOnes(perPair.Tries)...)()[refused]
+				n += f.asked(app, address, wrongOnes(limits.PerPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.Tries - password.QueueEach; n != want || f.machine.Stats().Waiting != password.QueueEach {
-				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.machine.Stats().Waiting)
+			if want := 3*limits.PerPair.Tries - password.QueueEach; n != want || f.limits.Programs.Stats().Waiting != password.QueueEach {
+				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.limits.Programs.Stats().Waiting)
 			}
 			ended := f.asked(other, "d", other.Secret)
 			wants(t, "another client at once:", ended(), map[string]int{})
-			f.machine.Release()
+			f.limits.Programs.Release()
 			wants(t, "another client then:", ended(), map[string]int{right: 1})
-			if f.machine.Stats().Parties != 0 {
-				t.Error("places are still taken:", f.machine.Stats().Parties)
+			if f.limits.Programs.Stats().Parties != 0 {
+				t.Error("places are still taken:", f.limits.Programs.Stats().Parties)
 			}
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			n = 0
 			for _, app := range many {
-				n += f.asked(app, "e", wrongOnes(perPair.Tries)...)()[refused]
+				n += f.asked(app, "e", wrongOnes(limits.PerPair.Tries)...)()[refused]
 			}
-			if want := 3*perPair.Tries - password.QueueEach; n != want {
+			if want := 3*limits.PerPair.Tries - password.QueueEach; n != want {
 				t.Errorf("of one address %d are refused, want %d", n, want)
 			}
-			f.machine.Release()
+			f.limits.Programs.Release()
 			// Who was refused there has not used up a try.
-			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(perPair.Tries)...)(), map[string]int{wrong: perPair.Tries})
+			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.PerPair.Tries)...)(), map[string]int{wrong: limits.PerPair.Tries})
 		})
 	})
 	t.Run("who is right comes in any number", func(t *testing.T) {
@@ -188,8 +189,8 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 					t.Fatal(name, "is never refused")
 				}
 			}
-			take(t, f.passwords)
-			take(t, f.machine)
+			take(t, f.limits.People)
+			take(t, f.limits.Programs)
 			ended := make(chan error, 1)
 			go func() { ended <- try(-1) }()
 			synctest.Wait()
@@ -199,8 +200,8 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 			default:
 				t.Error(name, "waits for a hash, although it is refused")
 			}
-			f.passwords.Release()
-			f.machine.Release()
+			f.limits.People.Release()
+			f.limits.Programs.Release()
 			synctest.Wait()
 			time.Sleep(time.Hour)
 		}
@@ -217,7 +218,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		take(t, f.passwords)
+		take(t, f.limits.People)
 		results := make(chan string, 100)
 		login := func(name, password string, b Browser) {
 			go func() {
@@ -229,8 +230,8 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		for i := range 30 {
 			login(fmt.Sprint("nobody", i), "wrong", Browser{Address: "a"})
 		}
-		if len(results) != 30-password.QueueEach || f.passwords.Stats().Waiting != password.QueueEach {
-			t.Errorf("%d are refused, and %d wait", len(results), f.passwords.Stats().Waiting)
+		if len(results) != 30-password.QueueEach || f.limits.People.Stats().Waiting != password.QueueEach {
+			t.Errorf("%d are refused, and %d wait", len(results), f.limits.People.Stats().Waiting)
 		}
 		for len(results) > 0 {
 			if got := <-results; got != "429 temporarily_unavailable" {
@@ -242,7 +243,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if len(results) != 0 {
 			t.Error("somebody else is refused:", <-results)
 		}
-		f.passwords.Release()
+		f.limits.People.Release()
 		synctest.Wait()
 		got := map[string]int{}
 		for len(results) > 0 {
@@ -251,8 +252,8 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"400 invalid_grant": password.QueueEach, "no error": 2}, got); d != "" {
 			t.Error(d)
 		}
-		if n := left(f.throttle, throttle.Try{Kind: ofAddress, Key: atPage + "a", Wide: ""}); n != perAddress.Tries-password.QueueEach || f.passwords.Stats().Parties != 0 {
-			t.Errorf("the address has %d tries left; %v", n, f.passwords.Stats().Parties)
+		if n := left(f.limits.Throttle, throttle.Try{Kind: limits.OfAddress, Key: limits.AtPage + "a", Wide: ""}); n != limits.PerAddress.Tries-password.QueueEach || f.limits.People.Stats().Parties != 0 {
+			t.Errorf("the address has %d tries left; %v", n, f.limits.People.Stats().Parties)
 		}
 	})
 }
@@ -266,7 +267,7 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			"one client":  func(i int) (*Registered, string) { return apps[0], fmt.Sprint("a", i) },
 			"one address": func(i int) (*Registered, string) { return apps[i%3], "a" },
 		} {
-			take(t, f.machine)
+			take(t, f.limits.Programs)
 			refused, wrong := 0, 0
 			results := make(chan string, 30)
 			for i := range cap(results) {
@@ -278,15 +279,15 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 				synctest.Wait()
 			}
 			refused = len(results)
-			f.machine.Release()
+			f.limits.Programs.Release()
 			synctest.Wait()
 			for len(results) > 0 {
 				if <-results == "400 invalid_grant" {
 					wrong++
 				}
 			}
-			if refused != cap(results)-password.QueueEach || wrong != password.QueueEach || f.machine.Stats().Parties != 0 {
-				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.machine.Stats().Parties)
+			if refused != cap(results)-password.QueueEach || wrong != password.QueueEach || f.limits.Programs.Stats().Parties != 0 {
+				t.Errorf("%s: %d are refused at once, %d hashed; %v", rule, refused, wrong, f.limits.Programs.Stats().Parties)
 			}
 		}
 	})
@@ -302,7 +303,7 @@ func left(t *throttle.Throttle, want throttle.Try) int {
 }
 
 // take keeps a slot busy, so that no hash is worked for.
-func take(t *testing.T, h hashing) {
+func take(t *testing.T, h limits.Hasher) {
 	t.Helper()
 	err := h.Acquire(t.Context())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -38,10 +39,10 @@ func wrongPassword() *oauth.Error {
 // same browser ends: its id may have been planted there.
 func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := foldName(username)
-	in := attempt{p.passwords, guessAt(atPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
+	in := attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All of them together too: each login makes another one.
-		in.tries, in.queue = []throttle.Try{{Kind: ofDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: ofAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
+		in.tries, in.queue = []throttle.Try{{Kind: limits.OfDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.checkPassword(ctx, in, key, password)
 	if err != nil {
@@ -73,7 +74,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 // attempt is how a password is checked: what hashes it, what counts it, and whose
 // part of the queue of hashes it takes.
 type attempt struct {
-	hasher hashing
+	hasher limits.Hasher
 	tries  []throttle.Try
 	queue  []string
 }
@@ -81,12 +82,12 @@ type attempt struct {
 // checkPassword takes as long for a name that nobody has as for a wrong
 // password.
 func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password string) (User, error) {
-	giveBack, err := p.take(by.tries...)
+	giveBack, err := p.limits.Take(by.tries...)
 	if err != nil {
 		return User{}, err
 	}
 	hasher := by.hasher
-	leave, err := hasher.enter(by.queue...)
+	leave, err := hasher.Enter(by.queue...)
 	if err != nil {
 		giveBack()
 		return User{}, err
@@ -94,7 +95,7 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 	defer leave()
 	u, err := p.store.UserByKey(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
-		err = hasher.pretend(ctx, password)
+		err = hasher.Pretend(ctx, password)
 		if err != nil {
 			giveBack()
 			return User{}, err
@@ -105,7 +106,7 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 		giveBack()
 		return User{}, oauth.Unavailable(err)
 	}
-	ok, stale, err := hasher.matches(ctx, u.Password, password)
+	ok, stale, err := hasher.Matches(ctx, u.Password, password)
 	if err != nil {
 		giveBack()
 		return User{}, err
@@ -123,8 +124,8 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 // rehash stores the password at today's cost and gives the hash that stands: of
 // two logins at once, one finds what the other stored. If it fails, the next
 // login tries again.
-func (p *Provider) rehash(ctx context.Context, hasher hashing, u User, password string) string {
-	hash, err := hasher.hash(ctx, password)
+func (p *Provider) rehash(ctx context.Context, hasher limits.Hasher, u User, password string) string {
+	hash, err := hasher.Hash(ctx, password)
 	if err == nil {
 		err = p.store.Rehash(ctx, u.ID, u.Password, hash)
 	}
@@ -134,7 +135,7 @@ func (p *Provider) rehash(ctx context.Context, hasher hashing, u User, password 
 	}
 	ok := stands.Password == hash
 	if err == nil && !ok {
-		ok, _, err = hasher.matches(ctx, stands.Password, password)
+		ok, _, err = hasher.Matches(ctx, stands.Password, password)
 	}
 	if err != nil {
 		p.log.Warn("a password could not be hashed anew", "subject", u.ID, "error", err)

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -100,7 +101,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range int(perPair.Tries) {
+	for range int(limits.PerPair.Tries) {
 		if got := try("alice", "wrong", here); got != "400 invalid_grant" {
 			t.Fatal(got)
 		}
@@ -127,7 +128,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	}
 	t.Run("a stolen device cookie has few tries too", func(t *testing.T) {
 		b := Browser{Device: known.Device}
-		for range int(perPair.Tries) {
+		for range int(limits.PerPair.Tries) {
 			if got := try("alice", "wrong", b); got != "400 invalid_grant" {
 				t.Fatal(got)
 			}
@@ -145,7 +146,7 @@ func TestLoginIsSlowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := func(i int) Browser { return Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))} }
-			for i := range int(perAccount.Tries) {
+			for i := range int(limits.PerAccount.Tries) {
 				_, err = f.Login(t.Context(), "carol", "wrong", at(i))
 				wantError(t, err, "400 invalid_grant")
 			}
@@ -153,7 +154,7 @@ func TestLoginIsSlowed(t *testing.T) {
 			wantError(t, err, "429 temporarily_unavailable")
 			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home", Device: in.Device})
 			wantError(t, err, "no error")
-			time.Sleep(perAccount.Refill)
+			time.Sleep(limits.PerAccount.Refill)
 			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
 			wantError(t, err, "no error")
 		})
@@ -161,13 +162,13 @@ func TestLoginIsSlowed(t *testing.T) {
 	t.Run("guesses at many accounts from one address are counted together", func(t *testing.T) {
 		f := begin(t)
 		n := 0
-		for ; n <= int(perAddress.Tries)+5; n++ {
+		for ; n <= int(limits.PerAddress.Tries)+5; n++ {
 			_, err := f.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
 			if kind(err) == "429 temporarily_unavailable" {
 				break
 			}
 		}
-		if n < int(perAddress.Tries) || n > int(perAddress.Tries)+5 {
+		if n < int(limits.PerAddress.Tries) || n > int(limits.PerAddress.Tries)+5 {
 			t.Error(n, "guesses")
 		}
 	})
@@ -358,13 +359,13 @@ func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 				f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
 				f.person("alice")
 				app, result := f.app(), make(chan error, 1)
-				take(t, f.machine)
-				take(t, f.passwords)
+				take(t, f.limits.Programs)
+				take(t, f.limits.People)
 				go func() { result <- open(t, f, app) }()
 				synctest.Wait()
 				f.sql("UPDATE users SET password = 'another'")
-				f.machine.Release()
-				f.passwords.Release()
+				f.limits.Programs.Release()
+				f.limits.People.Release()
 				wantError(t, <-result, "400 invalid_grant")
 				for _, table := range []string{"sessions", "grants", "tokens"} {
 					if n := f.count(table); n != 0 {
@@ -379,7 +380,7 @@ func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 	f := begin(t)
 	alice := f.person("alice")
-	f.passwords.Cost.Iterations = 2
+	f.limits.People.Cost.Iterations = 2
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 16 {
@@ -422,7 +423,7 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 		}, "no error"},
 		{"a password at the token endpoint", false, byPassword, "no error"},
 		{"a password whose hash is stale", false, func(t *testing.T, f *fixture, app *Registered) error {
-			f.machine.Cost.Iterations = 2
+			f.limits.Programs.Cost.Iterations = 2
 			return byPassword(t, f, app)
 		}, "no error"},
 		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *Registered) error {
@@ -438,9 +439,9 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 					if test.rule == "a client secret that was chosen" {
 						app = f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
 					}
-					want, wait, busy := test.want, time.Duration(0), f.machine
+					want, wait, busy := test.want, time.Duration(0), f.limits.Programs
 					if peopleAreMany {
-						busy = f.passwords
+						busy = f.limits.People
 					}
 					if peopleAreMany == test.person {
 						want, wait = "503 temporarily_unavailable", 10*time.Second

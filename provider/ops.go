@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mandate/provider/copies"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -77,7 +78,7 @@ func (p *Provider) Stats() Stats {
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
 		Copies:  []Copies{copiesOf("application", p.applications), copiesOf("token", p.tokens)},
-		Hashing: []Hashing{hashingOf("people", p.passwords), hashingOf("programs", p.machine)},
+		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),
 
@@ -102,7 +103,7 @@ func copiesOf[T any](of string, c *copies.Copies[T]) Copies {
 	return Copies{of, hits, misses, entries}
 }
 
-func hashingOf(of string, h hashing) Hashing {
+func hashingOf(of string, h limits.Hasher) Hashing {
 	s := h.Stats()
 	return Hashing{of, s.Slots, s.InUse, s.Waiting, s.Refused}
 }

@@ -14,11 +14,12 @@ import (
 
 	"mandate/provider/copies"
 	"mandate/provider/keys"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
+	"mandate/provider/password"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
-	"mandate/provider/throttle"
 	"mandate/storage"
 )
 
@@ -26,14 +27,12 @@ import (
 // response and, but for Run and Listen, starts nothing.
 type Provider struct {
 	*keys.Ring
-	config    Config
-	rules     *policy.Rules
-	store     *storage.Store
-	log       *slog.Logger
-	fosite    *fosite.Fosite
-	passwords hashing // of people at a page
-	machine   hashing // of requests by programs, which must not make people wait
-	throttle  *throttle.Throttle
+	config Config
+	rules  *policy.Rules
+	store  *storage.Store
+	log    *slog.Logger
+	fosite *fosite.Fosite
+	limits *limits.Limits
 
 	secrets  seal.Sealer // client secrets that stay readable
 	tickets  seal.Sealer // what a consent page carries
@@ -63,7 +62,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{config: config, rules: config.rules(), store: store, log: log, passwords: newHashing(config), machine: newHashing(config), throttle: newLimits(throttleSize),
+	p := &Provider{config: config, rules: config.rules(), store: store, log: log, limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency),
 		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
 	p.changes = copies.NewChanges(config.MaxStaleness)
 	p.quotas.rate = newRates(config)

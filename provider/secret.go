@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -47,7 +48,7 @@ func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string
 	case made:
 		return storedDigest + seal.Digest(secret), nil
 	default:
-		return p.machine.hash(ctx, secret)
+		return p.limits.Programs.Hash(ctx, secret)
 	}
 }
 
@@ -93,7 +94,7 @@ func (p *Provider) proveSecret(ctx context.Context, a Application, secret string
 		}
 		if ok && guessable {
 			// Where the tries are used up, a guess that is right is refused too.
-			return p.refused(guessAtSecret(ctx, a.ID))
+			return p.limits.Refused(guessAtSecret(ctx, a.ID))
 		}
 		if ok {
 			return nil
@@ -111,7 +112,7 @@ func (p *Provider) proveSecret(ctx context.Context, a Application, secret string
 // guessAtSecret counts a guess at a client's secret from one network.
 func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
 	address := callOf(ctx).address
-	return throttle.Try{Kind: ofClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
+	return throttle.Try{Kind: limits.OfClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
 }
 
 // hashSecret works for the slow hashes of a secret, once for all who send the
@@ -132,7 +133,7 @@ func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored 
 		select {
 		case <-run.done:
 		case <-ctx.Done():
-			return tooBusy(ctx.Err())
+			return limits.TooBusy(ctx.Err())
 		}
 		switch {
 		case run.right:
@@ -149,18 +150,18 @@ func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored 
 // hashCounted takes a try before the work begins, so that guesses that come at
 // once are counted before they are hashed. Who is right has it back.
 func (p *Provider) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
-	giveBack, err := p.take(tries)
+	giveBack, err := p.limits.Take(tries)
 	if err != nil {
 		return false, err
 	}
-	leave, err := p.machine.enter("client "+applicationID, "address "+throttle.Network(callOf(ctx).address))
+	leave, err := p.limits.Programs.Enter("client "+applicationID, "address "+throttle.Network(callOf(ctx).address))
 	if err != nil {
 		giveBack()
 		return false, err
 	}
 	defer leave()
 	for _, form := range stored {
-		ok, _, err := p.machine.matches(ctx, form, secret)
+		ok, _, err := p.limits.Programs.Matches(ctx, form, secret)
 		if ok && err == nil {
 			p.proven.add(p.proven.name(applicationID, form, secret))
 		}

@@ -41,7 +41,7 @@ func TestStoredSecret(t *testing.T) {
 	}
 	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
 		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + f.secrets.Seal(nil, id), storedChosen + f.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
-		hash, err := f.passwords.hash(ctx, "")
+		hash, err := f.limits.People.Hash(ctx, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestStoredSecret(t *testing.T) {
 func (f *fixture) matches(ctx context.Context, id, stored, secret string) (bool, error) {
 	ok, slow, err := f.secretMatches(id, stored, secret)
 	if slow {
-		ok, _, err = f.machine.matches(ctx, stored, secret)
+		ok, _, err = f.limits.Programs.Matches(ctx, stored, secret)
 	}
 	return ok, err
 }

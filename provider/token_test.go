@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/http"
@@ -142,7 +143,7 @@ func FuzzTokenForm(f *testing.F) {
 			return r
 		}
 		// Guessing is slowed down, which here would hide everything else.
-		h.throttle = newLimits(throttleSize)
+		h.limits.Throttle = limits.NewThrottle(limits.Size)
 		_, _, err := h.Token(t.Context(), made(), "")
 		check(t, err)
 		_, _, err = h.Introspect(t.Context(), made(), "")

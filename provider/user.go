@@ -120,7 +120,7 @@ func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	hash, err := p.machine.hash(ctx, person.Password)
+	hash, err := p.limits.Programs.Hash(ctx, person.Password)
 	if err != nil {
 		return User{}, err
 	}
@@ -229,7 +229,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 }
 
 func (p *Provider) setPassword(ctx context.Context, userID, password string) error {
-	hash, err := p.passwords.hash(ctx, password)
+	hash, err := p.limits.People.Hash(ctx, password)
 	if err != nil {
 		return err
 	}

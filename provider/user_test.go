@@ -76,8 +76,8 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
 		f.person("alice")
-		take(t, f.machine)
-		take(t, f.passwords)
+		take(t, f.limits.Programs)
+		take(t, f.limits.People)
 		start := time.Now()
 		wantInvalid(t, second(f.AddUser(t.Context(), Person{Username: "ALICE", Password: goodPassword})), "username")
 		if waited := time.Since(start); waited != 0 {

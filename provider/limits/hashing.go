@@ -1,4 +1,4 @@
-package provider
+package limits
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 	"net/http"
 )
 
-// hashing is a password hasher whose errors a client may see.
-type hashing struct{ *password.Hasher }
+// Hasher is a password hasher whose errors a client may see.
+type Hasher struct{ *password.Hasher }
 
-func (h hashing) hash(ctx context.Context, password string) (string, error) {
+func (h Hasher) Hash(ctx context.Context, password string) (string, error) {
 	hash, err := h.Hasher.Hash(ctx, password)
 	return hash, hashingError(err)
 }
 
-func (h hashing) matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
+func (h Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	ok, stale, err = h.Hasher.Matches(ctx, stored, password)
 	return ok, stale, hashingError(err)
 }
 
-func (h hashing) pretend(ctx context.Context, password string) error {
+func (h Hasher) Pretend(ctx context.Context, password string) error {
 	return hashingError(h.Hasher.Pretend(ctx, password))
 }
 
-func (h hashing) enter(who ...string) (leave func(), err error) {
+func (h Hasher) Enter(who ...string) (leave func(), err error) {
 	leave, err = h.Hasher.Enter(who...)
 	return leave, hashingError(err)
 }
@@ -33,7 +33,7 @@ func (h hashing) enter(who ...string) (leave func(), err error) {
 func hashingError(err error) error {
 	switch {
 	case errors.Is(err, password.ErrBusy):
-		return tooBusy(err)
+		return TooBusy(err)
 	case errors.Is(err, password.ErrQueue):
 		return &oauth.Error{Status: http.StatusTooManyRequests, Code: "temporarily_unavailable",
 			Description: "Too many passwords or secrets from here are being checked. Try again in a moment.", RetryAfter: 1}
@@ -41,11 +41,7 @@ func hashingError(err error) error {
 	return err
 }
 
-func tooBusy(cause error) *oauth.Error {
+func TooBusy(cause error) *oauth.Error {
 	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
 		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, Cause: cause}
-}
-
-func newHashing(c Config) hashing {
-	return hashing{password.New(password.Cost{MemoryKiB: c.PasswordMemoryKiB, Iterations: c.PasswordIterations}, c.PasswordConcurrency)}
 }
