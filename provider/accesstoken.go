@@ -89,7 +89,9 @@ const (
 	ofApplication = "a"
 )
 
-func (p *Provider) nameToken(kind, id string) string { return p.names.Seal([]byte(kind+id), "") }
+func (p *Provider) nameToken(kind, id string) string {
+	return p.sealers.names.Seal([]byte(kind+id), "")
+}
 
 // knownToken is a token that is known here, opaque or signed.
 type knownToken struct {
@@ -158,7 +160,7 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 		return knownToken{}, storage.ErrNotFound
 	}
 	token := knownToken{name: claims.Text("jti")}
-	behind, err := p.names.Open(token.name, "")
+	behind, err := p.sealers.names.Open(token.name, "")
 	if err != nil {
 		return knownToken{}, storage.ErrNotFound
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
@@ -26,14 +27,14 @@ func TestAuthorizedApplications(t *testing.T) {
 		answer, second := f.tokens(app, alice, "scope", "write"), f.tokens(app, alice, "scope", "read")
 		f.tokens(other, alice, "scope", "groups")
 		f.code(unused, alice) // not exchanged: nobody was let in
-		list := func(s *SignedIn) []Authorized {
+		list := func(s *SignedIn) []people.Authorized {
 			apps, err := f.Authorized(t.Context(), s.User.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return apps
 		}
-		want := []Authorized{
+		want := []people.Authorized{
 			{ApplicationID: app.Application.ID, Name: "one", Scopes: []string{"read", "write"}, Since: since},
 			{ApplicationID: other.Application.ID, Name: "Two", Scopes: []string{"groups"}, Since: since + 60},
 		}
@@ -88,10 +89,10 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 		"DeleteUser":    func(f *fixture, s *SignedIn) error { return f.DeleteUser(ctx, &User{}, s.User.ID, "") },
 		"ResetPassword": func(f *fixture, s *SignedIn) error { return f.ResetPassword(ctx, s.User.Username, "another few words") },
 		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
-			return f.UpdateUser(ctx, User{}, s.User.ID, Person{Username: s.User.Username, Inactive: true})
+			return f.UpdateUser(ctx, User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		},
 		"ChangePassword": func(f *fixture, s *SignedIn) error {
-			return f.ChangePassword(ctx, s, Passwords{Current: goodPassword, Next: "another few words"})
+			return f.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,11 +127,11 @@ func TestChangePassword(t *testing.T) {
 		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},
 	} {
 		for _, p := range passwords {
-			wantInvalid(t, f.ChangePassword(t.Context(), here, Passwords{Current: p[0], Next: p[1]}), field)
+			wantInvalid(t, f.ChangePassword(t.Context(), here, people.Passwords{Current: p[0], Next: p[1]}), field)
 		}
 	}
 	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken, elsewhere.AccessToken)
-	err := f.ChangePassword(t.Context(), here, Passwords{Current: goodPassword, Next: next})
+	err := f.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +139,9 @@ func TestChangePassword(t *testing.T) {
 	if err != nil || len(sessions) != 1 || sessions[0].ID != here.Session.ID {
 		t.Error("every other session ends, this one stays:", sessions, err)
 	}
-	_, err = f.Login(t.Context(), "alice", goodPassword, Browser{})
+	_, err = f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 	wantError(t, err, "400 invalid_grant")
-	_, err = f.Login(t.Context(), "alice", next, Browser{})
+	_, err = f.Login(t.Context(), "alice", next, people.Browser{})
 	wantError(t, err, "no error")
 	f.wantActive(true, byCode.AccessToken, byCode.RefreshToken)
 	f.wantActive(false, byPassword.AccessToken, byPassword.RefreshToken, elsewhere.AccessToken, elsewhere.RefreshToken)
@@ -150,7 +151,7 @@ func TestChangePassword(t *testing.T) {
 			here, there := f.login(name), f.login(name)
 			f.approve(t, app, there, "scope", "read")
 			elsewhere := f.tokens(app, there)
-			err := f.ChangePassword(t.Context(), here, Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
+			err := f.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
 			wantError(t, err, "no error")
 			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
 			remembered, err := f.remembered(t.Context(), f.authorize(app), here)
@@ -162,8 +163,8 @@ func TestChangePassword(t *testing.T) {
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
 		for range int(limits.PerPair.Tries) {
-			wantInvalid(t, f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: next}), "current_password")
+			wantInvalid(t, f.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: next}), "current_password")
 		}
-		wantError(t, f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")
+		wantError(t, f.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")
 	})
 }

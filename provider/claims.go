@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"maps"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func claimsSupported(scopes []string) []string {
 // there: an empty claim would say that it is known to be empty (OIDC Core
 // §5.3.2).
 func allClaims(u User) (map[string]any, error) {
-	profile, err := ProfileOf(u)
+	profile, err := people.ProfileOf(u)
 	if err != nil {
 		return nil, err
 	}

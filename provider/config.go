@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/keys"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"net/http"
@@ -99,6 +100,11 @@ func (c Config) rules() *policy.Rules {
 		GrantsByAdministrator: c.GrantsByAdministrator, ScopesByAdministrator: c.ScopesByAdministrator,
 		PersonQuota: c.PersonQuota, OpenQuota: c.OpenQuota,
 	})
+}
+
+// people gives what the configuration says about people.
+func (c Config) people() people.Config {
+	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength}
 }
 
 // keys gives what the configuration says about signing keys.

@@ -56,7 +56,7 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	return &Asked{Remembered: remembered, Ticket: p.sealers.tickets.Seal(ticket, "consent")}, nil
 }
 
 func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
@@ -109,7 +109,7 @@ func (a *Authorization) shown() (string, error) {
 func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
 	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
-	text, err := p.tickets.Open(sealed, "consent")
+	text, err := p.sealers.tickets.Open(sealed, "consent")
 	if err != nil {
 		return nil, stale
 	}

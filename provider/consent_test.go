@@ -172,12 +172,12 @@ func TestConsentTicket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []seal.Sealer{f.secrets, f.devices, f.flashes} {
+		for _, s := range []seal.Sealer{f.sealers.secrets, f.sealers.devices, f.sealers.flashes} {
 			refused(t, s.Seal(text, "consent"), alice)
 		}
-		refused(t, f.tickets.Seal(text, "other"), alice)
-		refused(t, f.tickets.Seal([]byte("{"), "consent"), alice)
-		refused(t, f.tickets.Seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
+		refused(t, f.sealers.tickets.Seal(text, "other"), alice)
+		refused(t, f.sealers.tickets.Seal([]byte("{"), "consent"), alice)
+		refused(t, f.sealers.tickets.Seal([]byte(`{"Session":"`+alice.Session.ID+`","At":99999999999,"Parameters":"%"}`), "consent"), alice)
 	})
 	t.Run("it ends after an hour", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

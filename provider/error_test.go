@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"net/http"
 	"strings"
@@ -127,9 +128,11 @@ func TestDatabaseFails(t *testing.T) {
 		code      string
 		answer    *TokenResponse
 		machine   *TokenResponse
+		setup     string
 	}
 	prepare := func(t *testing.T) *world {
 		w := &world{fixture: begin(t, func(c *Config) { c.RefreshGrace = 0 })}
+		w.setup = linkOf(t, w.Provider)
 		w.app, w.open, w.s = w.fixture.app(introspects), w.fixture.app(public), w.login("alice")
 		w.a = w.authorize(w.app)
 		var err error
@@ -223,11 +226,11 @@ func TestDatabaseFails(t *testing.T) {
 			return err
 		}},
 		{"login", "users sessions", func(t *testing.T, w *world) error {
-			_, err := w.Login(t.Context(), "alice", goodPassword, Browser{})
+			_, err := w.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			return err
 		}},
 		{"login of nobody", "users", func(t *testing.T, w *world) error {
-			_, err := w.Login(t.Context(), "nobody", goodPassword, Browser{})
+			_, err := w.Login(t.Context(), "nobody", goodPassword, people.Browser{})
 			return err
 		}},
 		{"a session's cookie", "sessions users", func(t *testing.T, w *world) error {
@@ -250,10 +253,10 @@ func TestDatabaseFails(t *testing.T) {
 			return w.RevokeApplication(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
-			return w.ChangePassword(t.Context(), w.s, Passwords{Current: goodPassword, Next: "another few words"})
+			return w.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}},
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
-		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, Person{}) }},
+		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, people.Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
 			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err

@@ -10,7 +10,7 @@ import (
 func TestTheProviderKeepsItsPurposesApart(t *testing.T) {
 	const text = "what nobody else may read or change"
 	f := begin(t)
-	sealers := map[string]seal.Sealer{"secrets": f.secrets, "tickets": f.tickets, "devices": f.devices, "flashes": f.flashes}
+	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets, "devices": f.sealers.devices, "flashes": f.sealers.flashes}
 	for a, from := range sealers {
 		for b, to := range sealers {
 			_, err := to.Open(from.Seal([]byte(text), "x"), "x")

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"strings"
 	"sync"
@@ -94,7 +95,7 @@ func TestCodeMeanwhile(t *testing.T) {
 		}, "400 invalid_grant"},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
 			_ = f.DisableUser(t.Context(), s.User.Username)
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username})
+			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
 			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")

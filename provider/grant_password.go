@@ -9,6 +9,7 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -49,8 +50,8 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	key, address := foldName(username), callOf(ctx).address
-	u, err := g.p.checkPassword(ctx, attempt{g.p.limits.Programs, passwordTries(a, key, address), []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
+	key, address := people.FoldName(username), callOf(ctx).address
+	u, err := g.p.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	grant.ExpiresAt = made.expiresAt
 	err = g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
-		return wrongPassword()
+		return people.WrongPassword()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"strings"
 	"testing"
@@ -205,7 +206,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 						t.Error("an application that an administrator answers for:", got)
 					}
 				}
-				_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "a"})
+				_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "a"})
 				wantError(t, err, "no error")
 			})
 		})
@@ -236,10 +237,10 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 				t.Error("the account at a program:", got)
 			}
 			for i := range limits.PerAccount.Tries {
-				_, err := f.Login(t.Context(), "alice", "wrong", Browser{Address: at(i)})
+				_, err := f.Login(t.Context(), "alice", "wrong", people.Browser{Address: at(i)})
 				wantError(t, err, looked)
 			}
-			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
+			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
 			wantError(t, err, refused)
 			time.Sleep(limits.PerAccount.Refill)
 			if got := guess(f, phone, "alice", goodPassword); got != "no error" {

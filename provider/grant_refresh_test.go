@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"strings"
 	"sync"
@@ -140,7 +141,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
 		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username, Inactive: true})
+			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
 		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
@@ -148,7 +149,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 		}, "400 invalid_grant", true},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
 			_ = f.DisableUser(t.Context(), s.User.Username)
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, Person{Username: s.User.Username})
+			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
 			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
@@ -172,7 +173,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.Logout(t.Context(), s)
 		}, "no error", false},
 		{"the person changes the password", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
-			return f.ChangePassword(t.Context(), s, Passwords{Current: goodPassword, Next: "another few words"})
+			return f.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}, "no error", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mandate/provider/limits"
 	"mandate/provider/password"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
@@ -167,7 +168,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 		s := f.login("bob")
 		for name, try := range map[string]func(i int) error{
 			"a login": func(int) error {
-				_, err := f.Login(t.Context(), "alice", goodPassword+"x", Browser{Address: "a"})
+				_, err := f.Login(t.Context(), "alice", goodPassword+"x", people.Browser{Address: "a"})
 				return err
 			},
 			"the password grant": func(int) error {
@@ -180,7 +181,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return second(f.token(&Registered{app.Application, fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
-				return f.ChangePassword(t.Context(), s, Passwords{Current: "wrong", Next: "another few words"})
+				return f.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"})
 			},
 		} {
 			n := 0
@@ -214,13 +215,13 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
 		f.person("alice")
 		f.person("carol")
-		known, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "home"})
+		known, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		take(t, f.limits.People)
 		results := make(chan string, 100)
-		login := func(name, password string, b Browser) {
+		login := func(name, password string, b people.Browser) {
 			go func() {
 				_, err := f.Login(t.Context(), name, password, b)
 				results <- kind(err)
@@ -228,7 +229,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 			synctest.Wait()
 		}
 		for i := range 30 {
-			login(fmt.Sprint("nobody", i), "wrong", Browser{Address: "a"})
+			login(fmt.Sprint("nobody", i), "wrong", people.Browser{Address: "a"})
 		}
 		if len(results) != 30-password.QueueEach || f.limits.People.Stats().Waiting != password.QueueEach {
 			t.Errorf("%d are refused, and %d wait", len(results), f.limits.People.Stats().Waiting)
@@ -238,8 +239,8 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 				t.Error(got)
 			}
 		}
-		login("carol", goodPassword, Browser{Address: "b"})
-		login("alice", goodPassword, Browser{Address: "a", Device: known.Device})
+		login("carol", goodPassword, people.Browser{Address: "b"})
+		login("alice", goodPassword, people.Browser{Address: "a", Device: known.Device})
 		if len(results) != 0 {
 			t.Error("somebody else is refused:", <-results)
 		}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/base64"
+	"mandate/provider/people"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ func TestSessionCookieHas256Bits(t *testing.T) {
 	f.person("alice")
 	seen := map[string]bool{}
 	for range 8 {
-		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 		if err != nil {
 			t.Fatal(err)
 		}

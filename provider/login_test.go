@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"strings"
@@ -37,9 +38,9 @@ func TestLogin(t *testing.T) {
 		{"the stored hash is no password", "Alice", alice.Password, "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			in, err := f.Login(t.Context(), test.name, test.password, Browser{Address: test.rule, UserAgent: "agent"})
+			in, err := f.Login(t.Context(), test.name, test.password, people.Browser{Address: test.rule, UserAgent: "agent"})
 			wantError(t, err, test.want)
-			if err != nil && err.Error() != wrongPassword().Error() {
+			if err != nil && err.Error() != people.WrongPassword().Error() {
 				t.Error("it says more than that it was wrong:", err)
 			}
 			if err == nil && in.User.ID != alice.ID {
@@ -53,7 +54,7 @@ func TestLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			_, err = p.Login(t.Context(), "alice", goodPassword, Browser{})
+			_, err = p.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			wantError(t, err, "no error")
 		}
 		u, err := f.UserByName(t.Context(), "alice")
@@ -65,11 +66,11 @@ func TestLogin(t *testing.T) {
 		}
 	})
 	t.Run("CVE-2026-7507 a session that was planted ends, and no id is used twice", func(t *testing.T) {
-		planted, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+		planted, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{Session: planted.Session})
+		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Session: planted.Session})
 		if err != nil || in.Session == planted.Session {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestLogin(t *testing.T) {
 		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("the planted session is alive:", err)
 		}
-		unknown, err := f.Login(t.Context(), "alice", goodPassword, Browser{Session: "chosen by somebody"})
+		unknown, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Session: "chosen by somebody"})
 		if err != nil || unknown.Session == "chosen by somebody" {
 			t.Error(unknown, err)
 		}
@@ -92,11 +93,11 @@ func TestLoginIsSlowed(t *testing.T) {
 	f := begin(t)
 	f.person("alice")
 	f.person("bob")
-	try := func(name, password string, b Browser) string {
+	try := func(name, password string, b people.Browser) string {
 		_, err := f.Login(t.Context(), name, password, b)
 		return kind(err)
 	}
-	here, there := Browser{Address: "192.0.2.1"}, Browser{Address: "198.51.100.1"}
+	here, there := people.Browser{Address: "192.0.2.1"}, people.Browser{Address: "198.51.100.1"}
 	known, err := f.Login(t.Context(), "alice", goodPassword, there)
 	if err != nil {
 		t.Fatal(err)
@@ -108,17 +109,17 @@ func TestLoginIsSlowed(t *testing.T) {
 	}
 	for _, test := range []struct {
 		rule, name string
-		b          Browser
+		b          people.Browser
 		want       string
 	}{
 		{"the pair of name and address waits, also with the right password", "alice", here, "429 temporarily_unavailable"},
 		{"the name in another case is the same name", "ALICE", here, "429 temporarily_unavailable"},
 		{"another name at the address does not", "bob", here, "no error"},
 		{"the name from another address does not", "alice", there, "no error"},
-		{"a browser that is known does not", "alice", Browser{Address: here.Address, Device: known.Device}, "no error"},
-		{"a browser that is known for somebody else waits", "alice", Browser{Address: here.Address, Device: f.devices.Seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
-		{"a device that is forged waits", "alice", Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
-		{"a device sealed for another purpose waits", "alice", Browser{Address: here.Address, Device: f.tickets.Seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
+		{"a browser that is known does not", "alice", people.Browser{Address: here.Address, Device: known.Device}, "no error"},
+		{"a browser that is known for somebody else waits", "alice", people.Browser{Address: here.Address, Device: f.sealers.devices.Seal([]byte("bob"), "device")}, "429 temporarily_unavailable"},
+		{"a device that is forged waits", "alice", people.Browser{Address: here.Address, Device: known.Device + "A"}, "429 temporarily_unavailable"},
+		{"a device sealed for another purpose waits", "alice", people.Browser{Address: here.Address, Device: f.sealers.tickets.Seal([]byte("alice"), "device")}, "429 temporarily_unavailable"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := try(test.name, goodPassword, test.b); got != test.want {
@@ -127,7 +128,7 @@ func TestLoginIsSlowed(t *testing.T) {
 		})
 	}
 	t.Run("a stolen device cookie has few tries too", func(t *testing.T) {
-		b := Browser{Device: known.Device}
+		b := people.Browser{Device: known.Device}
 		for range int(limits.PerPair.Tries) {
 			if got := try("alice", "wrong", b); got != "400 invalid_grant" {
 				t.Fatal(got)
@@ -141,21 +142,23 @@ func TestLoginIsSlowed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			f.person("carol")
-			in, err := f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home"})
+			in, err := f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := func(i int) Browser { return Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))} }
+			at := func(i int) people.Browser {
+				return people.Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))}
+			}
 			for i := range int(limits.PerAccount.Tries) {
 				_, err = f.Login(t.Context(), "carol", "wrong", at(i))
 				wantError(t, err, "400 invalid_grant")
 			}
-			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
+			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
 			wantError(t, err, "429 temporarily_unavailable")
-			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "home", Device: in.Device})
+			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
 			wantError(t, err, "no error")
 			time.Sleep(limits.PerAccount.Refill)
-			_, err = f.Login(t.Context(), "carol", goodPassword, Browser{Address: "new"})
+			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
 			wantError(t, err, "no error")
 		})
 	})
@@ -185,7 +188,7 @@ func TestSession(t *testing.T) {
 	}
 	sign := func(t *testing.T, f *fixture) string {
 		t.Helper()
-		in, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: "192.0.2.1", UserAgent: "agent"})
+		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +273,7 @@ func TestSession(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	f := begin(t)
-	person := Person{Username: "root", Password: goodPassword}
+	person := people.Person{Username: "root", Password: goodPassword}
 	link, err := f.SetupLink(t.Context())
 	if err != nil || len(link) < 43 {
 		t.Fatal(link, err)
@@ -283,7 +286,7 @@ func TestSetup(t *testing.T) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
-	wantInvalid(t, f.Setup(t.Context(), link, Person{Username: "root", Password: "short"}), "password")
+	wantInvalid(t, f.Setup(t.Context(), link, people.Person{Username: "root", Password: "short"}), "password")
 	wantError(t, f.CheckSetup(t.Context(), link), "no error")
 	// Of many at once one wins.
 	start := make(chan struct{})
@@ -292,7 +295,7 @@ func TestSetup(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			<-start
-			results <- f.Setup(t.Context(), link, Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
+			results <- f.Setup(t.Context(), link, people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
 		})
 	}
 	close(start)
@@ -328,17 +331,17 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one.setup != again.setup {
+	if linkOf(t, one.Provider) != linkOf(t, again) {
 		t.Error("it changes with a restart")
 	}
-	if one.setup == other.setup {
+	if linkOf(t, one.Provider) == linkOf(t, other.Provider) {
 		t.Error("it is the same for both")
 	}
-	person := Person{Username: "root", Password: goodPassword}
-	if err = other.Setup(t.Context(), one.setup, person); !errors.Is(err, oauth.ErrNotFound) {
+	person := people.Person{Username: "root", Password: goodPassword}
+	if err = other.Setup(t.Context(), linkOf(t, one.Provider), person); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error("another database's link:", err)
 	}
-	wantError(t, again.Setup(t.Context(), one.setup, person), "no error")
+	wantError(t, again.Setup(t.Context(), linkOf(t, one.Provider), person), "no error")
 }
 
 // Checking a password takes a while. What it opens is not opened any more where
@@ -346,7 +349,7 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 	for rule, open := range map[string]func(*testing.T, *fixture, *Registered) error{
 		"at the login": func(t *testing.T, f *fixture, _ *Registered) error {
-			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			return err
 		},
 		"at the token endpoint": func(_ *testing.T, f *fixture, app *Registered) error {
@@ -386,7 +389,7 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			<-start
-			_, err := f.Login(t.Context(), "alice", goodPassword, Browser{Address: string(rune('a' + i))})
+			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: string(rune('a' + i))})
 			if err != nil {
 				t.Error(err)
 			}
@@ -413,10 +416,10 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 		want   string
 	}{
 		{"a login", true, func(t *testing.T, f *fixture, _ *Registered) error {
-			return second(f.Login(t.Context(), "alice", goodPassword, Browser{}))
+			return second(f.Login(t.Context(), "alice", goodPassword, people.Browser{}))
 		}, "no error"},
 		{"a login as nobody", true, func(t *testing.T, f *fixture, _ *Registered) error {
-			return second(f.Login(t.Context(), "nobody", goodPassword, Browser{}))
+			return second(f.Login(t.Context(), "nobody", goodPassword, people.Browser{}))
 		}, "400 invalid_grant"},
 		{"a new password", true, func(t *testing.T, f *fixture, _ *Registered) error {
 			return f.ResetPassword(t.Context(), "alice", goodPassword)
@@ -456,4 +459,13 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 			})
 		}
 	}
+}
+
+func linkOf(t *testing.T, p *Provider) string {
+	t.Helper()
+	link, err := p.SetupLink(t.Context())
+	if err != nil || link == "" {
+		t.Fatal(link, err)
+	}
+	return link
 }

@@ -111,14 +111,14 @@ func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
 		t.Application = l.Application.ID
 	}
 	text, err := json.Marshal(t)
-	return p.tickets.Seal(text, "logout"), err
+	return p.sealers.tickets.Seal(text, "logout"), err
 }
 
 // ResumeLogout takes a request up again. The application may have changed
 // meanwhile.
 func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
 	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
-	text, err := p.tickets.Open(sealed, "logout")
+	text, err := p.sealers.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale
 	}
@@ -164,7 +164,7 @@ type ended struct {
 // Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
 func (p *Provider) Ended(s *SignedIn) (string, error) {
 	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
-	return p.tickets.Seal(text, "ended"), err
+	return p.sealers.tickets.Seal(text, "ended"), err
 }
 
 // FollowsEnd says whether a request comes of a session that ended in this very
@@ -173,7 +173,7 @@ func (p *Provider) Ended(s *SignedIn) (string, error) {
 // an application has one, and would send other people's browsers to wherever they
 // like (RFC 9700 §4.11.2).
 func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
-	text, err := p.tickets.Open(kept, "ended")
+	text, err := p.sealers.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
 	}

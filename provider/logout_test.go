@@ -50,7 +50,7 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			{"the session, and nobody was here", hint(app, s), "", false},
 			{"an ID token without sid", offline, kept["this"], false},
 			{"the name of the session alone", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID}), kept["this"], false},
-			{"what was sealed for something else", hint(app, s), f.tickets.Seal([]byte(`{"At":99999999999}`), "logout"), false},
+			{"what was sealed for something else", hint(app, s), f.sealers.tickets.Seal([]byte(`{"At":99999999999}`), "logout"), false},
 		} {
 			if got := f.FollowsEnd(f.leave(test.hint), test.kept); got != test.want {
 				t.Errorf("%s: %t, want %t", test.rule, got, test.want)

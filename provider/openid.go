@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"net/url"
@@ -189,8 +190,8 @@ func waits(sessionDigest string, request url.Values) string {
 // WayBack is what a browser keeps of a login on its way back to the request that
 // it was for, so that prompt=login asks once and not for ever. It comes of the
 // login itself: an address has nothing in it that could be carried elsewhere.
-func (p *Provider) WayBack(in *SignIn, request url.Values) string {
-	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
+func (p *Provider) WayBack(in *people.SignIn, request url.Values) string {
+	return p.sealers.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
 }
 
 // CameBy says what the browser kept.
@@ -198,7 +199,7 @@ func (a *Authorization) CameBy(wayBack string) { a.openID.wayBack = wayBack }
 
 // hasCome says whether the person has just signed in for this very request.
 func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
-	text, err := p.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
+	text, err := p.sealers.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
 		return false
 	}

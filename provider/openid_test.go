@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/base64"
+	"mandate/provider/people"
 	"maps"
 	"net/url"
 	"strings"
@@ -144,7 +145,7 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
 			// What an address says of a login is nothing.
-			{[]string{"prompt", "login", "mandate_login", f.WayBack(&SignIn{Session: "x"}, url.Values{})}, true},
+			{[]string{"prompt", "login", "mandate_login", f.WayBack(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
 			if got := f.mustLogin(a, s); got != test.want {
@@ -163,8 +164,8 @@ func TestWayBack(t *testing.T) {
 		f := begin(t, openID)
 		app, other := f.app(), f.app()
 		f.person("alice")
-		in := func() (*SignIn, *SignedIn) {
-			in, err := f.Login(t.Context(), "alice", goodPassword, Browser{})
+		in := func() (*people.SignIn, *SignedIn) {
+			in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +208,7 @@ func TestWayBack(t *testing.T) {
 			{"another application", request(other), kept, s, true},
 			{"another state", request(app, "state", "2"), kept, s, true},
 			{"another parameter beside", request(app, "max_age", "0"), kept, s, true},
-			{"another seal", request(app), f.tickets.Seal([]byte("99999999999"), "consent"), s, true},
+			{"another seal", request(app), f.sealers.tickets.Seal([]byte("99999999999"), "consent"), s, true},
 			{"somebody else is asked for", subject, f.WayBack(login, subject), s, true},
 		} {
 			if got := asks(test.sent, test.wayBack, test.s); got != test.want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/storage"
 )
 
@@ -18,18 +19,9 @@ func (p *Provider) OwnedBy(ctx context.Context, userID string) ([]Application, e
 // the operator.
 func AnsweredByOwner(a Application) bool { return a.Responsible == storage.ByOwner }
 
-// heirOf says who owns, and who answers for, what an actor takes over: an
-// administrator does so as a person, the operator as whoever runs the server.
-func heirOf(actor *User) (owner *string, responsible string) {
-	if actor == nil {
-		return nil, storage.ByOperator
-	}
-	return &actor.ID, storage.ByOwner
-}
-
 // TakeOver makes an administrator, or the operator, answer for an application.
 func (p *Provider) TakeOver(ctx context.Context, actor *User, id string) (Application, error) {
-	owner, responsible := heirOf(actor)
+	owner, responsible := people.HeirOf(actor)
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 

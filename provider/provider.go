@@ -18,6 +18,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/password"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -27,6 +28,7 @@ import (
 // response and, but for Run and Listen, starts nothing.
 type Provider struct {
 	*keys.Ring
+	*people.People
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -34,14 +36,8 @@ type Provider struct {
 	fosite *fosite.Fosite
 	limits *limits.Limits
 
-	secrets  seal.Sealer // client secrets that stay readable
-	tickets  seal.Sealer // what a consent page carries
-	devices  seal.Sealer // browsers that are known
-	flashes  seal.Sealer // what a page shows once
-	keySeal  seal.Sealer // signing keys
-	names    seal.Sealer // what stands behind a signed access token
-	pairwise []byte      // makes subjects that no two sectors can compare
-	setup    string      // the first administrator's link
+	sealers  sealers
+	pairwise []byte // makes subjects that no two sectors can compare
 
 	changes      *copies.Changes
 	applications *copies.Copies[Application]
@@ -68,22 +64,21 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.quotas.rate = newRates(config)
 	p.applications = copies.New(10_000, p.changes, applicationChanged)
 	p.tokens = copies.New(50_000, p.changes, tokenChanged)
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &p.secrets, "ticket": &p.tickets, "device": &p.devices, "flash": &p.flashes, "signing-key": &p.keySeal, "token-name": &p.names} {
-		sealed, err := seal.New(config.ServerKey, purpose)
-		if err != nil {
-			return nil, fmt.Errorf("derive the %s key: %w", purpose, err)
-		}
-		*into = sealed
+	var err error
+	p.sealers, err = newSealers(config.ServerKey)
+	if err != nil {
+		return nil, err
 	}
 	// The link is good for this database alone.
 	salt, err := store.AddSetting(ctx, "setup_salt", seal.Random(16))
 	if err != nil {
 		return nil, fmt.Errorf("read the setup link's salt: %w", err)
 	}
-	p.setup, err = seal.Derive(config.ServerKey, "first-administrator/"+salt)
+	setup, err := seal.Derive(config.ServerKey, "first-administrator/"+salt)
 	if err != nil {
 		return nil, err
 	}
+	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, p.tellNow, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -92,13 +87,35 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.keySeal, p.changes.Hears, log)
+	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.keySeal, p.changes.Hears, log)
 	if err != nil {
 		return nil, err
 	}
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
+}
+
+// sealers encrypt under the server's key, each for one purpose.
+type sealers struct {
+	secrets seal.Sealer // client secrets that stay readable
+	tickets seal.Sealer // requests that wait for a person
+	devices seal.Sealer // browsers that are known
+	flashes seal.Sealer // texts that a page shows once
+	keySeal seal.Sealer // signing keys
+	names   seal.Sealer // what a signed access token belongs to
+}
+
+func newSealers(key []byte) (sealers, error) {
+	var s sealers
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.keySeal, "token-name": &s.names} {
+		sealer, err := seal.New(key, purpose)
+		if err != nil {
+			return s, fmt.Errorf("derive the %s key: %w", purpose, err)
+		}
+		*into = sealer
+	}
+	return s, nil
 }
 
 // changed is called by the store when changes have been committed, by this node or
@@ -213,7 +230,7 @@ func (p *Provider) sweep(ctx context.Context) {
 	batch := p.config.SweepBatch
 	for {
 		at := oauth.Now()
-		old, err := p.store.EndOldSessions(ctx, at, p.idleSince(at), batch)
+		old, err := p.store.EndOldSessions(ctx, at, p.People.IdleSince(at), batch)
 		if old > 0 {
 			p.tellNow()
 		}

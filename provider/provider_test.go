@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -99,7 +100,7 @@ func grants(types ...string) func(*Registration) {
 
 func (f *fixture) person(name string) User {
 	f.t.Helper()
-	u, err := f.AddUser(f.t.Context(), Person{Username: name, Password: goodPassword})
+	u, err := f.AddUser(f.t.Context(), people.Person{Username: name, Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func (f *fixture) login(name string) *SignedIn {
 	if errors.Is(err, oauth.ErrNotFound) {
 		f.person(name)
 	}
-	in, err := f.Login(f.t.Context(), name, goodPassword, Browser{Address: "192.0.2.1"})
+	in, err := f.Login(f.t.Context(), name, goodPassword, people.Browser{Address: "192.0.2.1"})
 	if err != nil {
 		f.t.Fatal(err)
 	}

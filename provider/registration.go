@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func (p *Provider) checkRegistration(found *oauth.Invalid, actor *User, r Regist
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
-	checkText(found, "name", r.Name)
+	people.CheckText(found, "name", r.Name)
 	if r.ClientType != policy.Confidential && r.ClientType != policy.Public {
 		found.Add("client_type", "Choose confidential or public.")
 	}

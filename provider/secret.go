@@ -42,9 +42,9 @@ func chosen(stored string) bool {
 func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
-		return storedMade + p.secrets.Seal([]byte(secret), applicationID), nil
+		return storedMade + p.sealers.secrets.Seal([]byte(secret), applicationID), nil
 	case !hash:
-		return storedChosen + p.secrets.Seal([]byte(secret), applicationID), nil
+		return storedChosen + p.sealers.secrets.Seal([]byte(secret), applicationID), nil
 	case made:
 		return storedDigest + seal.Digest(secret), nil
 	default:
@@ -54,7 +54,7 @@ func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string
 
 // readSecret opens a secret that was kept readable.
 func (p *Provider) readSecret(applicationID, stored string) (string, error) {
-	text, err := p.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
+	text, err := p.sealers.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
 	return string(text), err
 }
 

@@ -40,7 +40,7 @@ func TestStoredSecret(t *testing.T) {
 		}
 	}
 	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
-		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + f.secrets.Seal(nil, id), storedChosen + f.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
+		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + f.sealers.secrets.Seal(nil, id), storedChosen + f.sealers.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
 		hash, err := f.limits.People.Hash(ctx, "")
 		if err != nil {
 			t.Fatal(err)

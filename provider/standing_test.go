@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
 )
@@ -170,7 +171,7 @@ func TestSuspendedApplication(t *testing.T) {
 	}
 	ends(false)
 	f.must(f.exchange(open, code))
-	if err := f.DeleteUser(t.Context(), nil, alice.ID, TakeOver); err != nil {
+	if err := f.DeleteUser(t.Context(), nil, alice.ID, people.TakeOver); err != nil {
 		t.Fatal(err)
 	}
 	ends(false)
@@ -220,7 +221,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
-	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, DeleteApplications), "username")
+	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, people.DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
 		other, err := f.Register(t.Context(), &root, r)
 		if err != nil {

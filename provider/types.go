@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -78,3 +79,28 @@ func Suspended(a Application) bool { return policy.Suspended(a) }
 
 // CheckRSAKey says what is wrong with an operator's own key.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
+
+// What pages say of people (package people).
+type (
+	// Person is what an administrator says of a user.
+	Person = people.Person
+	// Profile holds the standard claims that have no column of their own.
+	Profile = people.Profile
+	// Address is the address claim.
+	Address = people.Address
+	// Browser is what is known of where a request comes from.
+	Browser = people.Browser
+	// SignIn is what a browser gets for the right password.
+	SignIn = people.SignIn
+	// Passwords are the fields of the form that changes a password.
+	Passwords = people.Passwords
+)
+
+// What happens to the applications of a person who is deleted.
+const (
+	DeleteApplications = people.DeleteApplications
+	TakeOver           = people.TakeOver
+)
+
+// ProfileOf reads the stored profile of a person.
+func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"testing"
@@ -51,9 +52,9 @@ func TestNames(t *testing.T) {
 				good bool
 				err  error
 			}{
-				"username":   {test.asUsername, second(f.AddUser(t.Context(), Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.AddUser(t.Context(), Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
+				"username":   {test.asUsername, second(f.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
+				"first_name": {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
 				"name":       {test.asText, second(f.Register(t.Context(), nil, Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
@@ -79,7 +80,7 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)
 		start := time.Now()
-		wantInvalid(t, second(f.AddUser(t.Context(), Person{Username: "ALICE", Password: goodPassword})), "username")
+		wantInvalid(t, second(f.AddUser(t.Context(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
 		if waited := time.Since(start); waited != 0 {
 			t.Error("waited", waited)
 		}
@@ -88,20 +89,20 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 
 func TestLastAdministrator(t *testing.T) {
 	f := begin(t)
-	root, err := f.AddUser(t.Context(), Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.AddUser(t.Context(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := map[string]error{
 		"disabled":      f.DisableUser(t.Context(), "root"),
 		"deleted":       f.DeleteUser(t.Context(), &User{}, root.ID, ""),
-		"demoted":       f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root"}),
-		"made inactive": f.UpdateUser(t.Context(), User{}, root.ID, Person{Username: "root", Administrator: true, Inactive: true}),
+		"demoted":       f.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root"}),
+		"made inactive": f.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
 	}
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
 	}
-	_, err = f.AddUser(t.Context(), Person{Username: "second", Password: goodPassword, Administrator: true})
+	_, err = f.AddUser(t.Context(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}

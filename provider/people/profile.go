@@ -1,9 +1,10 @@
-package provider
+package people
 
 import (
 	"encoding/json"
 	"fmt"
 	"mandate/provider/oauth"
+	"mandate/storage"
 	"net/url"
 	"regexp"
 	"strings"
@@ -42,7 +43,7 @@ type Address struct {
 }
 
 // ProfileOf reads the stored profile of a person.
-func ProfileOf(u User) (Profile, error) {
+func ProfileOf(u storage.User) (Profile, error) {
 	var profile Profile
 	if u.Profile == "" {
 		return profile, nil
@@ -74,9 +75,9 @@ var (
 // check holds a profile against the forms of OIDC Core §5.1: relying parties
 // count on them.
 func (profile Profile) check(found *oauth.Invalid, email string) {
-	checkText(found, "middle_name", profile.MiddleName)
-	checkText(found, "nickname", profile.Nickname)
-	checkText(found, "gender", profile.Gender)
+	CheckText(found, "middle_name", profile.MiddleName)
+	CheckText(found, "nickname", profile.Nickname)
+	CheckText(found, "gender", profile.Gender)
 	for field, address := range map[string]string{"profile": profile.Profile, "picture": profile.Picture, "website": profile.Website} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(address) > 2000) {
@@ -109,11 +110,11 @@ func (profile Profile) check(found *oauth.Invalid, email string) {
 }
 
 func (a Address) check(found *oauth.Invalid) {
-	checkText(found, "street_address", a.StreetAddress)
-	checkText(found, "locality", a.Locality)
-	checkText(found, "region", a.Region)
-	checkText(found, "postal_code", a.PostalCode)
-	checkText(found, "country", a.Country)
+	CheckText(found, "street_address", a.StreetAddress)
+	CheckText(found, "locality", a.Locality)
+	CheckText(found, "region", a.Region)
+	CheckText(found, "postal_code", a.PostalCode)
+	CheckText(found, "country", a.Country)
 	// OIDC Core §5.1.1: this one may have several lines.
 	oneLine := strings.NewReplacer("\r", "", "\n", "").Replace(a.Formatted)
 	if !utf8.ValidString(oneLine) || strings.ContainsFunc(oneLine, hidden) || utf8.RuneCountInString(oneLine) > 1000 {

@@ -1,4 +1,4 @@
-package provider
+package people
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ var anySubject = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 
 // foldName makes names that look alike one: without case, and in one
 // composition of their characters.
-func foldName(username string) string {
+func FoldName(username string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
 }
 
@@ -62,8 +62,8 @@ func (person Person) check(found *oauth.Invalid) {
 			found.Add("email", "This is not an email address: write it as name@example.org.")
 		}
 	}
-	checkText(found, "first_name", person.FirstName)
-	checkText(found, "last_name", person.LastName)
+	CheckText(found, "first_name", person.FirstName)
+	CheckText(found, "last_name", person.LastName)
 	if person.Profile != nil {
 		person.Profile.check(found, person.Email)
 	}
@@ -86,7 +86,7 @@ func visible(text string) bool {
 	})
 }
 
-func checkText(found *oauth.Invalid, field, text string) {
+func CheckText(found *oauth.Invalid, field, text string) {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
 		found.Add(field, "Use text without control characters and without characters that cannot be seen.")
@@ -97,41 +97,41 @@ func checkText(found *oauth.Invalid, field, text string) {
 	}
 }
 
-func (p *Provider) newUser(ctx context.Context, person Person) (User, error) {
+func (p *People) newUser(ctx context.Context, person Person) (storage.User, error) {
 	found := &oauth.Invalid{}
 	person.check(found)
 	p.config.checkNewPassword(found, "password", person.Password, person.Username)
 	if err := found.Err(); err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	profile, err := oauth.Deref(person.Profile).store()
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	// Before the hash is worked for: a name that is taken costs nothing.
-	_, err = p.store.UserByKey(ctx, foldName(person.Username))
+	_, err = p.store.UserByKey(ctx, FoldName(person.Username))
 	if err == nil {
-		return User{}, personError(storage.ErrConflict)
+		return storage.User{}, personError(storage.ErrConflict)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
-		return User{}, oauth.Unavailable(err)
+		return storage.User{}, oauth.Unavailable(err)
 	}
 	err = p.checkSubject(ctx, person.Subject)
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	hash, err := p.limits.Programs.Hash(ctx, person.Password)
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	at := oauth.Now()
-	return User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: foldName(person.Username), Email: person.Email,
+	return storage.User{Profile: profile, UpdatedAt: at, ID: cmp.Or(person.Subject, seal.Identifier()), Username: person.Username, UsernameKey: FoldName(person.Username), Email: person.Email,
 		FirstName: person.FirstName, LastName: person.LastName, Password: hash, Active: !person.Inactive,
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }
 
 // checkSubject looks whether a subject that was chosen is still to be had.
-func (p *Provider) checkSubject(ctx context.Context, subject string) error {
+func (p *People) checkSubject(ctx context.Context, subject string) error {
 	if subject == "" {
 		return nil
 	}
@@ -156,14 +156,14 @@ func (p *Provider) checkSubject(ctx context.Context, subject string) error {
 }
 
 // AddUser stores a new person.
-func (p *Provider) AddUser(ctx context.Context, person Person) (User, error) {
+func (p *People) AddUser(ctx context.Context, person Person) (storage.User, error) {
 	u, err := p.newUser(ctx, person)
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	err = personError(p.store.AddUser(ctx, u, person.Groups))
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
 	return p.User(ctx, u.ID)
 }
@@ -195,7 +195,7 @@ func endError(err error) error {
 
 // UpdateUser writes what an administrator changed of a person. Nobody takes
 // the last administrator away from the server, nor themselves by mistake.
-func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person Person) error {
+func (p *People) UpdateUser(ctx context.Context, actor storage.User, id string, person Person) error {
 	u, err := p.User(ctx, id)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	if err := found.Err(); err != nil {
 		return err
 	}
-	u.Username, u.UsernameKey, u.Email = person.Username, foldName(person.Username), person.Email
+	u.Username, u.UsernameKey, u.Email = person.Username, FoldName(person.Username), person.Email
 	u.FirstName, u.LastName = person.FirstName, person.LastName
 	u.Active, u.Administrator = !person.Inactive, person.Administrator
 	u.UpdatedAt = oauth.Now()
@@ -228,7 +228,7 @@ func (p *Provider) UpdateUser(ctx context.Context, actor User, id string, person
 	return p.setPassword(ctx, u.ID, person.Password)
 }
 
-func (p *Provider) setPassword(ctx context.Context, userID, password string) error {
+func (p *People) setPassword(ctx context.Context, userID, password string) error {
 	hash, err := p.limits.People.Hash(ctx, password)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (p *Provider) setPassword(ctx context.Context, userID, password string) err
 }
 
 // ResetPassword gives a person a new password and signs them out everywhere.
-func (p *Provider) ResetPassword(ctx context.Context, username, password string) error {
+func (p *People) ResetPassword(ctx context.Context, username, password string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
 		return err
@@ -251,37 +251,37 @@ func (p *Provider) ResetPassword(ctx context.Context, username, password string)
 }
 
 // User reads a person by subject, or gives ErrNotFound.
-func (p *Provider) User(ctx context.Context, id string) (User, error) {
+func (p *People) User(ctx context.Context, id string) (storage.User, error) {
 	u, err := p.store.UserByID(ctx, id)
 	return u, oauth.Stored(err)
 }
 
 // UserByName reads a person by user name, or gives ErrNotFound.
-func (p *Provider) UserByName(ctx context.Context, username string) (User, error) {
-	u, err := p.store.UserByKey(ctx, foldName(username))
+func (p *People) UserByName(ctx context.Context, username string) (storage.User, error) {
+	u, err := p.store.UserByKey(ctx, FoldName(username))
 	return u, oauth.Stored(err)
 }
 
 // UserByNumber reads a person by the number that the sample API uses.
-func (p *Provider) UserByNumber(ctx context.Context, number int64) (User, error) {
+func (p *People) UserByNumber(ctx context.Context, number int64) (storage.User, error) {
 	u, err := p.store.UserByNumber(ctx, number)
 	return u, oauth.Stored(err)
 }
 
 // Users lists people and how many match the search in all.
-func (p *Provider) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
+func (p *People) Users(ctx context.Context, search string, limit, offset int) ([]storage.User, int, error) {
 	users, total, err := p.store.Users(ctx, search, limit, offset)
 	return users, total, oauth.Stored(err)
 }
 
 // GroupsOf lists the names of a person's groups.
-func (p *Provider) GroupsOf(ctx context.Context, id string) ([]string, error) {
+func (p *People) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	names, err := p.store.GroupsOf(ctx, id)
 	return names, oauth.Stored(err)
 }
 
 // DisableUser deactivates a person: their sessions and tokens end at once.
-func (p *Provider) DisableUser(ctx context.Context, username string) error {
+func (p *People) DisableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (p *Provider) DisableUser(ctx context.Context, username string) error {
 
 // EnableUser lets a person sign in again. The applications that only they answer
 // for work again.
-func (p *Provider) EnableUser(ctx context.Context, username string) error {
+func (p *People) EnableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
 		return err
@@ -305,10 +305,19 @@ const (
 	TakeOver           = "take-over"
 )
 
+// heirOf says who owns, and who answers for, what an actor takes over: an
+// administrator does so as a person, the operator as whoever runs the server.
+func HeirOf(actor *storage.User) (owner *string, responsible string) {
+	if actor == nil {
+		return nil, storage.ByOperator
+	}
+	return &actor.ID, storage.ByOwner
+}
+
 // DeleteUser removes a person, but not whoever asks for it. theirs says what
 // becomes of the applications that only this person answers for; shown are the ids
 // of those that the decision is about, none being all.
-func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs string, shown ...string) error {
+func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs string, shown ...string) error {
 	found := &oauth.Invalid{}
 	if actor != nil && actor.ID == id {
 		found.Add("username", "You cannot delete yourself. Ask another administrator.")
@@ -319,7 +328,7 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 	case DeleteApplications:
 		bequest.Delete = true
 	case TakeOver:
-		bequest.Owner, bequest.Responsible = heirOf(actor)
+		bequest.Owner, bequest.Responsible = HeirOf(actor)
 	case "":
 	default:
 		found.Add("applications", "There is no %q: use delete or take-over.", oauth.Clip(theirs, 40))
@@ -335,13 +344,13 @@ func (p *Provider) DeleteUser(ctx context.Context, actor *User, id, theirs strin
 }
 
 // Groups lists all groups.
-func (p *Provider) Groups(ctx context.Context) ([]Group, error) {
+func (p *People) Groups(ctx context.Context) ([]storage.Group, error) {
 	groups, err := p.store.Groups(ctx)
 	return groups, oauth.Stored(err)
 }
 
 // AddGroup stores a new group.
-func (p *Provider) AddGroup(ctx context.Context, name string) error {
+func (p *People) AddGroup(ctx context.Context, name string) error {
 	found := &oauth.Invalid{}
 	if strings.TrimSpace(name) == "" {
 		found.Add("name", "This field is required.")
@@ -350,7 +359,7 @@ func (p *Provider) AddGroup(ctx context.Context, name string) error {
 	if name == "." || name == ".." {
 		found.Add("name", "Use a name with a letter or a digit.")
 	}
-	checkText(found, "name", name)
+	CheckText(found, "name", name)
 	if err := found.Err(); err != nil {
 		return err
 	}
@@ -363,6 +372,6 @@ func (p *Provider) AddGroup(ctx context.Context, name string) error {
 }
 
 // DeleteGroup removes a group; its people stay.
-func (p *Provider) DeleteGroup(ctx context.Context, name string) error {
+func (p *People) DeleteGroup(ctx context.Context, name string) error {
 	return oauth.Stored(p.store.DeleteGroup(ctx, name))
 }

@@ -1,4 +1,4 @@
-package provider
+package people
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Authorized struct {
 }
 
 // Authorized lists the applications that a person has let in, each once.
-func (p *Provider) Authorized(ctx context.Context, userID string) ([]Authorized, error) {
+func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, error) {
 	rows, err := p.store.AuthorizedBy(ctx, userID, oauth.Now())
 	if err != nil {
 		return nil, oauth.Unavailable(err)
@@ -38,29 +38,29 @@ func (p *Provider) Authorized(ctx context.Context, userID string) ([]Authorized,
 }
 
 // Sessions lists where a person is signed in.
-func (p *Provider) Sessions(ctx context.Context, userID string) ([]Session, error) {
+func (p *People) Sessions(ctx context.Context, userID string) ([]storage.Session, error) {
 	at := oauth.Now()
-	sessions, err := p.store.SessionsOf(ctx, userID, at, p.idleSince(at))
+	sessions, err := p.store.SessionsOf(ctx, userID, at, p.IdleSince(at))
 	return sessions, oauth.Stored(err)
 }
 
 // EndSession signs a person out in one browser.
-func (p *Provider) EndSession(ctx context.Context, userID, sessionID string) error {
+func (p *People) EndSession(ctx context.Context, userID, sessionID string) error {
 	err := p.store.EndSession(ctx, userID, sessionID, oauth.Now(), false)
-	p.tellNow()
+	p.ended()
 	return oauth.Stored(err)
 }
 
 // EndSessions signs a person out everywhere, and says of how many browsers.
-func (p *Provider) EndSessions(ctx context.Context, userID string) (int, error) {
+func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 	n, err := p.store.EndSessions(ctx, userID, oauth.Now())
-	p.tellNow()
+	p.ended()
 	return n, oauth.Stored(err)
 }
 
 // RevokeApplication takes an approval back: the consent is forgotten, and all
 // tokens that came from it are inactive at once.
-func (p *Provider) RevokeApplication(ctx context.Context, userID, applicationID string) error {
+func (p *People) RevokeApplication(ctx context.Context, userID, applicationID string) error {
 	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 
@@ -73,7 +73,7 @@ type Passwords struct {
 // ChangePassword needs the current password. It ends every other session and,
 // unless the person says otherwise, what was allowed in one: whoever knew the old
 // password may have allowed an application of their own.
-func (p *Provider) ChangePassword(ctx context.Context, s *SignedIn, form Passwords) error {
+func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
 	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})
 	if err != nil {

@@ -1,4 +1,4 @@
-package provider
+package people
 
 import (
 	"context"
@@ -27,34 +27,34 @@ type SignIn struct {
 	Session string // the new session cookie
 	MaxAge  time.Duration
 	Device  string // the new device cookie
-	User    User
+	User    storage.User
 }
 
 // wrongPassword is one text for all: nobody learns which names exist.
-func wrongPassword() *oauth.Error {
+func WrongPassword() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The username or the password is not right.")
 }
 
 // Login checks a person's password and begins a session. An old session of the
 // same browser ends: its id may have been planted there.
-func (p *Provider) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
-	key := foldName(username)
-	in := attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
+func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
+	key := FoldName(username)
+	in := Attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
 		// All of them together too: each login makes another one.
-		in.tries, in.queue = []throttle.Try{{Kind: limits.OfDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
+		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
-	u, err := p.checkPassword(ctx, in, key, password)
+	u, err := p.CheckPassword(ctx, in, key, password)
 	if err != nil {
 		return nil, err
 	}
 	cookie, at := seal.Random(32), oauth.Now()
-	err = p.store.AddSession(ctx, Session{
+	err = p.store.AddSession(ctx, storage.Session{
 		ID: seal.Random(16), Digest: seal.Digest(cookie), UserID: u.ID, AuthTime: at, SeenAt: at,
 		ExpiresAt: at + oauth.Seconds(p.config.SessionLifetime), UserAgent: oauth.Clip(b.UserAgent, 256), Address: b.Address,
-	}, seal.Digest(b.Session), u.Password, p.idleSince(at))
+	}, seal.Digest(b.Session), u.Password, p.IdleSince(at))
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
-		return nil, wrongPassword()
+		return nil, WrongPassword()
 	}
 	if err != nil {
 		return nil, oauth.Unavailable(err)
@@ -65,7 +65,7 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 			return nil, oauth.Unavailable(err)
 		}
 		if n > 0 {
-			p.tellNow()
+			p.ended()
 		}
 	}
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(key), "device"), User: u}, nil
@@ -73,24 +73,24 @@ func (p *Provider) Login(ctx context.Context, username, password string, b Brows
 
 // attempt is how a password is checked: what hashes it, what counts it, and whose
 // part of the queue of hashes it takes.
-type attempt struct {
-	hasher limits.Hasher
-	tries  []throttle.Try
-	queue  []string
+type Attempt struct {
+	Hasher limits.Hasher
+	Tries  []throttle.Try
+	Queue  []string
 }
 
 // checkPassword takes as long for a name that nobody has as for a wrong
 // password.
-func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password string) (User, error) {
-	giveBack, err := p.limits.Take(by.tries...)
+func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password string) (storage.User, error) {
+	giveBack, err := p.limits.Take(by.Tries...)
 	if err != nil {
-		return User{}, err
+		return storage.User{}, err
 	}
-	hasher := by.hasher
-	leave, err := hasher.Enter(by.queue...)
+	hasher := by.Hasher
+	leave, err := hasher.Enter(by.Queue...)
 	if err != nil {
 		giveBack()
-		return User{}, err
+		return storage.User{}, err
 	}
 	defer leave()
 	u, err := p.store.UserByKey(ctx, key)
@@ -98,21 +98,21 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 		err = hasher.Pretend(ctx, password)
 		if err != nil {
 			giveBack()
-			return User{}, err
+			return storage.User{}, err
 		}
-		return User{}, wrongPassword()
+		return storage.User{}, WrongPassword()
 	}
 	if err != nil {
 		giveBack()
-		return User{}, oauth.Unavailable(err)
+		return storage.User{}, oauth.Unavailable(err)
 	}
 	ok, stale, err := hasher.Matches(ctx, u.Password, password)
 	if err != nil {
 		giveBack()
-		return User{}, err
+		return storage.User{}, err
 	}
 	if !ok || !u.Active {
-		return User{}, wrongPassword()
+		return storage.User{}, WrongPassword()
 	}
 	giveBack()
 	if stale {
@@ -124,12 +124,12 @@ func (p *Provider) checkPassword(ctx context.Context, by attempt, key, password 
 // rehash stores the password at today's cost and gives the hash that stands: of
 // two logins at once, one finds what the other stored. If it fails, the next
 // login tries again.
-func (p *Provider) rehash(ctx context.Context, hasher limits.Hasher, u User, password string) string {
+func (p *People) rehash(ctx context.Context, hasher limits.Hasher, u storage.User, password string) string {
 	hash, err := hasher.Hash(ctx, password)
 	if err == nil {
 		err = p.store.Rehash(ctx, u.ID, u.Password, hash)
 	}
-	var stands User
+	var stands storage.User
 	if err == nil {
 		stands, err = p.store.UserByID(ctx, u.ID)
 	}
@@ -147,12 +147,12 @@ func (p *Provider) rehash(ctx context.Context, hasher limits.Hasher, u User, pas
 }
 
 // SignedIn finds the session of a cookie, or gives ErrNotFound.
-func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, error) {
+func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn, error) {
 	if cookie == "" {
 		return nil, oauth.ErrNotFound
 	}
 	at := oauth.Now()
-	found, err := p.store.SessionByDigest(ctx, seal.Digest(cookie), at, p.idleSince(at))
+	found, err := p.store.SessionByDigest(ctx, seal.Digest(cookie), at, p.IdleSince(at))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, oauth.ErrNotFound
 	}
@@ -168,7 +168,7 @@ func (p *Provider) SignedIn(ctx context.Context, cookie string) (*SignedIn, erro
 	return &found, nil
 }
 
-func (p *Provider) idleSince(at int64) int64 {
+func (p *People) IdleSince(at int64) int64 {
 	if p.config.SessionIdle == 0 {
 		return 0
 	}
@@ -177,7 +177,7 @@ func (p *Provider) idleSince(at int64) int64 {
 
 // SetupLink is the secret part of the first administrator's link, or "" where
 // somebody is there already.
-func (p *Provider) SetupLink(ctx context.Context) (string, error) {
+func (p *People) SetupLink(ctx context.Context) (string, error) {
 	somebody, err := p.store.HasUsers(ctx)
 	if err != nil || somebody {
 		return "", err
@@ -187,7 +187,7 @@ func (p *Provider) SetupLink(ctx context.Context) (string, error) {
 
 // Setup makes the first administrator. The link works once: the store refuses
 // a first user where there is one.
-func (p *Provider) Setup(ctx context.Context, link string, person Person) error {
+func (p *People) Setup(ctx context.Context, link string, person Person) error {
 	err := p.CheckSetup(ctx, link)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (p *Provider) Setup(ctx context.Context, link string, person Person) error 
 }
 
 // CheckSetup gives ErrNotFound unless the link still works.
-func (p *Provider) CheckSetup(ctx context.Context, link string) error {
+func (p *People) CheckSetup(ctx context.Context, link string) error {
 	// Before anything is asked of the database: anybody can send a link.
 	if subtle.ConstantTimeCompare([]byte(seal.Digest(link)), []byte(seal.Digest(p.setup))) != 1 {
 		return oauth.ErrNotFound

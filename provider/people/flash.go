@@ -1,7 +1,8 @@
-package provider
+package people
 
 import (
 	"mandate/provider/oauth"
+	"mandate/storage"
 	"strconv"
 	"strings"
 )
@@ -9,12 +10,12 @@ import (
 const flashLife = 300 // seconds
 
 // Flash seals a text that one page shows once, to this session only.
-func (p *Provider) Flash(s *SignedIn, page, text string) string {
+func (p *People) Flash(s *storage.SignedIn, page, text string) string {
 	return p.flashes.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)+" "+text), s.Session.ID+" "+page)
 }
 
 // Unflash opens what Flash sealed for this session and page, or gives "".
-func (p *Provider) Unflash(s *SignedIn, page, sealed string) string {
+func (p *People) Unflash(s *storage.SignedIn, page, sealed string) string {
 	text, err := p.flashes.Open(sealed, s.Session.ID+" "+page)
 	if err != nil {
 		return ""
