@@ -10,7 +10,7 @@ TIMEOUT ?= 40m
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
 
-.PHONY: build test tools lint vulnerabilities fuzz bench demo clean
+.PHONY: build test tools lint docs vulnerabilities fuzz bench demo clean
 
 build:
 	go build -o bin/mandate ./cmd/mandate
@@ -29,6 +29,10 @@ lint:
 	go mod tidy -diff
 	go vet ./...
 	go run $(STATICCHECK) ./...
+
+# Writes the tables of docs that are generated from the source. The tests compare them.
+docs:
+	go test ./cmd/mandate ./cmd/mandate/telemetry ./conformance -run Docs -update
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities:

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write generated text into README.md")
+var update = flag.Bool("update", false, "write generated text into docs")
 
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$`)
 
@@ -226,30 +226,30 @@ func TestCitationsAreRead(t *testing.T) {
 }
 
 const (
-	readme         = "../README.md"
+	standardsPage  = "../docs/standards.md"
 	standardsStart = "<!-- standards:start -->"
 	standardsEnd   = "<!-- standards:end -->"
 )
 
-// The table of standards in README.md is counted from the rules.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile(readme)
+// TestStandardsDocs compares the table in docs/standards.md with the number of rules.
+func TestStandardsDocs(t *testing.T) {
+	text, err := os.ReadFile(standardsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, opened := strings.Cut(string(text), standardsStart)
 	_, after, closed := strings.Cut(rest, standardsEnd)
 	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", standardsStart, standardsEnd)
+		t.Fatalf("docs/standards.md lacks %s and %s", standardsStart, standardsEnd)
 	}
 	want := before + standardsStart + "\n" + standards() + standardsEnd + after
 	if want == string(text) {
 		return
 	}
 	if !*update {
-		t.Fatal("the standards in README.md are not those of the table; run go test ./conformance -run Readme -update")
+		t.Fatal("the table in docs/standards.md does not have the numbers of the rules; run make docs")
 	}
-	err = os.WriteFile(readme, []byte(want), 0o644)
+	err = os.WriteFile(standardsPage, []byte(want), 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

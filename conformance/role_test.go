@@ -8,20 +8,21 @@ import (
 )
 
 const (
+	rolesPage  = "../docs/check-a-server.md"
 	rolesStart = "<!-- roles:start -->"
 	rolesEnd   = "<!-- roles:end -->"
 )
 
-// The table of clients in README.md is that of the roles.
-func TestReadmeRoles(t *testing.T) {
-	text, err := os.ReadFile(readme)
+// TestRolesDocs compares the table of clients in docs/check-a-server.md with the roles.
+func TestRolesDocs(t *testing.T) {
+	text, err := os.ReadFile(rolesPage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, opened := strings.Cut(string(text), rolesStart)
 	_, after, closed := strings.Cut(rest, rolesEnd)
 	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", rolesStart, rolesEnd)
+		t.Fatalf("docs/check-a-server.md lacks %s and %s", rolesStart, rolesEnd)
 	}
 	var b strings.Builder
 	b.WriteString("\n| Client | What it is | What it looks like |\n|---|---|---|\n")
@@ -33,9 +34,9 @@ func TestReadmeRoles(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the clients in README.md are not the roles; run go test ./conformance -run Readme -update")
+		t.Fatal("the clients in docs/check-a-server.md are not the roles; run make docs")
 	}
-	err = os.WriteFile(readme, []byte(want), 0o644)
+	err = os.WriteFile(rolesPage, []byte(want), 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,33 +14,34 @@ import (
 	"unicode"
 )
 
-var update = flag.Bool("update", false, "write generated text into README.md")
+var update = flag.Bool("update", false, "write generated text into docs")
 
-// The tables of settings in README.md are the comments and tags of Config.
-func TestConfigReadme(t *testing.T) { readmeBlock(t, "config", configTables(t)) }
+// TestConfigDocs compares the tables of settings in docs/configuration.md with the comments and tags of Config.
+func TestConfigDocs(t *testing.T) { docsBlock(t, "configuration.md", "config", configTables(t)) }
 
-// readmeBlock compares what README.md has between the marks of a name with the text, or writes it there.
-func readmeBlock(t *testing.T, name, text string) {
+// docsBlock compares the text between the marks of a name on a page of docs with the generated text. With -update it
+// writes the generated text there.
+func docsBlock(t *testing.T, page, name, text string) {
 	t.Helper()
-	const readme = "../../README.md"
+	page = "../../docs/" + page
 	start, end := "<!-- "+name+":start -->", "<!-- "+name+":end -->"
-	written, err := os.ReadFile(readme)
+	written, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, opened := strings.Cut(string(written), start)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", start, end)
+		t.Fatalf("%s lacks %s and %s", page, start, end)
 	}
 	want := before + start + "\n" + text + end + after
 	if want == string(written) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the block %s of README.md is not what the source says; run go test ./cmd/mandate -run Readme -update", name)
+		t.Fatalf("the block %s of %s is not what the source says; run make docs", name, page)
 	}
-	err = os.WriteFile(readme, []byte(want), 0o644)
+	err = os.WriteFile(page, []byte(want), 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

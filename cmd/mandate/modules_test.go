@@ -28,13 +28,13 @@ type linked struct {
 	Module     *struct{ Path string } // nil in the standard library
 }
 
-// The tables in README.md have each module that the program links: those that a package of ours imports with the
-// reason for it, and those that they bring along.
-func TestModulesReadme(t *testing.T) {
+// TestModulesDocs compares docs/dependencies.md with the modules that the program links: each direct dependency has a
+// reason there, and each indirect one names the direct ones that link it.
+func TestModulesDocs(t *testing.T) {
 	packages := linkedPackages(t)
 	direct := directModules(packages)
 	if diff := cmp.Diff(direct, reasonedModules(t)); diff != "" {
-		t.Errorf("the modules with a reason in README.md are not those that are imported: %s", diff)
+		t.Errorf("the modules with a reason in docs/dependencies.md are not those that are imported: %s", diff)
 	}
 	brought := map[string][]string{}
 	for module := range modulesWithout(packages, "") {
@@ -49,7 +49,7 @@ func TestModulesReadme(t *testing.T) {
 		slices.Sort(brought[by])
 		fmt.Fprintf(&table, "| %s | `%s` |\n", by, strings.Join(brought[by], "`, `"))
 	}
-	readmeBlock(t, "modules", table.String()+"\n")
+	docsBlock(t, "dependencies.md", "modules", table.String()+"\n")
 }
 
 // directModules are those that a package of ours imports.
@@ -68,14 +68,14 @@ func directModules(packages map[string]linked) []string {
 	return slices.Sorted(maps.Keys(direct))
 }
 
-// reasonedModules are what stands in the first column of the first table of Dependencies.
+// reasonedModules are what stands in the first column of the first table of docs/dependencies.md.
 func reasonedModules(t *testing.T) []string {
 	t.Helper()
-	written, err := os.ReadFile("../../README.md")
+	written, err := os.ReadFile("../../docs/dependencies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(written), "\n## Dependencies\n")
+	_, section, _ := strings.Cut(string(written), "\n## Direct dependencies\n")
 	table, _, _ := strings.Cut(section, "<!-- modules:start -->")
 	var found []string
 	for line := range strings.Lines(table) {

@@ -10,8 +10,10 @@ import (
 	"mandate/provider"
 )
 
-// The table of standings in README.md is provider.Config.Allowance.
-func TestStandingReadme(t *testing.T) { readmeBlock(t, "standing", standingTable(t)) }
+// TestStandingDocs compares the table of standings in docs/register-applications.md with provider.Config.Allowance.
+func TestStandingDocs(t *testing.T) {
+	docsBlock(t, "register-applications.md", "standing", standingTable(t))
+}
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
 var marked = Config{Provider: ProviderConfig{

@@ -114,16 +114,17 @@ func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(mandate_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| ([^|]*) \\|$")
 
-// The table in the README is what a running server has: each name, kind, label and text.
-func TestMetricsAreThoseOfTheReadme(t *testing.T) {
+// TestMetricsAreThoseOfTheDocs compares the table in docs/observability.md with a running server: each name, kind, label
+// and text.
+func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	w := startWatched(t, options{})
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/observability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	type row struct{ Kind, Labels, Help string }
 	want, got := map[string]row{}, map[string]row{}
-	for _, m := range metricRow.FindAllStringSubmatch(string(readme), -1) {
+	for _, m := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		want[m[1]] = row{m[2], strings.ReplaceAll(strings.ReplaceAll(m[3], "`", ""), ",", ""), m[4]}
 	}
 	for name, family := range w.scrape(t) {
@@ -135,7 +136,7 @@ func TestMetricsAreThoseOfTheReadme(t *testing.T) {
 		for _, l := range family.GetMetric()[0].GetLabel() {
 			labels = append(labels, l.GetName())
 		}
-		for _, l := range strings.Fields(want[name].Labels) { // in the order of the README
+		for _, l := range strings.Fields(want[name].Labels) { // in the order of the page
 			if i := slices.Index(labels, l); i >= 0 {
 				seen.Labels += " " + l
 				labels = slices.Delete(labels, i, i+1)
@@ -145,7 +146,7 @@ func TestMetricsAreThoseOfTheReadme(t *testing.T) {
 		got[name] = seen
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("README.md and /metrics differ (-README +server):\n%s", diff)
+		t.Errorf("docs/observability.md and /metrics differ (-page +server):\n%s", diff)
 	}
 	for _, name := range []string{"go_goroutines", "process_resident_memory_bytes"} {
 		if w.scrape(t)[name] == nil {

@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// Who may do what with an application, and what an application may do, by who answers for it. The tables in README.md
+// Who may do what with an application, and what an application may do, by who answers for it. The tables in docs/register-applications.md
 // are what is tested: each cell by a request to a running server.
 
-// readmeTable is the table of README.md whose first row begins with a cell, by row and column.
-func readmeTable(t testing.TB, first string) (columns []string, cells map[string][]string) {
+// docsTable is the table of that page whose first row begins with a cell, by row and column.
+func docsTable(t testing.TB, first string) (columns []string, cells map[string][]string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "register-applications.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(text), "\n| "+first)
 	if !found {
-		t.Fatalf("README.md has no table that begins with %q", first)
+		t.Fatalf("docs/register-applications.md has no table that begins with %q", first)
 	}
 	table, _, _ = strings.Cut("| "+first+table, "\n\n")
 	cells = map[string][]string{}
@@ -169,7 +169,7 @@ func TestStanding(t *testing.T) {
 }
 
 func (g *register) actors(t *testing.T) {
-	columns, cells := readmeTable(t, "Who may")
+	columns, cells := docsTable(t, "Who may")
 	there, asRegistered := map[string]application{}, map[string]string{}
 	for row, want := range cells {
 		for i, column := range columns {
@@ -231,7 +231,7 @@ func yesOrNo(is bool) string {
 
 // What an application may do itself, although everything is registered for it that could be.
 func (g *register) applications(t *testing.T) {
-	columns, cells := readmeTable(t, "| `administrator`")
+	columns, cells := docsTable(t, "| `administrator`")
 	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 12 {
 		t.Fatalf("the table of standings is another one than is tested: %q, %d rows", columns, len(cells))
 	}

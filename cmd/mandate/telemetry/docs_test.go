@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics into README.md")
+var update = flag.Bool("update", false, "write the table of metrics into docs")
 
-// The table of metrics in README.md is made from the families.
-func TestReadme(t *testing.T) {
-	const path, start, end = "../../../README.md", "<!-- metrics:start -->", "<!-- metrics:end -->"
+// TestDocs compares the table of metrics in docs/observability.md with the families.
+func TestDocs(t *testing.T) {
+	const path, start, end = "../../../docs/observability.md", "<!-- metrics:start -->", "<!-- metrics:end -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestReadme(t *testing.T) {
 	before, rest, opened := strings.Cut(string(text), start)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("README.md lacks %s and %s", start, end)
+		t.Fatalf("docs/observability.md lacks %s and %s", start, end)
 	}
 	var table strings.Builder
 	table.WriteString("\n\n| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n")
@@ -36,7 +36,7 @@ func TestReadme(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the metrics in README.md are not those of families.go; run go test ./cmd/mandate/telemetry -run Readme -update")
+		t.Fatal("the metrics in docs/observability.md are not those of families.go; run make docs")
 	}
 	err = os.WriteFile(path, []byte(want), 0o644)
 	if err != nil {
