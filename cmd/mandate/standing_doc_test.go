@@ -59,7 +59,7 @@ func standingTable(t *testing.T) string {
 	}
 	bound := func(n int) string {
 		if n == 0 {
-			return "no bound"
+			return "no limit"
 		}
 		return setting(t, int64(n))
 	}
@@ -84,20 +84,20 @@ func standingTable(t *testing.T) string {
 		}
 		return text
 	})
-	row("longest life of an access token", func(a provider.Allowance) string { return setting(t, a.AccessMax) })
-	row("... that is a JWT", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
-	row("longest life of a refresh token", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
-	row("lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
+	row("longest lifetime of an access token", func(a provider.Allowance) string { return setting(t, a.AccessMax) })
+	row("longest lifetime of a JWT access token", func(a provider.Allowance) string { return setting(t, a.JWTMax) })
+	row("longest lifetime of a refresh token, unused", func(a provider.Allowance) string { return setting(t, a.RefreshMax) })
+	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
 	row("skip consent, introspect, omit PKCE", func(a provider.Allowance) string {
 		if a.Vouched {
-			return "where it is switched on"
+			return "if an administrator switched it on"
 		}
 		return "no"
 	})
 	row("applications", func(a provider.Allowance) string { return bound(a.Quota.Applications) })
 	row("sessions of the owner", func(a provider.Allowance) string { return bound(a.Quota.Sessions) })
-	row("approvals that live", func(a provider.Allowance) string { return bound(a.Quota.Approvals) })
-	row("token responses a minute, at each node", func(a provider.Allowance) string { return bound(a.Quota.TokensPerMinute) })
+	row("live approvals (authorization codes and token families)", func(a provider.Allowance) string { return bound(a.Quota.Approvals) })
+	row("token responses per minute, at each node", func(a provider.Allowance) string { return bound(a.Quota.TokensPerMinute) })
 	row("live tokens", func(a provider.Allowance) string { return bound(a.Quota.LiveTokens) })
 	return b.String()
 }
