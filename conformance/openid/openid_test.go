@@ -151,6 +151,7 @@ var modules = []module{
 	{name: "oidcc-server (form_post)", visits: []url.Values{{"response_mode": {"form_post"}, "prompt": {"consent"}},
 		{"response_mode": {"form_post"}, "prompt": {"none"}}}, ends: "code"},
 	{name: "oidcc-ensure-registered-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"}}}, shows: 1, ends: "400"},
+	{name: "oidcc-redirect-uri-query-added", visits: []url.Values{{"redirect_uri": {registered + "?foo=bar"}}}, shows: 1, ends: "400"},
 	{name: "oidcc-ensure-request-object-with-redirect-uri", visits: []url.Values{{"redirect_uri": {"https://suite.example/other"},
 		"request": {"eyJhbGciOiJub25lIn0.e30."}}}, shows: 1, ends: "400"},
 	{name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported (form_post)", visits: []url.Values{{"state": nil,
@@ -194,11 +195,18 @@ func stand(answers, told chan<- url.Values) http.Handler {
 	return mux
 }
 
+// registered begins a redirect_uri that continues the registered one.
+const registered = "@"
+
 // request is the address of an authorization request.
 func (r *rehearsal) request(p plan, c client, more url.Values) string {
 	q := url.Values{"client_id": {c.ID}, "redirect_uri": {r.suite + "/test/a/" + p.Alias + "/callback"}, "response_type": {"code"},
 		"scope": {"openid"}, "state": {"a state"}, "nonce": {"a nonce"}}
+	callback := q.Get("redirect_uri")
 	maps.Copy(q, more)
+	if rest, ok := strings.CutPrefix(more.Get("redirect_uri"), registered); ok {
+		q.Set("redirect_uri", callback+rest)
+	}
 	return r.endpoints.Authorization + "?" + q.Encode()
 }
 

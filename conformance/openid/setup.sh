@@ -91,7 +91,8 @@ if [ "${base#https:}" != "$base" ]; then
 	port=${authority##*:}
 	[ "$port" != "$authority" ] || port=443
 	mkdir -p "$folder/temp"
-	sed "s|@PORT@|$port|; s|@LISTEN@|$listen|; s|@CERTIFICATE@|$certificate|; s|@KEY@|$key|" "$here/nginx.conf" >"$folder/nginx.conf"
+	sed "s|@PORT@|$port|; s|@LISTEN@|$listen|; s|@CERTIFICATE@|$certificate|; s|@KEY@|$key|; s|@USER@|$(id -un)|; s|@GROUP@|$(id -gn)|" \
+		"$here/nginx.conf" >"$folder/nginx.conf"
 fi
 sed "s|@BASE@|$base|; s|@LISTEN@|$listen|; s|@FOLDER@|$folder|" "$here/mandate.yaml" >"$folder/mandate.yaml"
 
