@@ -32,7 +32,7 @@ lint:
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
 docs:
-	go test ./cmd/mandate ./cmd/mandate/telemetry ./conformance -run Docs -update
+	go test $$(grep -rl --include=*_test.go 'flag.Bool("update"' . | xargs -n 1 dirname | sort -u) -run Docs -update
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities:

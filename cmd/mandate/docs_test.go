@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,6 +188,62 @@ func TestDocsIndex(t *testing.T) {
 	}
 	if n := strings.Count(string(text), "\n"); n > 250 {
 		t.Errorf("README.md has %d lines: move what is more than 250 to docs", n)
+	}
+}
+
+// TestNumbersDocs compares the numbers in README.md with the table in docs/standards.md and with the server that the
+// tests install.
+func TestNumbersDocs(t *testing.T) {
+	standards, err := os.ReadFile(filepath.Join(root, "docs", "standards.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(standards), "|---|---|---|---|\n")
+	rows, rules, checked := 0, 0, 0
+	for line := range strings.Lines(table) {
+		cells := strings.SplitN(line, "|", 3)
+		if len(cells) != 3 {
+			break
+		}
+		rows++
+		for _, found := range regexp.MustCompile(`(\d+) (checked|not )`).FindAllStringSubmatch(cells[2], -1) {
+			n, _ := strconv.Atoi(found[1])
+			rules += n
+			if found[2] == "checked" {
+				checked += n
+			}
+		}
+	}
+	// The version that the tests install is the one that README.md names.
+	manifest, err := os.ReadFile(filepath.Join(root, "conformance", "testdata", "oidc-provider", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`"oidc-provider": "([^"]+)"`).FindSubmatch(manifest)
+	if version == nil {
+		t.Fatalf("no version of oidc-provider in %s", manifest)
+	}
+	for _, text := range []string{"oidc-provider " + string(version[1]), fmt.Sprintf("the rules of %d documents", rows), fmt.Sprintf("Of %d rules, %d are checked over HTTP.", rules, checked)} {
+		if !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), text) {
+			t.Errorf("README.md does not say %q", text)
+		}
+	}
+}
+
+// TestArchitectureDocs wants each package of the table of layers in docs/architecture.md.
+func TestArchitectureDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer := range layers {
+		if !strings.Contains(string(text), "| `"+layer+"` |") {
+			t.Errorf("docs/architecture.md has no row for %s: say what it holds", layer)
+		}
 	}
 }
 
