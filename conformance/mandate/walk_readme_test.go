@@ -1,0 +1,125 @@
+package mandate
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestWalkReadme runs the commands of README.md's shortest way to a protected API as they stand there, with other
+// addresses.
+func TestWalkReadme(t *testing.T) {
+	_, err := exec.LookPath("curl")
+	if err != nil {
+		absent(t, "curl is not installed")
+	}
+	commands, files := steps(t)
+	s := startServer(t, options{})
+	path, err := binary()
+	if err == nil {
+		err = os.Symlink(path, filepath.Join(s.dir, "mandate"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, requests := upstream(t)
+	proxy := freeAddress()
+	values := []string{"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:8080", proxy, "127.0.0.1:3000", strings.TrimPrefix(api.URL, "http://")}
+	shell := func(line string) *exec.Cmd {
+		line = strings.NewReplacer(values...).Replace(line)
+		cmd := exec.Command("sh", "-c", "exec "+line)
+		cmd.Dir, cmd.Env = s.dir, append(environment(), "MANDATE_CONFIG="+s.config)
+		return cmd
+	}
+	printed := func(line string) string {
+		out, err := shell(line).Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		return string(out)
+	}
+
+	registered := printed(commands["./mandate application add"])
+	for _, credential := range []struct{ name, placeholder string }{{"client id", "CLIENT-ID"}, {"client secret", "CLIENT-SECRET"}} {
+		found := regexp.MustCompile(`(?m)^` + credential.name + ` +(\S+)`).FindStringSubmatch(registered)
+		if found == nil {
+			t.Fatalf("the command does not print the %s:\n%s", credential.name, registered)
+		}
+		values = append(values, credential.placeholder, found[1])
+	}
+	s.secret(values[len(values)-1])
+	err = os.WriteFile(filepath.Join(s.dir, "guard.yaml"), []byte(strings.NewReplacer(values...).Replace(files["guard.yaml"])), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log logBuffer
+	guard, err := launch(shell(commands["./mandate resource-server"]), &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = guard.cmd.Process.Kill() // it may have ended
+		<-guard.exited
+	})
+	waitFor(t, "the proxy listens", func() bool {
+		if !guard.running() {
+			t.Fatalf("the proxy ended at once:\n%s", log.String())
+		}
+		return exec.Command("curl", "-s", "http://"+proxy).Run() == nil
+	})
+
+	answer := printed(commands["curl -d"])
+	token := regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(answer)
+	if token == nil {
+		t.Fatalf("the token endpoint answers %s", answer)
+	}
+	values = append(values, "TOKEN", s.secret(token[1]))
+	if got := printed(commands["curl -H"]); got != "upstream GET /" {
+		t.Errorf("through the proxy the API answers %q", got)
+	}
+	if got := printed("curl -s -o /dev/null -w %{http_code} http://127.0.0.1:8080/"); got != "401" {
+		t.Errorf("without a token the proxy answers %s, and README.md says 401", got)
+	}
+	if n := len(requests()); n != 1 {
+		t.Errorf("%d requests reached the API, want 1", n)
+	}
+}
+
+// steps reads that section of README.md: its commands, by their first two or three words, and its files, by their names.
+func steps(t *testing.T) (commands, files map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## The shortest way to a protected API\n")
+	if !found {
+		t.Fatal("README.md has no shortest way to a protected API")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	commands, files = map[string]string{}, map[string]string{}
+	file := ""
+	for line := range strings.Lines(section) {
+		code, isCode := strings.CutPrefix(line, "       ")
+		named := regexp.MustCompile("Write `([a-z.]+)`").FindStringSubmatch(line)
+		switch {
+		case named != nil:
+			file = named[1]
+		case isCode && file != "":
+			files[file] += code
+		case isCode:
+			words := strings.Fields(code)
+			n := 2
+			if words[0] == "./mandate" && strings.HasPrefix(words[1], "application") {
+				n = 3
+			}
+			commands[strings.Join(words[:n], " ")] = strings.TrimSpace(code)
+		case strings.TrimSpace(line) != "":
+			file = ""
+		}
+	}
+	return commands, files
+}
