@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"mandate/cmd/mandate/config"
 )
 
 func (p *program) configCheckCommand() *cobra.Command {
 	return &cobra.Command{Use: "check", Short: "Say whether the configuration is right", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			config, err := loadConfig(p.config, p.environ)
-			if err == nil && config.Upstream != "" {
-				_, err = newProxy(config, config.logger(p.stderr)) // it knows more about rules
+			settings, err := config.Load(p.config, p.environ)
+			if err == nil && settings.Upstream != "" {
+				_, err = newProxy(settings, settings.Logger(p.stderr)) // it knows more about rules
 			}
 			if err != nil {
 				return err
@@ -24,11 +26,11 @@ func (p *program) configCheckCommand() *cobra.Command {
 func (p *program) configPrintCommand() *cobra.Command {
 	return &cobra.Command{Use: "print", Short: "Print every setting as it is in effect, secrets masked", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			config, err := loadConfig(p.config, p.environ)
+			settings, err := config.Load(p.config, p.environ)
 			if err != nil {
 				return err
 			}
-			config.print(p.stdout)
+			settings.Print(p.stdout)
 			return nil
 		}}
 }

@@ -13,8 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/config"
 	"mandate/templates"
 )
+
+const demoConfigFile = "mandate.yaml"
 
 // The settings of the demo. BASE_URL, LISTEN and DATABASE_URL come before them.
 const demoSettings = `
@@ -41,7 +44,8 @@ func (p *program) demoCommand() *cobra.Command {
 				return wrongUsage("--config does not go with demo, which brings its own configuration: use serve")
 			}
 			host, port, err := net.SplitHostPort(address)
-			if err != nil || !isPort(port) || !ownHost(host) {
+			_, wrong := strconv.ParseUint(port, 10, 16)
+			if err != nil || wrong != nil || !ownHost(host) {
 				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it is for this machine only", address)
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
@@ -54,7 +58,7 @@ func (p *program) demoCommand() *cobra.Command {
 // machine.
 func ownHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return host == "" || isLoopback(host) || err == nil && addr.IsUnspecified()
+	return host == "" || host == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
 }
 
 func (p *program) demo(ctx context.Context, address string) error {
@@ -68,12 +72,12 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	config, err := demoConfig(dir, listener)
+	settings, err := demoConfig(dir, listener)
 	if err != nil {
 		return err
 	}
-	log := config.logger(p.stderr)
-	o, err := open(ctx, config, toMigrate, nil, log)
+	log := settings.Logger(p.stderr)
+	o, err := open(ctx, settings, toMigrate, nil, log)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	cast.print(p.stdout, filepath.Join(dir, defaultConfigFile))
+	cast.print(p.stdout, filepath.Join(dir, demoConfigFile))
 	visitor := &demoClient{cast: cast, pages: pages, log: log}
 	return o.run(ctx, visitor.before(handler), listener, log)
 }
@@ -120,12 +124,12 @@ func (p *program) listenNear(address string) (net.Listener, error) {
 
 // demoConfig writes a configuration that other commands can be given too. The
 // environment has no say: it is of another server.
-func demoConfig(dir string, l net.Listener) (*Config, error) {
-	path := filepath.Join(dir, defaultConfigFile)
+func demoConfig(dir string, l net.Listener) (*config.Config, error) {
+	path := filepath.Join(dir, demoConfigFile)
 	text := fmt.Sprintf("BASE_URL: http://%s\nLISTEN: %q\nDATABASE_URL: %q\n", local(l), l.Addr(), "sqlite:///"+filepath.Join(dir, "demo.db"))
 	err := os.WriteFile(path, []byte(text+demoSettings), 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return loadConfig(path, nil)
+	return config.Load(path, nil)
 }

@@ -30,7 +30,7 @@ type demoSite struct {
 const demoGroup = "staff"
 
 func (o *opened) fill(ctx context.Context) (*demoCast, error) {
-	cast := &demoCast{base: o.config.BaseURL, issuer: o.config.BaseURL + "/o"}
+	cast := &demoCast{base: o.settings.BaseURL, issuer: o.settings.BaseURL + "/o"}
 	err := o.fillPeople(ctx, cast)
 	if err != nil {
 		return nil, err

@@ -3,24 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
-)
 
-// logger writes to the standard error output as the configuration wants.
-func (c *Config) logger(w io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // was checked against the same words
-	options := &slog.HandlerOptions{Level: level}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
-}
+	"mandate/cmd/mandate/config"
+)
 
 func listen(address, setting string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
@@ -46,7 +36,7 @@ func httpServer(handler http.Handler, log *slog.Logger, patience time.Duration) 
 // serveUntil answers requests until ctx ends and for the delay after it, in which
 // clients are asked to come back by another connection; then it lets those in
 // flight finish.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, config *Config, log *slog.Logger) error {
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, settings *config.Config, log *slog.Logger) error {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
@@ -65,9 +55,9 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
-	case <-time.After(config.ShutdownDelay):
+	case <-time.After(settings.ShutdownDelay):
 	}
-	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), config.Shutdown)
+	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), settings.Shutdown)
 	defer stop()
 	err := server.Shutdown(wait)
 	if err != nil {

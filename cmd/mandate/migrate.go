@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/config"
 	"mandate/storage"
 )
 
@@ -20,11 +21,11 @@ func (p *program) migrateCommand() *cobra.Command {
 }
 
 func (p *program) migrate(ctx context.Context, plan bool) error {
-	config, err := loadConfig(p.config, p.environ)
+	settings, err := config.Load(p.config, p.environ)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, config, toMigrate)
+	store, err := openStore(ctx, settings, toMigrate)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
@@ -18,7 +19,7 @@ import (
 
 // opened is what a command works with: the database, and the rules over it.
 type opened struct {
-	config   *Config
+	settings *config.Config
 	store    *storage.Store
 	provider *provider.Provider
 	metrics  *telemetry.Metrics // nil: nobody asks for them
@@ -36,19 +37,19 @@ const (
 
 // open opens the configured database. The caller closes the store.
 func (p *program) open(ctx context.Context, may purpose) (*opened, error) {
-	config, err := loadConfig(p.config, p.environ)
+	settings, err := config.Load(p.config, p.environ)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, config, may, nil, config.logger(p.stderr))
+	return open(ctx, settings, may, nil, settings.Logger(p.stderr))
 }
 
-func open(ctx context.Context, config *Config, may purpose, tracing *telemetry.Tracing, log *slog.Logger) (*opened, error) {
-	store, err := openStore(ctx, config, may)
+func open(ctx context.Context, settings *config.Config, may purpose, tracing *telemetry.Tracing, log *slog.Logger) (*opened, error) {
+	store, err := openStore(ctx, settings, may)
 	if err != nil {
 		return nil, err
 	}
-	o := &opened{config: config, store: store, tracing: tracing}
+	o := &opened{settings: settings, store: store, tracing: tracing}
 	err = o.prepare(ctx, may, log)
 	if err != nil {
 		store.Close()
@@ -62,23 +63,23 @@ func (o *opened) prepare(ctx context.Context, may purpose, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	key, err := serverKey(ctx, o.config, o.store)
+	key, err := serverKey(ctx, o.settings, o.store)
 	if err != nil {
 		return err
 	}
-	o.provider, err = provider.New(ctx, o.traceCalls(providerConfig(o.config, key)), o.store, log)
+	o.provider, err = provider.New(ctx, o.traceCalls(providerConfig(o.settings, key)), o.store, log)
 	return err
 }
 
-func openStore(ctx context.Context, config *Config, may purpose) (*storage.Store, error) {
-	file := config.sqlitePath()
+func openStore(ctx context.Context, settings *config.Config, may purpose) (*storage.Store, error) {
+	file := settings.SQLitePath()
 	if file != "" {
 		err := provideFile(file, may)
 		if err != nil {
 			return nil, err
 		}
 	}
-	store, err := storage.Config{URL: config.DatabaseURL, ListenURL: config.DatabaseListenURL, MaxConnections: config.DatabaseMaxConnections}.Open(ctx)
+	store, err := storage.Config{URL: settings.DatabaseURL, ListenURL: settings.DatabaseListenURL, MaxConnections: settings.DatabaseMaxConnections}.Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, openAdvice(file, err))
 	}
@@ -151,7 +152,7 @@ func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error
 
 // providerConfig hands the settings on. Where a setting allows, the field of
 // the provider's Config forbids or the other way round, so that its zero is safe.
-func providerConfig(c *Config, key []byte) provider.Config {
+func providerConfig(c *config.Config, key []byte) provider.Config {
 	p := c.Provider
 	scopes := make([]provider.Scope, len(p.Scopes))
 	for i, s := range p.Scopes {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"mandate/cmd/mandate/config"
 	"mandate/handlers"
 )
 
@@ -15,7 +16,7 @@ const opsPatience = 5 * time.Minute
 
 // serveOps answers at OPS_LISTEN until the function that it gives is called:
 // that is after the last request, so that a node that stops can be watched.
-func (p *program) serveOps(c *Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
+func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
 	listener, err := listen(c.OpsListen, "OPS_LISTEN")
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
@@ -32,55 +33,55 @@ This process opens no database.`,
 }
 
 func (p *program) resourceServer(ctx context.Context) error {
-	config, err := loadConfig(p.config, p.environ)
+	settings, err := config.Load(p.config, p.environ)
 	if err != nil {
 		return err
 	}
-	if config.Upstream == "" {
+	if settings.Upstream == "" {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
 	}
 	p.collectLess()
 	out := newLines(p.stderr)
 	defer out.Close()
-	log := config.logger(out)
-	proxy, err := newProxy(config, log)
+	log := settings.Logger(out)
+	proxy, err := newProxy(settings, log)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(config.Listen, "LISTEN")
+	listener, err := listen(settings.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	if config.OpsListen != "" {
+	if settings.OpsListen != "" {
 		ready := func(context.Context) error { return nil } // a provider that does not answer is told request by request
-		stopOps, err := p.serveOps(config, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
+		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
 		if err != nil {
 			return err
 		}
 		defer stopOps()
 	}
-	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", config.Upstream, listener.Addr())
+	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", settings.Upstream, listener.Addr())
 	server := httpServer(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
-	return serveUntil(ctx, server, listener, config, log)
+	return serveUntil(ctx, server, listener, settings, log)
 }
 
-func newProxy(config *Config, log *slog.Logger) (*resource.Proxy, error) {
-	upstream, err := url.Parse(config.Upstream)
+func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {
+	upstream, err := url.Parse(settings.Upstream)
 	if err != nil {
 		return nil, fmt.Errorf("UPSTREAM: %w", err)
 	}
-	guard, err := newGuard(config, config.Provider, nil, log)
+	guard, err := newGuard(settings, settings.Provider, nil, log)
 	if err != nil {
 		return nil, err
 	}
 	var rules []resource.Rule
-	for _, r := range config.Rules {
+	for _, r := range settings.Rules {
 		rules = append(rules, resource.Rule{Path: r.Path, Methods: r.Methods, Scopes: r.Scopes, WebSocket: r.WebSocket})
 	}
-	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: config.PassAuthorization,
-		WebSocketCheck: max(config.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
+	proxy, err := resource.NewProxy(resource.ProxyConfig{Upstream: upstream, Guard: guard, Rules: rules, PassAuthorization: settings.PassAuthorization,
+		WebSocketCheck: max(settings.Provider.ResourceServerTokenCaching, time.Second), Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("RULES: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
@@ -32,33 +33,33 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 func (p *program) serve(ctx context.Context) error {
-	config, err := loadConfig(p.config, p.environ)
+	settings, err := config.Load(p.config, p.environ)
 	if err != nil {
 		return err
 	}
 	p.collectLess()
 	out := newLines(p.stderr)
 	defer out.Close()
-	log := config.logger(out)
+	log := settings.Logger(out)
 	tracing, err := p.tracing(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer closeTracing(ctx, tracing, log)
-	o, err := open(ctx, config, toMigrate, tracing, log)
+	o, err := open(ctx, settings, toMigrate, tracing, log)
 	if err != nil {
 		return err
 	}
 	defer o.store.Close()
-	listener, err := listen(config.Listen, "LISTEN")
+	listener, err := listen(settings.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	if config.OpsListen != "" {
+	if settings.OpsListen != "" {
 		o.metrics = telemetry.NewMetrics(programVersion())
 		o.metrics.OfServer(o.provider)
-		stopOps, err := p.serveOps(config, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
+		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: o.provider.Ready, Stopping: ctx.Done(), Metrics: o.metrics.Handler(log)}, log)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at http://%s for %s\n", listener.Addr(), config.BaseURL)
+	fmt.Fprintf(p.stdout, "Mandate listens at http://%s for %s\n", listener.Addr(), settings.BaseURL)
 	return o.run(ctx, handler, listener, log)
 }
 
@@ -93,12 +94,12 @@ func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Lis
 	beside.Go(func() { o.provider.Listen(answering) })
 	defer beside.Wait()
 	defer stop()
-	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.config, log)
+	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.settings, log)
 }
 
 // handler puts the parts together.
 func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.Logger) (http.Handler, error) {
-	base, err := url.Parse(o.config.BaseURL)
+	base, err := url.Parse(o.settings.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("BASE_URL: %w", err)
 	}
@@ -106,35 +107,35 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	config := handlers.Config{
+	site := handlers.Config{
 		BaseURL:        base,
-		LoginURL:       o.config.LoginURL,
-		TrustedProxies: o.config.TrustedProxies,
-		MaxBodyBytes:   o.config.MaxBodyBytes,
-		ReadScope:      o.config.Provider.ReadScope,
-		WriteScope:     o.config.Provider.WriteScope,
-		OpenID:         o.config.Provider.OpenID,
-		RPLogout:       o.config.Provider.OIDCRPLogout,
-		JWKSMaxAge:     int64(o.config.Provider.OIDCJWKSMaxAge / time.Second),
+		LoginURL:       o.settings.LoginURL,
+		TrustedProxies: o.settings.TrustedProxies,
+		MaxBodyBytes:   o.settings.MaxBodyBytes,
+		ReadScope:      o.settings.Provider.ReadScope,
+		WriteScope:     o.settings.Provider.WriteScope,
+		OpenID:         o.settings.Provider.OpenID,
+		RPLogout:       o.settings.Provider.OIDCRPLogout,
+		JWKSMaxAge:     int64(o.settings.Provider.OIDCJWKSMaxAge / time.Second),
 		Log:            log,
 		Watch:          o.watch(),
 		Stopping:       ctx.Done(),
-		OwnOps:         o.config.OpsListen != "",
+		OwnOps:         o.settings.OpsListen != "",
 	}
-	if o.config.SampleAPI {
-		config.SampleAPI, err = o.sampleGuard(ctx, "http://"+local(listener)+base.Path+"/o/introspect/", log)
+	if o.settings.SampleAPI {
+		site.SampleAPI, err = o.sampleGuard(ctx, "http://"+local(listener)+base.Path+"/o/introspect/", log)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return handlers.New(config, o.provider, pages)
+	return handlers.New(site, o.provider, pages)
 }
 
 // sampleGuard asks about tokens over HTTP, as a resource server anywhere else
 // would: the configured endpoint, or this very process under credentials of
 // its own.
 func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
-	p := o.config.Provider
+	p := o.settings.Provider
 	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
 		id, secret, err := o.provider.SampleAPIClient(ctx)
 		if err != nil {
@@ -142,13 +143,13 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
 		// This process asks itself: no proxy of the environment stands between.
-		return newGuard(o.config, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
+		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
 	}
-	return newGuard(o.config, p, nil, log)
+	return newGuard(o.settings, p, nil, log)
 }
 
 // newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
-func newGuard(c *Config, p ProviderConfig, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
+func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
 	var verifier resource.Verifier
 	if p.ResourceServerIntrospectionURL != "" {
 		asking, err := newAsking(p, transport)
@@ -169,7 +170,7 @@ func newGuard(c *Config, p ProviderConfig, transport http.RoundTripper, log *slo
 }
 
 // newAsking asks an introspection endpoint, and remembers what it said.
-func newAsking(p ProviderConfig, transport http.RoundTripper) (resource.Verifier, error) {
+func newAsking(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
 	asks := resource.IntrospectionConfig{
 		URL:       p.ResourceServerIntrospectionURL,
 		AuthToken: p.ResourceServerAuthToken,
@@ -194,7 +195,7 @@ func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
 		return fmt.Errorf("count the users: %w", err)
 	}
 	if link != "" {
-		fmt.Fprintf(p.stdout, "There is no user yet. Make the first administrator here, it works once: %s/setup/%s/\n", o.config.BaseURL, link)
+		fmt.Fprintf(p.stdout, "There is no user yet. Make the first administrator here, it works once: %s/setup/%s/\n", o.settings.BaseURL, link)
 	}
 	return nil
 }

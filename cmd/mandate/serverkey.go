@@ -12,16 +12,17 @@ import (
 	"runtime"
 	"strings"
 
+	"mandate/cmd/mandate/config"
 	"mandate/storage"
 )
 
 // serverKey is the key for what is encrypted at rest: the configured one, or
 // with an embedded database the one that is kept in a file beside it.
-func serverKey(ctx context.Context, config *Config, store *storage.Store) ([]byte, error) {
-	if config.secretKey != nil {
-		return config.secretKey, nil
+func serverKey(ctx context.Context, settings *config.Config, store *storage.Store) ([]byte, error) {
+	if settings.ServerKey != nil {
+		return settings.ServerKey, nil
 	}
-	path := config.sqlitePath() + ".key"
+	path := settings.SQLitePath() + ".key"
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
@@ -49,7 +50,7 @@ func readKey(path string) ([]byte, error) {
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("the key file %s may be read by other accounts of this machine: run chmod 600 %s", path, path)
 	}
-	text, err := readLimited(path)
+	text, err := config.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

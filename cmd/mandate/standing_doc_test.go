@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"mandate/cmd/mandate/config"
 	"mandate/provider"
 )
 
@@ -16,8 +18,8 @@ func TestStandingDocs(t *testing.T) {
 }
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.
-var marked = Config{Provider: ProviderConfig{
-	Scopes: Scopes{{"default", ""}, {"other", ""}, {"kept", ""}, {scopeIntrospection, ""}}, DefaultScopes: []string{"default", "kept"},
+var marked = config.Config{Provider: config.Provider{
+	Scopes: config.Scopes{{Name: "default"}, {Name: "other"}, {Name: "kept"}, {Name: "introspection"}}, DefaultScopes: []string{"default", "kept"},
 	AccessTokenExpire: 7200 * time.Second, JWTAccessTokenExpire: 5400 * time.Second, RefreshTokenExpire: 11 * time.Second, RefreshTokenAbsoluteExpire: 12 * time.Second,
 	AdministratorAccessTokenMax: 8001 * time.Second, AdministratorJWTAccessTokenMax: 8002 * time.Second,
 	GrantsByAdministrator: []string{provider.GrantPassword}, ScopesByAdministrator: []string{"kept"},
@@ -28,15 +30,17 @@ var marked = Config{Provider: ProviderConfig{
 // setting names the setting that has a number in the marked configuration.
 func setting(t *testing.T, n int64) string {
 	t.Helper()
-	for _, f := range allFields(&marked) {
-		switch value := f.value.Interface().(type) {
+	settings := reflect.ValueOf(marked.Provider)
+	for i := range settings.NumField() {
+		key := settings.Type().Field(i).Tag.Get("key")
+		switch value := settings.Field(i).Interface().(type) {
 		case time.Duration:
 			if value == time.Duration(n)*time.Second {
-				return "`" + f.key + "`"
+				return "`" + key + "`"
 			}
 		case int:
 			if int64(value) == n {
-				return "`" + f.key + "`"
+				return "`" + key + "`"
 			}
 		}
 	}

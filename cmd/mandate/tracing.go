@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/provider"
 	"mandate/storage"
@@ -14,7 +15,7 @@ import (
 // tracing is by OpenTelemetry's variables, as every program has them: they are
 // no settings of ours.
 func (p *program) tracing(ctx context.Context, log *slog.Logger) (*telemetry.Tracing, error) {
-	return telemetry.NewTracing(ctx, func(name string) string { return lookup(p.environ, name) }, programVersion(), log)
+	return telemetry.NewTracing(ctx, func(name string) string { return config.Lookup(p.environ, name) }, programVersion(), log)
 }
 
 func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"flag"
@@ -23,7 +23,7 @@ func TestConfigDocs(t *testing.T) { docsBlock(t, "configuration.md", "config", c
 // writes the generated text there.
 func docsBlock(t *testing.T, page, name, text string) {
 	t.Helper()
-	page = "../../docs/" + page
+	page = "../../../docs/" + page
 	start, end := "<!-- "+name+":start -->", "<!-- "+name+":end -->"
 	written, err := os.ReadFile(page)
 	if err != nil {
@@ -70,7 +70,7 @@ func configTables(t *testing.T) string {
 	out.WriteString("\nAt the top level:\n\n")
 	writeSettings(t, &out, meanings["Config"], fieldsOf(reflect.ValueOf(c).Elem(), ""), reflect.TypeFor[Config]())
 	out.WriteString("\nInside `OAUTH2_PROVIDER`:\n\n")
-	writeSettings(t, &out, meanings["ProviderConfig"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock), reflect.TypeFor[ProviderConfig]())
+	writeSettings(t, &out, meanings["Provider"], fieldsOf(reflect.ValueOf(&c.Provider).Elem(), providerBlock), reflect.TypeFor[Provider]())
 	out.WriteString("\nIn an item of `RULES`:\n\n")
 	writeSettings(t, &out, meanings["Rule"], fieldsOf(reflect.ValueOf(&Rule{}).Elem(), ""), reflect.TypeFor[Rule]())
 	out.WriteString("\n")

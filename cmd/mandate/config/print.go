@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// print writes every setting as it is in effect, as YAML that can be loaded again,
+// Print writes every setting as it is in effect, as YAML that can be loaded again,
 // each with where it came from. Secrets are masked.
-func (c *Config) print(w io.Writer) {
+func (c *Config) Print(w io.Writer) {
 	var out bytes.Buffer
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem(), "") {
 		if f.value.Kind() != reflect.Struct {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -60,13 +60,13 @@ func (p problem) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
-// configError lists everything that is wrong, so that one start shows it all.
+// Error lists everything that is wrong, so that one start shows it all.
 // It never holds a value that may be secret.
-type configError struct {
+type Error struct {
 	problems []problem
 }
 
-func (e *configError) Error() string {
+func (e *Error) Error() string {
 	lines := make([]string, len(e.problems))
 	for i, p := range e.problems {
 		lines[i] = p.String()
@@ -83,11 +83,11 @@ type loader struct {
 	problems []problem
 }
 
-// loadConfig reads the configuration from the file at path and from environ
+// Load reads the configuration from the file at path and from environ
 // (in the form of os.Environ). Without a path it is the file that MANDATE_CONFIG
 // names, else mandate.yaml where there is one, else defaults alone. The error is
-// a *configError.
-func loadConfig(path string, environ []string) (*Config, error) {
+// an *Error.
+func Load(path string, environ []string) (*Config, error) {
 	l := &loader{c: &Config{sources: map[string]source{}}, bad: map[string]bool{}}
 	l.defaults()
 	whole := l.file(path, environ)
@@ -102,7 +102,7 @@ func loadConfig(path string, environ []string) (*Config, error) {
 	slices.SortStableFunc(l.problems, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.at.rank(), b.at.rank()), cmp.Compare(a.at.line, b.at.line))
 	})
-	return nil, &configError{problems: l.problems}
+	return nil, &Error{problems: l.problems}
 }
 
 func (s source) rank() int {
@@ -129,8 +129,8 @@ func (l *loader) defaults() {
 
 // file applies the YAML file and tells whether it could be read at all.
 func (l *loader) file(path string, environ []string) bool {
-	path = cmp.Or(path, lookup(environ, envPrefix+"CONFIG"))
-	data, err := readLimited(cmp.Or(path, defaultConfigFile))
+	path = cmp.Or(path, Lookup(environ, envPrefix+"CONFIG"))
+	data, err := ReadFile(cmp.Or(path, defaultConfigFile))
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
@@ -151,8 +151,8 @@ func (l *loader) file(path string, environ []string) bool {
 	return true
 }
 
-// lookup is os.Getenv on a list.
-func lookup(environ []string, name string) string {
+// Lookup is os.Getenv on a list.
+func Lookup(environ []string, name string) string {
 	for _, entry := range environ {
 		value, found := strings.CutPrefix(entry, name+"=")
 		if found {
@@ -162,7 +162,8 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-func readLimited(path string) ([]byte, error) {
+// ReadFile reads a file of at most 1 MiB.
+func ReadFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err // names the path
@@ -242,7 +243,7 @@ func (l *loader) fromFile(f field, spelling, path string, at source) {
 		l.report(at, f.name, "names no file; give a path or leave it out")
 		return
 	}
-	data, err := readLimited(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		l.report(at, f.name, err.Error())
 		return

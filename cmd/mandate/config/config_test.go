@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/rand"
@@ -29,8 +29,8 @@ func load(t testing.TB, text string, environ ...string) (*Config, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := loadConfig(path, environ)
-	var problems *configError
+	c, err := Load(path, environ)
+	var problems *Error
 	if errors.As(err, &problems) {
 		for i := range problems.problems {
 			p := &problems.problems[i]
@@ -56,7 +56,7 @@ var settings = cmp.Options{cmp.FilterPath(func(p cmp.Path) bool { return p.Last(
 
 func TestConfigDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c, err := loadConfig("", nil)
+	c, err := Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestConfigDefaults(t *testing.T) {
 		TrustedProxies: []netip.Prefix{}, OutboundAllowedNetworks: []netip.Prefix{}, SessionCookieAge: 14 * 24 * time.Hour, SessionIdle: 3 * 24 * time.Hour,
 		LogLevel: "info", LogFormat: "text", PasswordMinLength: 15, PasswordHashMemoryKiB: 19456, PasswordHashIterations: 2,
 		MaxBodyBytes: 65536, Shutdown: 15 * time.Second, CleanupInterval: time.Second, MaxStaleness: 2 * time.Second, Rules: []Rule{},
-		Provider: ProviderConfig{
+		Provider: Provider{
 			Scopes:        Scopes{{"read", "Read scope"}, {"write", "Write scope"}},
 			DefaultScopes: []string{"read", "write"}, ReadScope: "read", WriteScope: "write",
 			AccessTokenExpire: 36000 * time.Second, JWTAccessTokenExpire: 10 * time.Minute, AuthorizationCodeExpire: time.Minute,
@@ -148,7 +148,7 @@ OAUTH2_PROVIDER:
 		}
 	}
 	check("BASE_URL", c.BaseURL, "https://auth.example.com/sso")
-	check("SECRET_KEY", string(c.secretKey), "01234567890123456789012345678901")
+	check("SECRET_KEY", string(c.ServerKey), "01234567890123456789012345678901")
 	check("TRUSTED_PROXIES", c.TrustedProxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")})
 	check("SESSION_IDLE_SECONDS follows", c.SessionIdle, time.Hour)
 	check("REFRESH_TOKEN_EXPIRE_SECONDS follows", c.Provider.RefreshTokenExpire, 10*time.Minute)
@@ -221,7 +221,7 @@ func TestConfigWhichFile(t *testing.T) {
 		{"null.yaml", "", "127.0.0.1:8000"},
 		{"comment.yaml", "", "127.0.0.1:8000"},
 	} {
-		c, err := loadConfig(test.path, []string{test.env})
+		c, err := Load(test.path, []string{test.env})
 		if err != nil || c.Listen != test.want {
 			t.Errorf("%q %q: %v %v, want %s", test.path, test.env, c, err, test.want)
 		}
@@ -232,7 +232,7 @@ func TestConfigWhichFile(t *testing.T) {
 		{dir, "", "read " + dir + ": is a directory"},
 		{"/dev/zero", "", "/dev/zero is larger than 1048576 bytes"},
 	} {
-		_, err := loadConfig(test.path, []string{test.env})
+		_, err := Load(test.path, []string{test.env})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q %q: %v, want %s", test.path, test.env, err, test.want)
 		}

@@ -1,4 +1,7 @@
-package main
+// Package config reads the settings of the program: one YAML file, each key of
+// which an environment variable may override. It reports every mistake at once,
+// each with its file, line and key, and never repeats a value that may be secret.
+package config
 
 import (
 	"net/netip"
@@ -72,17 +75,17 @@ type Config struct {
 	// PassAuthorization forwards the caller's `Authorization` header to `UPSTREAM` instead of taking it off.
 	PassAuthorization bool `key:"PASS_AUTHORIZATION" default:"false"`
 	// Provider holds the settings that carry the names of django-oauth-toolkit.
-	Provider ProviderConfig `key:"OAUTH2_PROVIDER"`
+	Provider Provider `key:"OAUTH2_PROVIDER"`
 
 	// sources tells where each key was set, by its full name ("OAUTH2_PROVIDER.SCOPES", "RULES[0].PATH"); a key that is not in it has its default.
 	sources map[string]source
-	// secretKey is SECRET_KEY decoded: 32 bytes, or nil where it was left out.
-	secretKey []byte
+	// ServerKey is SECRET_KEY decoded: 32 bytes, or nil where it was left out.
+	ServerKey []byte
 }
 
-// ProviderConfig is the OAUTH2_PROVIDER block: keys and meanings as a user of
+// Provider is the OAUTH2_PROVIDER block: keys and meanings as a user of
 // django-oauth-toolkit knows them, with the defaults of RFC 9700.
-type ProviderConfig struct {
+type Provider struct {
 	// Scopes are the scopes there are, in this order, each with the text that the consent page shows: a mapping from name to description (RFC 6749 §3.3).
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
 	// DefaultScopes is what a request without a scope gets (RFC 6749 §3.3). `[__all__]`, the default, is every scope of `SCOPES` but `introspection`, `openid` and `offline_access`; an empty list refuses such a request.

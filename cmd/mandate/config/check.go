@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding/base64"
@@ -154,8 +154,8 @@ func (l *loader) checkOps() {
 	}
 }
 
-// sqlitePath is the file of an SQLite database, or nothing for PostgreSQL.
-func (c *Config) sqlitePath() string {
+// SQLitePath is the file of an SQLite database, or nothing for PostgreSQL.
+func (c *Config) SQLitePath() string {
 	file, _ := strings.CutPrefix(c.DatabaseURL, "sqlite:///")
 	if file == c.DatabaseURL {
 		return ""
@@ -170,7 +170,7 @@ func (l *loader) checkDatabase() {
 	}
 	l.checkListenURL()
 	scheme, rest, _ := strings.Cut(l.c.DatabaseURL, "://")
-	file := l.c.sqlitePath()
+	file := l.c.SQLitePath()
 	u, err := url.Parse(l.c.DatabaseURL)
 	switch {
 	case scheme == "sqlite" && file == "":
@@ -207,7 +207,7 @@ func (l *loader) checkListenURL() {
 	scheme, rest, _ := strings.Cut(l.c.DatabaseListenURL, "://")
 	u, err := url.Parse(l.c.DatabaseListenURL)
 	switch {
-	case l.c.sqlitePath() != "":
+	case l.c.SQLitePath() != "":
 		l.wrong("is for PostgreSQL; leave it out", name)
 	case scheme != "postgres" && scheme != "postgresql":
 		l.wrong("wants postgres://user:password@host/database", name)
@@ -223,7 +223,7 @@ func (l *loader) checkSecretKey() {
 		return
 	}
 	if l.c.SecretKey == "" {
-		if l.ok("DATABASE_URL") && l.c.sqlitePath() == "" {
+		if l.ok("DATABASE_URL") && l.c.SQLitePath() == "" {
 			l.wrong("is needed with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints", name)
 		}
 		return
@@ -233,7 +233,7 @@ func (l *loader) checkSecretKey() {
 		l.wrong("wants 32 random bytes in base64, as `openssl rand -base64 32` prints them", name)
 		return
 	}
-	l.c.secretKey = key
+	l.c.ServerKey = key
 }
 
 func (l *loader) checkLoginURL() {

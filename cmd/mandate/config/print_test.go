@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 func printed(c *Config) string {
 	var out bytes.Buffer
-	c.print(&out)
+	c.Print(&out)
 	return out.String()
 }
 
@@ -57,7 +57,7 @@ func TestConfigPrintLoads(t *testing.T) {
 		"",
 		"SECRET_KEY_FILE: '" + strings.ReplaceAll(key, "\n", "\n\n") + "'\nDATABASE_URL: postgres:///m\n",
 		"TRUSTED_PROXIES: [\"::1\", 10.0.0.0/8]\nSESSION_COOKIE_AGE: 60\nOAUTH2_PROVIDER: {DEFAULT_SCOPES: [], SCOPES: {'a:{': \"x \\u2028\\u200b\\ufeff\"}}\n",
-		"UPSTREAM: http://api\nRULES: [{PATH: /, METHODS: [GET], SCOPES: [a]}, {PATH: /x}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: 'https://a/', RESOURCE_SERVER_AUTH_TOKEN_FILE: testdata/config/token}\n",
+		"UPSTREAM: http://api\nRULES: [{PATH: /, METHODS: [GET], SCOPES: [a]}, {PATH: /x}]\nOAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: 'https://a/', RESOURCE_SERVER_AUTH_TOKEN_FILE: testdata/token}\n",
 	} {
 		c, err := load(t, text)
 		if err != nil {

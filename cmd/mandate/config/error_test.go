@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -222,7 +222,7 @@ func TestConfigEnvironmentErrors(t *testing.T) {
 func TestConfigAllErrors(t *testing.T) {
 	_, err := load(t, "LISTENN: a\nLOG_LEVEL: loud\nSESSION_IDLE_SECONDS: 99\nSESSION_COOKIE_AGE: 98\nBASE_URL: x\nSHUTDOWN_SECONDS: x\nDATABASE_URL: postgres://a/b",
 		"MANDATE_Z=1", "MANDATE_READ_SCOPE=a b")
-	var problems *configError
+	var problems *Error
 	if !errors.As(err, &problems) {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // FuzzConfig: no file and no variable breaks the loader, every problem has words,
 // and what loads prints as something that loads again, unless it holds a secret.
 func FuzzConfig(f *testing.F) {
-	seeds, err := filepath.Glob("testdata/config/*.yaml")
+	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(seeds) == 0 {
 		f.Fatal("no seeds", err)
 	}
