@@ -2,39 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"mandate/cmd/mandate/config"
+	"mandate/cmd/mandate/demo"
 	"mandate/templates"
 )
 
-const demoConfigFile = "mandate.yaml"
-
-// The settings of the demo. BASE_URL, LISTEN and DATABASE_URL come before them.
-const demoSettings = `
-SAMPLE_API: true
-LOG_LEVEL: error
-OAUTH2_PROVIDER:
-  OIDC_ENABLED: true
-  SCOPES:
-    read: Read what the sample API knows
-    write: Add people to the sample API
-    groups: See the groups of people
-    openid: Sign you in
-    profile: See your name and profile
-    email: See your email address
-    introspection: Ask about the tokens of others
-  DEFAULT_SCOPES: [read, write, groups]
-`
+const demoTargetFile = "target.yaml"
 
 func (p *program) demoCommand() *cobra.Command {
 	var address string
@@ -43,9 +22,7 @@ func (p *program) demoCommand() *cobra.Command {
 			if p.config != "" {
 				return wrongUsage("--config does not go with demo, which brings its own configuration: use serve")
 			}
-			host, port, err := net.SplitHostPort(address)
-			_, wrong := strconv.ParseUint(port, 10, 16)
-			if err != nil || wrong != nil || !ownHost(host) {
+			if !demo.MayListen(address) {
 				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it is for this machine only", address)
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
@@ -54,15 +31,8 @@ func (p *program) demoCommand() *cobra.Command {
 	return c
 }
 
-// ownHost allows every address too, for a container that others see as this
-// machine.
-func ownHost(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "" || host == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
-}
-
 func (p *program) demo(ctx context.Context, address string) error {
-	listener, err := p.listenNear(address)
+	listener, err := demo.Listen(address, p.stdout)
 	if err != nil {
 		return err
 	}
@@ -72,7 +42,13 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	settings, err := demoConfig(dir, listener)
+	// The environment has no say: it is of another server.
+	file, target := filepath.Join(dir, "mandate.yaml"), filepath.Join(dir, demoTargetFile)
+	err = demo.WriteConfig(file, "http://"+local(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"))
+	if err != nil {
+		return err
+	}
+	settings, err := config.Load(file, nil)
 	if err != nil {
 		return err
 	}
@@ -82,9 +58,9 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	defer o.store.Close()
-	cast, err := o.fill(ctx)
+	cast, err := demo.Fill(ctx, o.provider, settings.BaseURL)
 	if err == nil {
-		err = o.writeTarget(ctx, cast, dir)
+		err = cast.WriteTarget(ctx, target)
 	}
 	if err != nil {
 		return fmt.Errorf("fill the demo's database: %w", err)
@@ -97,39 +73,6 @@ func (p *program) demo(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	cast.print(p.stdout, filepath.Join(dir, demoConfigFile))
-	visitor := &demoClient{cast: cast, pages: pages, log: log}
-	return o.run(ctx, visitor.before(handler), listener, log)
-}
-
-// listenNear takes the next free port where the wanted one is taken.
-func (p *program) listenNear(address string) (net.Listener, error) {
-	const tries = 100
-	host, port, _ := net.SplitHostPort(address)
-	first, _ := strconv.Atoi(port)
-	for n := first; ; n++ {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
-		if errors.Is(err, syscall.EADDRINUSE) && n < first+tries && n < 65535 {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: choose another address with --listen", err)
-		}
-		if n != first {
-			fmt.Fprintf(p.stdout, "Port %d is taken, so the demo uses %d.\n\n", first, n)
-		}
-		return l, nil
-	}
-}
-
-// demoConfig writes a configuration that other commands can be given too. The
-// environment has no say: it is of another server.
-func demoConfig(dir string, l net.Listener) (*config.Config, error) {
-	path := filepath.Join(dir, demoConfigFile)
-	text := fmt.Sprintf("BASE_URL: http://%s\nLISTEN: %q\nDATABASE_URL: %q\n", local(l), l.Addr(), "sqlite:///"+filepath.Join(dir, "demo.db"))
-	err := os.WriteFile(path, []byte(text+demoSettings), 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return config.Load(path, nil)
+	cast.Print(p.stdout, file, target)
+	return o.run(ctx, demo.NewSites(cast, pages, log).Before(handler), listener, log)
 }

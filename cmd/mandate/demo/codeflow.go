@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"net/http"
@@ -7,23 +7,23 @@ import (
 	"mandate/templates"
 )
 
-// demoWalk is what follows on one callback, step by step.
-type demoWalk struct {
-	*demoRequest
-	client *demoClient
+// codeFlow is what follows on one callback, step by step.
+type codeFlow struct {
+	*visit
+	client *Sites
 	host   string
 	steps  []templates.WalkStep
 }
 
-// demoTokens is the answer of the token endpoint (RFC 6749 §5.1).
-type demoTokens struct {
+// tokenAnswer is the answer of the token endpoint (RFC 6749 §5.1).
+type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	ID      string `json:"id_token"`
 }
 
 // through goes from the answer, which has been checked, to its end.
-func (d *demoWalk) through(r *http.Request) error {
+func (d *codeFlow) through(r *http.Request) error {
 	answer := r.URL.Query()
 	d.redirected(answer)
 	code := answer.Get("code")
@@ -41,11 +41,11 @@ func (d *demoWalk) through(r *http.Request) error {
 	return d.access(r, tokens)
 }
 
-func (d *demoWalk) redirected(answer url.Values) {
+func (d *codeFlow) redirected(answer url.Values) {
 	step := templates.WalkStep{
 		Title:    "The site sends the browser to the server, which sends it back",
 		Text:     "In between, the server asked who you are and whether you approve. The site sees no password: what it gets, if you do, is a code, which is good once and for a minute. It has also made up a secret for this one time, the code verifier, and sends a hash of it along, the code_challenge.",
-		Request:  message("GET", "/o/authorize/?"+spread(d.client.parameters(d.demoRequest)), d.host),
+		Request:  message("GET", "/o/authorize/?"+spread(d.client.parameters(d.visit)), d.host),
 		Response: "HTTP/1.1 303 See Other\nLocation: " + d.client.cast.callback() + "\n  ?" + spread(answer),
 		Checks: []string{
 			"state is the one that this browser set out with: nobody else began this.",
@@ -58,13 +58,13 @@ func (d *demoWalk) redirected(answer url.Values) {
 	d.steps = append(d.steps, step)
 }
 
-func (d *demoWalk) redeem(r *http.Request, code string) (demoTokens, error) {
+func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 	step := templates.WalkStep{Title: "The site exchanges the code for tokens",
 		Text: "This goes from the site to the server, without the browser. The site shows its client secret and the code verifier: whoever has seen the code pass by has neither. It gets an access token, the key to what you have allowed, and a refresh token, for the next key when this one ends."}
 	if d.site.algorithm != "" {
 		step.Text += " With them comes the ID token, the server's signed word on who you are."
 	}
-	var tokens demoTokens
+	var tokens tokenAnswer
 	err := d.exchange(r, step, "/o/token/", d.site.basic(),
 		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {d.client.cast.callback()}, "code_verifier": {d.verifier}}, &tokens)
 	return tokens, err
@@ -72,7 +72,7 @@ func (d *demoWalk) redeem(r *http.Request, code string) (demoTokens, error) {
 
 // access goes on without OpenID Connect: to what a token is worth, and what it
 // opens.
-func (d *demoWalk) access(r *http.Request, tokens demoTokens) error {
+func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	err := d.exchange(r, templates.WalkStep{Title: "The site reads the sample API",
 		Text: "The access token opens what its scope allows."},
 		"/users/", "Bearer "+tokens.Access, nil, nil)
@@ -92,8 +92,8 @@ func (d *demoWalk) access(r *http.Request, tokens demoTokens) error {
 
 // signIn goes on with OpenID Connect: to who it is, and what may be known of
 // them.
-func (d *demoWalk) signIn(r *http.Request, tokens demoTokens) error {
-	var keys demoKeys
+func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
+	var keys keySet
 	if d.site.algorithm == "RS256" {
 		err := d.exchange(r, templates.WalkStep{Title: "The site fetches the public keys of the server",
 			Text: "The server signs with a private key, which it shows to nobody. The public key to it can check a signature, and make none. Where the keys are stands in the server's description of itself, with which a site begins: /o/.well-known/openid-configuration. Both are the same for everybody, and a site may keep them for a while."},

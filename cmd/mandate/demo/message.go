@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // exchange sends a request, a POST if there is a form, and notes both messages.
-func (d *demoWalk) exchange(r *http.Request, step templates.WalkStep, path, authorization string, form url.Values, into any) error {
+func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, path, authorization string, form url.Values, into any) error {
 	method := http.MethodGet
 	var lines []string
 	if form != nil {

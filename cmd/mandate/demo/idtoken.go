@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"crypto"
@@ -52,8 +52,8 @@ func readIDToken(text string) (*idToken, error) {
 	return t, nil
 }
 
-// demoKeys is a set of public keys (RFC 7517 §5).
-type demoKeys struct {
+// keySet is a set of public keys (RFC 7517 §5).
+type keySet struct {
 	Keys []struct {
 		Type     string `json:"kty"`
 		ID       string `json:"kid"`
@@ -63,7 +63,7 @@ type demoKeys struct {
 }
 
 // rsa finds an RSA key by its kid (RFC 7518 §6.3.1), or nil.
-func (k demoKeys) rsa(id string) *rsa.PublicKey {
+func (k keySet) rsa(id string) *rsa.PublicKey {
 	number := func(text string) *big.Int {
 		raw, _ := base64.RawURLEncoding.DecodeString(text) // what is wrong verifies nothing
 		return new(big.Int).SetBytes(raw)
@@ -78,7 +78,7 @@ func (k demoKeys) rsa(id string) *rsa.PublicKey {
 
 // signedBy tells whether a signature is that of the server (RFC 7518 §3.2,
 // §3.3). Which algorithm it has to be was agreed beforehand.
-func (s *demoSite) signedBy(signed string, signature []byte, key *rsa.PublicKey) bool {
+func (s *webSite) signedBy(signed string, signature []byte, key *rsa.PublicKey) bool {
 	switch s.algorithm {
 	case "RS256":
 		sum := sha256.Sum256([]byte(signed))

@@ -1,22 +1,19 @@
-package main
+package demo
 
 import (
 	"context"
-	"path/filepath"
 
 	"mandate/conformance"
 	"mandate/provider"
 )
 
-const demoTargetFile = "target.yaml"
-
-// writeTarget registers an application for each role that the conformance
+// WriteTarget registers an application for each role that the conformance
 // runner tries the server with, and writes the file that it reads. The demo
 // calls nobody, so that there is none for the back channel.
-func (o *opened) writeTarget(ctx context.Context, cast *demoCast, dir string) error {
-	t := &conformance.Target{Issuer: cast.issuer, Scope: "openid profile email read groups", Clients: map[conformance.Need]*conformance.Client{},
-		User: conformance.User{Username: cast.alice.Username, Password: cast.alice.Password},
-		API:  conformance.API{URL: cast.base + "/resource", Wider: cast.base + "/groups/", Scope: "groups"}}
+func (c *Cast) WriteTarget(ctx context.Context, path string) error {
+	t := &conformance.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[conformance.Need]*conformance.Client{},
+		User: conformance.User{Username: c.alice.Username, Password: c.alice.Password},
+		API:  conformance.API{URL: c.base + "/resource", Wider: c.base + "/groups/", Scope: "groups"}}
 	for _, role := range conformance.Roles() {
 		if role.Backchannel {
 			continue
@@ -30,11 +27,11 @@ func (o *opened) writeTarget(ctx context.Context, cast *demoCast, dir string) er
 		if role.Public {
 			r.ClientType = provider.Public
 		}
-		made, err := o.fillApplication(ctx, cast, r)
+		made, err := c.fillApplication(ctx, r)
 		if err != nil {
 			return err
 		}
 		t.Clients[role.Name] = role.Client(made.id, made.secret)
 	}
-	return t.Write(filepath.Join(dir, demoTargetFile))
+	return t.Write(path)
 }

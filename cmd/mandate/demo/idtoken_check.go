@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // read is the step at which the site reads its ID token. It is an error if the
 // token is not good.
-func (d *demoWalk) read(t *idToken, accessToken string, keys demoKeys) (templates.WalkStep, error) {
+func (d *codeFlow) read(t *idToken, accessToken string, keys keySet) (templates.WalkStep, error) {
 	checks, err := d.checkIDToken(t, accessToken, keys)
 	if err != nil {
 		return templates.WalkStep{}, err
@@ -27,7 +27,7 @@ func (d *demoWalk) read(t *idToken, accessToken string, keys demoKeys) (template
 }
 
 // checkIDToken is OIDC Core §3.1.3.7. It returns what has been found to hold.
-func (d *demoWalk) checkIDToken(t *idToken, accessToken string, keys demoKeys) ([]string, error) {
+func (d *codeFlow) checkIDToken(t *idToken, accessToken string, keys keySet) ([]string, error) {
 	key := keys.rsa(t.head.KeyID)
 	signature := "The signature is the one that the client secret makes of these claims: whoever wrote them knows the secret, and nobody has changed them."
 	if d.site.algorithm == "RS256" {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"crypto/rand"
@@ -25,8 +25,8 @@ func TestDemoRefusesIDTokens(t *testing.T) {
 	good := jwt.MapClaims{"iss": "http://127.0.0.1/o", "sub": "alice-7", "aud": "site", "exp": time.Now().Unix() + 60, "nonce": "n",
 		"at_hash": base64.RawURLEncoding.EncodeToString(sum[:16])}
 	for _, algorithm := range []string{"RS256", "HS256"} {
-		site := &demoSite{algorithm: algorithm, credentials: credentials{"site", strings.Repeat("s", 32)}}
-		walk := &demoWalk{demoRequest: &demoRequest{site: site, nonce: "n"}, client: &demoClient{cast: &demoCast{issuer: "http://127.0.0.1/o"}}}
+		site := &webSite{algorithm: algorithm, credentials: credentials{"site", strings.Repeat("s", 32)}}
+		walk := &codeFlow{visit: &visit{site: site, nonce: "n"}, client: &Sites{cast: &Cast{issuer: "http://127.0.0.1/o"}}}
 		own := map[string]any{"RS256": private, "HS256": []byte(site.secret)}[algorithm]
 		but := func(name string, value any) string {
 			claims := maps.Clone(good)
@@ -75,7 +75,7 @@ func rsaKey(t *testing.T) *rsa.PrivateKey {
 }
 
 // published is a key as the site finds it.
-func published(t *testing.T, key *rsa.PrivateKey) demoKeys {
+func published(t *testing.T, key *rsa.PrivateKey) keySet {
 	t.Helper()
 	number := func(n *big.Int) string { return base64.RawURLEncoding.EncodeToString(n.Bytes()) }
 	raw, err := json.Marshal(map[string]any{"keys": []map[string]string{
@@ -83,7 +83,7 @@ func published(t *testing.T, key *rsa.PrivateKey) demoKeys {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var keys demoKeys
+	var keys keySet
 	err = json.Unmarshal(raw, &keys)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"crypto/rand"
@@ -14,17 +14,22 @@ import (
 	"mandate/templates"
 )
 
-// demoClient is the web sites of the demo: they send people to the server and
+// Sites are the web sites of the demo: they send people to the server and
 // show them each message of the code flow. They know the server as any other
 // client does, by its endpoints.
-type demoClient struct {
-	cast  *demoCast
+type Sites struct {
+	cast  *Cast
 	pages *templates.Pages
 	log   *slog.Logger
 }
 
-// before puts the sites in front of the server.
-func (c *demoClient) before(server http.Handler) http.Handler {
+// NewSites makes the sites of a demo that has been filled.
+func NewSites(cast *Cast, pages *templates.Pages, log *slog.Logger) *Sites {
+	return &Sites{cast: cast, pages: pages, log: log}
+}
+
+// Before puts the sites in front of the server.
+func (c *Sites) Before(server http.Handler) http.Handler {
 	sites := map[string]http.HandlerFunc{"/demo": c.choose, "/demo/": c.choose, "/demo/start": c.start, "/demo/callback": c.callback}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, ours := sites[r.URL.Path]
@@ -41,7 +46,7 @@ func (c *demoClient) before(server http.Handler) http.Handler {
 }
 
 // choose is the first page: which site to play.
-func (c *demoClient) choose(w http.ResponseWriter, r *http.Request) {
+func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
 	page := templates.Walk{Intro: "Here are three sites that want something of you. Each sends you to this server, where you sign in as alice, with the password that the demo has printed, and say whether you allow it. Then you see every message that was sent, and what it is for."}
 	for _, site := range c.cast.sites {
 		page.Choices = append(page.Choices, templates.WalkChoice{Title: site.name + ": " + site.wants, Text: site.about,
@@ -50,17 +55,17 @@ func (c *demoClient) choose(w http.ResponseWriter, r *http.Request) {
 	c.show(w, http.StatusOK, page)
 }
 
-// demoRequest is what a site remembers of a browser, from the start until the
+// visit is what a site remembers of a browser, from the start until the
 // callback.
-type demoRequest struct {
-	site                   *demoSite
+type visit struct {
+	site                   *webSite
 	state, nonce, verifier string
 }
 
-const demoCookie = "mandate_demo"
+const cookieName = "mandate_demo"
 
 // start sends the browser to the authorization endpoint (RFC 6749 §4.1.1).
-func (c *demoClient) start(w http.ResponseWriter, r *http.Request) {
+func (c *Sites) start(w http.ResponseWriter, r *http.Request) {
 	site := c.cast.site(r.URL.Query().Get("site"))
 	if site == nil {
 		c.refuse(w, "The demo has no such site.")
@@ -69,13 +74,13 @@ func (c *demoClient) start(w http.ResponseWriter, r *http.Request) {
 	// RFC 7636 §4.1: 32 random bytes make a verifier of 43 characters.
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
-	d := &demoRequest{site, rand.Text(), rand.Text(), base64.RawURLEncoding.EncodeToString(secret)}
+	d := &visit{site, rand.Text(), rand.Text(), base64.RawURLEncoding.EncodeToString(secret)}
 	kept := strings.Join([]string{site.name, d.state, d.nonce, d.verifier}, ".")
-	http.SetCookie(w, &http.Cookie{Name: demoCookie, Value: kept, Path: "/demo/", MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: kept, Path: "/demo/", MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, c.cast.base+"/o/authorize/?"+c.parameters(d).Encode(), http.StatusSeeOther)
 }
 
-func (c *demoClient) parameters(d *demoRequest) url.Values {
+func (c *Sites) parameters(d *visit) url.Values {
 	sum := sha256.Sum256([]byte(d.verifier))
 	p := url.Values{
 		"response_type":         {"code"},
@@ -94,14 +99,14 @@ func (c *demoClient) parameters(d *demoRequest) url.Values {
 
 // remembered reads the cookie that start has set, and takes it away: an answer
 // is used once.
-func (c *demoClient) remembered(w http.ResponseWriter, r *http.Request) (*demoRequest, error) {
-	cookie, err := r.Cookie(demoCookie)
+func (c *Sites) remembered(w http.ResponseWriter, r *http.Request) (*visit, error) {
+	cookie, err := r.Cookie(cookieName)
 	if err != nil {
 		return nil, refusal("This browser has no walk under way, or has finished it: a code works once.")
 	}
-	http.SetCookie(w, &http.Cookie{Name: demoCookie, Path: "/demo/", MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/demo/", MaxAge: -1})
 	kept := append(strings.Split(cookie.Value, "."), "", "", "")
-	d := &demoRequest{c.cast.site(kept[0]), kept[1], kept[2], kept[3]}
+	d := &visit{c.cast.site(kept[0]), kept[1], kept[2], kept[3]}
 	if d.site == nil {
 		return nil, refusal("The cookie of this browser is of another demo.")
 	}
@@ -114,11 +119,11 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 // callback takes the answer (RFC 6749 §4.1.2), uses it and shows all of it.
-func (c *demoClient) callback(w http.ResponseWriter, r *http.Request) {
-	walk := &demoWalk{client: c, host: r.Host}
+func (c *Sites) callback(w http.ResponseWriter, r *http.Request) {
+	walk := &codeFlow{client: c, host: r.Host}
 	d, err := c.remembered(w, r)
 	if err == nil {
-		walk.demoRequest = d
+		walk.visit = d
 		err = c.check(d, r.URL.Query())
 	}
 	if err == nil {
@@ -136,7 +141,7 @@ func (c *demoClient) callback(w http.ResponseWriter, r *http.Request) {
 	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server have just sent to each other.", Steps: walk.steps, RestartURL: "/demo/"})
 }
 
-func (c *demoClient) check(d *demoRequest, answer url.Values) error {
+func (c *Sites) check(d *visit, answer url.Values) error {
 	// RFC 6749 §10.12: an answer that this browser did not ask for is forged.
 	if subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(d.state)) != 1 {
 		return refusal("The state in the answer is not the one that was sent: somebody else began this.")
@@ -148,11 +153,11 @@ func (c *demoClient) check(d *demoRequest, answer url.Values) error {
 	return nil
 }
 
-func (c *demoClient) refuse(w http.ResponseWriter, text string) {
+func (c *Sites) refuse(w http.ResponseWriter, text string) {
 	c.show(w, http.StatusBadRequest, templates.ErrorPage{Status: http.StatusBadRequest, Heading: "This walk cannot go on", Message: text, BackURL: "/demo/", BackLabel: "Begin again"})
 }
 
-func (c *demoClient) show(w http.ResponseWriter, status int, page any) {
+func (c *Sites) show(w http.ResponseWriter, status int, page any) {
 	body, err := c.pages.Render(page)
 	if err != nil {
 		c.log.Error("render a page of the demo", "error", err)

@@ -1,0 +1,124 @@
+// Package demo fills a server with people and applications to try, and plays the
+// web sites that send a browser to it. Its pages show each message of the
+// authorization code flow (RFC 6749 §4.1) and of OpenID Connect (OIDC Core §3.1).
+package demo
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"mandate/provider"
+)
+
+// Cast is who takes part in the demo.
+type Cast struct {
+	base, issuer  string
+	alice, admin  provider.Person
+	robot, legacy credentials
+	sites         []*webSite
+	provider      *provider.Provider
+}
+
+type credentials struct{ id, secret string }
+
+// webSite is an application that people come to with a browser.
+type webSite struct {
+	credentials
+	name, wants, about string
+	scope              string
+	algorithm          string // of its ID tokens; it gets none if this is empty
+}
+
+const groupName = "staff"
+
+// Fill registers the people, the group and the applications of the demo with a
+// server that has this base URL.
+func Fill(ctx context.Context, with *provider.Provider, base string) (*Cast, error) {
+	cast := &Cast{base: base, issuer: base + "/o", provider: with}
+	err := cast.fillPeople(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cast, cast.fillApplications(ctx)
+}
+
+func (c *Cast) fillPeople(ctx context.Context) error {
+	c.alice = provider.Person{Username: "alice", Email: "alice@example.org", FirstName: "Alice", LastName: "Liddell", Groups: []string{groupName},
+		Profile: &provider.Profile{EmailVerified: true, Birthdate: "1852-05-04", ZoneInfo: "Europe/London", Locale: "en-GB", PhoneNumber: "+441632960961",
+			Address: &provider.Address{Formatted: "Christ Church\nOxford", StreetAddress: "Christ Church", Locality: "Oxford", Country: "United Kingdom"}}}
+	c.admin = provider.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
+	err := c.provider.AddGroup(ctx, groupName)
+	if err != nil {
+		return err
+	}
+	for _, person := range []*provider.Person{&c.alice, &c.admin} {
+		person.Password = newPassword()
+		_, err = c.provider.AddUser(ctx, *person)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cast) fillApplications(ctx context.Context) error {
+	var err error
+	c.robot, err = c.fillApplication(ctx, provider.Registration{Name: "Robot", GrantTypes: []string{provider.GrantClient}, MayIntrospect: true})
+	if err != nil {
+		return err
+	}
+	c.legacy, err = c.fillApplication(ctx, provider.Registration{Name: "Legacy", GrantTypes: []string{provider.GrantPassword}})
+	if err != nil {
+		return err
+	}
+	c.sites = webSites()
+	for _, site := range c.sites {
+		site.credentials, err = c.fillApplication(ctx, provider.Registration{Name: site.name, Algorithm: site.algorithm,
+			GrantTypes: []string{provider.GrantCode}, RedirectURIs: []string{c.callback()}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (credentials, error) {
+	// With HS256 the secret is a key, and no hash of it will do.
+	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", c.admin.Username
+	made, err := c.provider.Register(ctx, nil, r)
+	if err != nil {
+		return credentials{}, err
+	}
+	return credentials{made.Application.ClientID, made.Secret}, nil
+}
+
+func webSites() []*webSite {
+	return []*webSite{
+		{name: "Web", wants: "access to an API", scope: "read groups",
+			about: "OAuth 2.0 alone. The site may read in an API what you let it read. Nobody tells it who you are."},
+		{name: "Shop", wants: "signing in, RS256", scope: "openid profile email", algorithm: "RS256",
+			about: "OpenID Connect: the site is told who you are. The server signs this with a private key of its own, and anybody can check it with the public one. Most sites do it like this."},
+		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
+			about: "The same, signed with the client secret, which the server and the site share. Only those two can check it, and either could have written it."},
+	}
+}
+
+// site finds a site by its name, or nil.
+func (c *Cast) site(name string) *webSite {
+	for _, site := range c.sites {
+		if site.name == name {
+			return site
+		}
+	}
+	return nil
+}
+
+func (c *Cast) callback() string { return c.base + "/demo/callback" }
+
+// newPassword is easy to read off and to type: 100 random bits in four words.
+func newPassword() string {
+	text := strings.ToLower(rand.Text())
+	return strings.Join([]string{text[0:5], text[5:10], text[10:15], text[15:20]}, "-")
+}
