@@ -10,6 +10,7 @@ import (
 
 	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/demo"
+	"mandate/cmd/mandate/httpserve"
 	"mandate/templates"
 )
 
@@ -44,7 +45,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 	defer os.RemoveAll(dir)
 	// The environment has no say: it is of another server.
 	file, target := filepath.Join(dir, "mandate.yaml"), filepath.Join(dir, demoTargetFile)
-	err = demo.WriteConfig(file, "http://"+local(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"))
+	err = demo.WriteConfig(file, "http://"+httpserve.Address(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"))
 	if err != nil {
 		return err
 	}

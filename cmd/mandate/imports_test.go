@@ -38,12 +38,15 @@ var layers = map[string][]string{
 	"handlers/resource":     {"mandate/provider/jose", standardOnly},
 	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // of provider: names of grants, and what a private key must be
 	"cmd/mandate/demo":      {"mandate/provider", "mandate/templates", "mandate/conformance"},
+	"cmd/mandate/httpserve": {standardOnly},
+	"cmd/mandate/lines":     {standardOnly},
 	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers", "github.com/prometheus", "go.opentelemetry.io"},
 	"templates":             {standardOnly},
 	"conformance":           {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
 	"conformance/mandate":   {},
 	"conformance/bench":     {"mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
-	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/cmd/mandate/config", "mandate/cmd/mandate/demo", "mandate/cmd/mandate/telemetry", "mandate/conformance",
+	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/cmd/mandate/config", "mandate/cmd/mandate/demo", "mandate/cmd/mandate/httpserve",
+		"mandate/cmd/mandate/lines", "mandate/cmd/mandate/telemetry", "mandate/conformance",
 		"flag", "github.com/spf13/cobra"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mandate/cmd/mandate/config"
+	"mandate/cmd/mandate/httpserve"
 	"mandate/handlers"
 )
 
@@ -17,12 +18,12 @@ const opsPatience = 5 * time.Minute
 // serveOps answers at OPS_LISTEN until the function that it gives is called:
 // that is after the last request, so that a node that stops can be watched.
 func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
-	listener, err := listen(c.OpsListen, "OPS_LISTEN")
+	listener, err := httpserve.Listen(c.OpsListen, "OPS_LISTEN")
 	if err != nil {
 		return nil, err
 	}
 	ops.Pprof, ops.Log = c.OpsPprof, log
-	server := httpServer(handlers.NewOps(ops), log, opsPatience)
+	server := httpserve.New(handlers.NewOps(ops), log, opsPatience)
 	go func() {
 		err := server.Serve(listener)
 		if !errors.Is(err, http.ErrServerClosed) {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/cmd/mandate/config"
+	"mandate/cmd/mandate/httpserve"
+	"mandate/cmd/mandate/lines"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
@@ -41,14 +43,14 @@ func (p *program) resourceServer(ctx context.Context) error {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
 	}
 	p.collectLess()
-	out := newLines(p.stderr)
+	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
 	proxy, err := newProxy(settings, log)
 	if err != nil {
 		return err
 	}
-	listener, err := listen(settings.Listen, "LISTEN")
+	listener, err := httpserve.Listen(settings.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
@@ -62,9 +64,9 @@ func (p *program) resourceServer(ctx context.Context) error {
 		defer stopOps()
 	}
 	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", settings.Upstream, listener.Addr())
-	server := httpServer(proxy, log, proxyPatience)
+	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
-	return serveUntil(ctx, server, listener, settings, log)
+	return httpserve.Run(ctx, server, listener, stopOf(settings), log)
 }
 
 func newProxy(settings *config.Config, log *slog.Logger) (*resource.Proxy, error) {

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/cmd/mandate/config"
+	"mandate/cmd/mandate/httpserve"
+	"mandate/cmd/mandate/lines"
 	"mandate/cmd/mandate/telemetry"
 	"mandate/handlers"
 	"mandate/handlers/resource"
@@ -38,7 +40,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	p.collectLess()
-	out := newLines(p.stderr)
+	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
 	tracing, err := p.tracing(ctx, log)
@@ -51,7 +53,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer o.store.Close()
-	listener, err := listen(settings.Listen, "LISTEN")
+	listener, err := httpserve.Listen(settings.Listen, "LISTEN")
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,12 @@ func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Lis
 	beside.Go(func() { o.provider.Listen(answering) })
 	defer beside.Wait()
 	defer stop()
-	return serveUntil(ctx, httpServer(handler, log, serverPatience), listener, o.settings, log)
+	return httpserve.Run(ctx, httpserve.New(handler, log, serverPatience), listener, stopOf(o.settings), log)
+}
+
+// stopOf hands on the settings of a shutdown.
+func stopOf(c *config.Config) httpserve.Stop {
+	return httpserve.Stop{Delay: c.ShutdownDelay, Grace: c.Shutdown}
 }
 
 // handler puts the parts together.
@@ -123,7 +130,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		OwnOps:         o.settings.OpsListen != "",
 	}
 	if o.settings.SampleAPI {
-		site.SampleAPI, err = o.sampleGuard(ctx, "http://"+local(listener)+base.Path+"/o/introspect/", log)
+		site.SampleAPI, err = o.sampleGuard(ctx, "http://"+httpserve.Address(listener)+base.Path+"/o/introspect/", log)
 		if err != nil {
 			return nil, err
 		}
@@ -146,45 +153,6 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
 	}
 	return newGuard(o.settings, p, nil, log)
-}
-
-// newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
-func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
-	var verifier resource.Verifier
-	if p.ResourceServerIntrospectionURL != "" {
-		asking, err := newAsking(p, transport)
-		if err != nil {
-			return nil, err
-		}
-		verifier = asking
-	}
-	if p.ResourceServerJWKSURL != "" {
-		signed, err := resource.NewSigned(resource.SignedConfig{KeysURL: p.ResourceServerJWKSURL, Issuer: p.ResourceServerIssuer, Audience: p.ResourceServerAudience,
-			Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
-		if err != nil {
-			return nil, err
-		}
-		verifier = signed
-	}
-	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
-}
-
-// newAsking asks an introspection endpoint, and remembers what it said.
-func newAsking(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
-	asks := resource.IntrospectionConfig{
-		URL:       p.ResourceServerIntrospectionURL,
-		AuthToken: p.ResourceServerAuthToken,
-		Timeout:   p.ResourceServerIntrospectionTimeout,
-		Transport: transport,
-	}
-	if pair := p.ResourceServerIntrospectionCredentials; len(pair) == 2 {
-		asks.ClientID, asks.ClientSecret = pair[0], pair[1]
-	}
-	introspection, err := resource.NewIntrospection(asks)
-	if err != nil {
-		return nil, err
-	}
-	return resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: p.ResourceServerTokenCaching})
 }
 
 // sayFirstSteps prints the link that makes the first administrator, where

@@ -1,4 +1,4 @@
-package main
+package lines
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func (s *slow) Write(b []byte) (int, error) {
 func TestLinesShareAWriteInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &slow{let: make(chan struct{})}
-		l := newLines(to)
+		l := New(to)
 		for i := range 5 {
 			fmt.Fprintf(l, "line %d\n", i)
 			synctest.Wait()
@@ -41,7 +41,7 @@ func TestLinesShareAWriteInTheirOrder(t *testing.T) {
 func TestLinesWaitForAReaderWhoIsTooSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &slow{let: make(chan struct{})}
-		l := newLines(to)
+		l := New(to)
 		full := strings.Repeat("x", maxLines+1)
 		var all sync.WaitGroup
 		written := make(chan int, 3)

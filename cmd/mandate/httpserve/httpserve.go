@@ -1,4 +1,6 @@
-package main
+// Package httpserve runs an HTTP server: it limits what one client can occupy,
+// and lets requests in progress finish when the program stops.
+package httpserve
 
 import (
 	"context"
@@ -8,11 +10,10 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
-
-	"mandate/cmd/mandate/config"
 )
 
-func listen(address, setting string) (net.Listener, error) {
+// Listen binds a TCP address. Its error names the setting that the address came from.
+func Listen(address, setting string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: change %s, or free that address", err, setting)
@@ -20,8 +21,9 @@ func listen(address, setting string) (net.Listener, error) {
 	return l, nil
 }
 
-// httpServer bounds what one client may hold on to.
-func httpServer(handler http.Handler, log *slog.Logger, patience time.Duration) *http.Server {
+// New returns a server that limits the time and the memory that one client can
+// occupy. Reading a request takes at most patience, and so does the answer.
+func New(handler http.Handler, log *slog.Logger, patience time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -33,10 +35,16 @@ func httpServer(handler http.Handler, log *slog.Logger, patience time.Duration) 
 	}
 }
 
-// serveUntil answers requests until ctx ends and for the delay after it, in which
-// clients are asked to come back by another connection; then it lets those in
-// flight finish.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, settings *config.Config, log *slog.Logger) error {
+// Stop says how a server stops.
+type Stop struct {
+	Delay time.Duration // how long it still accepts connections after it was told to stop
+	Grace time.Duration // how long requests in progress have to finish after that
+}
+
+// Run answers requests until ctx ends, and for the delay after that. During the
+// delay each answer closes its connection, so that clients open the next one
+// elsewhere. Then Run waits until the requests in progress are finished.
+func Run(ctx context.Context, server *http.Server, listener net.Listener, how Stop, log *slog.Logger) error {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
@@ -55,9 +63,9 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
-	case <-time.After(settings.ShutdownDelay):
+	case <-time.After(how.Delay):
 	}
-	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), settings.Shutdown)
+	wait, stop := context.WithTimeout(context.WithoutCancel(ctx), how.Grace)
 	defer stop()
 	err := server.Shutdown(wait)
 	if err != nil {
@@ -67,8 +75,8 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener,
 	return nil
 }
 
-// local is where this machine reaches a listener.
-func local(l net.Listener) string {
+// Address is where this machine reaches a listener.
+func Address(l net.Listener) string {
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
 		return l.Addr().String()

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+
+	"mandate/cmd/mandate/config"
+	"mandate/handlers/resource"
+)
+
+// newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
+func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
+	var verifier resource.Verifier
+	if p.ResourceServerIntrospectionURL != "" {
+		asking, err := newAsking(p, transport)
+		if err != nil {
+			return nil, err
+		}
+		verifier = asking
+	}
+	if p.ResourceServerJWKSURL != "" {
+		signed, err := resource.NewSigned(resource.SignedConfig{KeysURL: p.ResourceServerJWKSURL, Issuer: p.ResourceServerIssuer, Audience: p.ResourceServerAudience,
+			Opaque: verifier, AllowHTTP: c.AllowInsecureHTTP})
+		if err != nil {
+			return nil, err
+		}
+		verifier = signed
+	}
+	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
+}
+
+// newAsking asks an introspection endpoint, and remembers what it said.
+func newAsking(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
+	asks := resource.IntrospectionConfig{
+		URL:       p.ResourceServerIntrospectionURL,
+		AuthToken: p.ResourceServerAuthToken,
+		Timeout:   p.ResourceServerIntrospectionTimeout,
+		Transport: transport,
+	}
+	if pair := p.ResourceServerIntrospectionCredentials; len(pair) == 2 {
+		asks.ClientID, asks.ClientSecret = pair[0], pair[1]
+	}
+	introspection, err := resource.NewIntrospection(asks)
+	if err != nil {
+		return nil, err
+	}
+	return resource.NewCache(resource.CacheConfig{Verifier: introspection, TTL: p.ResourceServerTokenCaching})
+}
