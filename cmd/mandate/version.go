@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -8,25 +9,69 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is for packagers: -ldflags "-X main.version=v1.2.3". Left empty, it
-// is what the Go command recorded.
+// version is for packagers: -ldflags "-X main.version=v1.2.3". If it is empty,
+// the version is the one that the Go command recorded.
 var version string
 
-func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version of this program", Args: arguments(),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.stdout, "mandate %s %s %s/%s\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		}}
+// build says from what this program was built. The date is that of the commit:
+// the Go command records no other, so that a commit always gives the same program.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"` // empty if the program was built outside of a repository
+	Date     string `json:"date,omitempty"`
+	Modified bool   `json:"modified"` // the source had changes that were not committed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
 }
 
-func programVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	switch {
-	case version != "":
-		return version
-	case !ok || info.Main.Version == "":
-		return "(devel)"
-	}
-	return info.Main.Version
+func (p *program) versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "version", Short: "Print the version of this program, its commit and the date of the commit", Args: arguments(),
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if asJSON {
+				return writeJSON(p.stdout, b)
+			}
+			_, err := fmt.Fprintln(p.stdout, b)
+			return err
+		}}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
+
+func thisBuild() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) build {
+	b := build{Version: cmp.Or(version, info.Main.Version, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Date = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String is one line for a person.
+func (b build) String() string {
+	commit := "commit unknown"
+	if b.Commit != "" {
+		commit = fmt.Sprintf("commit %.12s of %s", b.Commit, cmp.Or(b.Date, "an unknown date"))
+	}
+	if b.Modified {
+		commit += " with uncommitted changes"
+	}
+	return fmt.Sprintf("mandate %s, %s, %s %s", b.Version, commit, b.Go, b.Platform)
+}
+
+func programVersion() string { return thisBuild().Version }
