@@ -8,204 +8,204 @@ import (
 	"time"
 )
 
-// Config is the whole configuration: one YAML file, each key of which an
-// environment variable may override. The keys and defaults stand in the tags,
-// the meaning in the comments; the table in README.md is generated from both.
+// Config is the whole configuration. The tags contain the keys and the defaults,
+// the comments explain them; the documentation of the settings is generated from both.
 //
-// A time.Duration is written as a whole number of seconds. The tags min and max
-// bound a number, oneof lists the words allowed, secret marks what is never shown
-// ("url": only the password in it) and may be read from a file named by `<KEY>_FILE`.
+// In the file a time.Duration is a whole number of seconds. The tags min and max
+// limit a number, oneof lists the allowed words. The tag secret marks a value that
+// is never shown ("url": only the password in it is hidden) and that can be read
+// from a file, which `<KEY>_FILE` names.
 type Config struct {
-	// BaseURL is where browsers and clients reach the server: scheme, host and an optional path. The issuer is this and `/o` (RFC 8414 §2). Plain http is for loopback hosts only, see `ALLOW_INSECURE_HTTP`.
+	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set.
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
-	// AllowInsecureHTTP lets `BASE_URL`, `LOGIN_URL`, the introspection URL, the key set and a forwarded token use plain http beyond this machine, where anybody on the way reads it (against RFC 6749 §3.1 and §3.2). For a laboratory network without certificates.
+	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a laboratory network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
-	// Listen is the address and port that the server binds; an empty host (`:8000`) binds every address.
+	// Listen is the address and port that the server binds. An empty host (`:8000`) binds every address.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`
-	// OpsListen is the address and port of a second listener, for those who look after the server: `/healthz`, `/readyz`, and `/metrics` for Prometheus. It has no TLS and asks nobody who they are: give it an address that only they reach (`127.0.0.1:9000`). Empty: health and readiness are at `LISTEN`, metrics nowhere.
+	// OpsListen is the address and port of a second listener, for operators: `/healthz`, `/readyz`, and `/metrics` for Prometheus. It has no TLS and no authentication: choose an address that only operators reach (`127.0.0.1:9000`). If it is empty, `LISTEN` serves health and readiness, and there are no metrics.
 	OpsListen string `key:"OPS_LISTEN" default:""`
-	// OpsPprof adds Go's profiles (`/debug/pprof/`) to that listener.
+	// OpsPprof adds Go's profiles (`/debug/pprof/`) to `OPS_LISTEN`.
 	OpsPprof bool `key:"OPS_PPROF" default:"false"`
-	// DatabaseURL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or `postgres://user:password@host/database?sslmode=verify-full`. Several PostgreSQL hosts stand between commas (`host1:5432,host2:5432`): the one that takes writes is used.
+	// DatabaseURL is `sqlite:///file.db` (relative to the working directory), `sqlite:////srv/file.db` (absolute) or `postgres://user:password@host/database?sslmode=verify-full`. Several PostgreSQL hosts are separated by commas (`host1:5432,host2:5432`): the server uses the one that accepts writes.
 	DatabaseURL string `key:"DATABASE_URL" default:"sqlite:///mandate.db" secret:"url"`
-	// DatabaseListenURL is the way to PostgreSQL by which a node hears what other nodes change, where `DATABASE_URL` leads through a pooler that gives each transaction another connection; empty is `DATABASE_URL`.
+	// DatabaseListenURL is the PostgreSQL URL by which a node receives notifications about changes that other nodes make. It is needed if `DATABASE_URL` leads to a pooler that gives each transaction another connection. If it is empty, `DATABASE_URL` is used.
 	DatabaseListenURL string `key:"DATABASE_LISTEN_URL" default:"" secret:"url"`
-	// DatabaseMaxConnections is how many connections to PostgreSQL a node opens at most, beside the one by which it listens.
+	// DatabaseMaxConnections is the largest number of PostgreSQL connections that a node opens, besides the one that receives notifications.
 	DatabaseMaxConnections int `key:"DATABASE_MAX_CONNECTIONS" default:"32" min:"2" max:"1000"`
-	// SecretKey is the key that encrypts recoverable secrets at rest: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Left out with SQLite, the server makes and keeps one in a file beside the database (`<database>.key`); PostgreSQL needs it set.
+	// SecretKey is the key that encrypts recoverable secrets in the database: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. It is required with PostgreSQL. With SQLite, if it is not set, the server creates a key and keeps it in a file beside the database (`<database>.key`).
 	SecretKey string `key:"SECRET_KEY" default:"" secret:"true"`
-	// LoginURL is where a visitor who is not logged in is sent: a path of this server or an absolute URL. Empty is the built-in page `/login/`.
+	// LoginURL is where the server sends a visitor who is not signed in: a path of this server or an absolute URL. If it is empty, the built-in page `/login/` is used.
 	LoginURL string `key:"LOGIN_URL" default:""`
-	// SampleAPI serves the sample protected API (`/users/`, `/groups/`, `/resource`).
+	// SampleAPI adds the sample protected API (`/users/`, `/groups/`, `/resource`).
 	SampleAPI bool `key:"SAMPLE_API" default:"false"`
-	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` is believed; everybody else's is ignored (RFC 9700 §4.13).
+	// TrustedProxies lists the addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` header the server uses. It ignores the header of everybody else (RFC 9700 §4.13).
 	TrustedProxies []netip.Prefix `key:"TRUSTED_PROXIES" default:"[]"`
-	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call addresses that were registered for back-channel logout. Without it only public addresses are called (RFC 6890).
+	// OutboundAllowedNetworks lists special-use networks (CIDR), such as `10.0.0.0/8`, in which the server may call registered back-channel logout URIs. All other special-use addresses are refused: by default the server calls public addresses only (RFC 6890).
 	OutboundAllowedNetworks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]"`
-	// SessionCookieAge is the life of a browser session in seconds, counted from the login.
+	// SessionCookieAge is the lifetime of a browser session in seconds, counted from the sign-in.
 	SessionCookieAge time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000"`
-	// SessionIdle is how many seconds a browser session survives without a request; left out, it is never more than `SESSION_COOKIE_AGE`.
+	// SessionIdle is the number of seconds after which a browser session without a request ends. If it is not set, it is at most `SESSION_COOKIE_AGE`.
 	SessionIdle time.Duration `key:"SESSION_IDLE_SECONDS" default:"259200" min:"60" max:"31536000"`
-	// LogLevel is the least level that is logged.
+	// LogLevel is the lowest level that is logged.
 	LogLevel string `key:"LOG_LEVEL" default:"info" oneof:"debug info warn error"`
-	// LogFormat is the form of a log line.
+	// LogFormat is the format of a log line.
 	LogFormat string `key:"LOG_FORMAT" default:"text" oneof:"text json"`
-	// PasswordMinLength is the least number of characters in a new password. 15 is what NIST SP 800-63B-4 §3.1.1.2 asks of a password that is the only factor; existing passwords stay valid.
+	// PasswordMinLength is the smallest number of characters in a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 if the password is the only factor. Existing passwords stay valid.
 	PasswordMinLength int `key:"PASSWORD_MIN_LENGTH" default:"15" min:"1" max:"64"`
 	// PasswordHashMemoryKiB is the memory of one Argon2id hash in KiB (RFC 9106 §3.1).
 	PasswordHashMemoryKiB int `key:"PASSWORD_HASH_MEMORY_KIB" default:"19456" min:"7168" max:"1048576"`
-	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes is at least 35840, the weakest setting of the OWASP password storage sheet.
+	// PasswordHashIterations is the number of passes of one Argon2id hash. Memory times passes must be at least 35840, the weakest parameters in the OWASP password storage cheat sheet.
 	PasswordHashIterations int `key:"PASSWORD_HASH_ITERATIONS" default:"2" min:"1" max:"64"`
-	// PasswordHashConcurrency is how many passwords are hashed at once, which bounds the memory a flood of logins can take; 0 derives it from the cores and memory of the machine.
+	// PasswordHashConcurrency is the number of passwords that are hashed at the same time. It limits the memory that many simultaneous sign-ins use. 0 derives it from the cores and the memory of the machine.
 	PasswordHashConcurrency int `key:"PASSWORD_HASH_CONCURRENCY" default:"0" min:"0" max:"1024"`
-	// MaxBodyBytes is the largest request body that is read, in bytes.
+	// MaxBodyBytes is the largest request body that the server reads, in bytes.
 	MaxBodyBytes int64 `key:"MAX_BODY_BYTES" default:"65536" min:"8192" max:"16777216"`
-	// Shutdown is how many seconds requests in flight are given to finish when the server is told to stop.
+	// Shutdown is the number of seconds that requests in progress have to finish after the server was told to stop.
 	Shutdown time.Duration `key:"SHUTDOWN_SECONDS" default:"15" min:"0" max:"600"`
-	// ShutdownDelay is how many seconds the server goes on as before when it is told to stop, while `/readyz` answers 503: as long as a load balancer takes to notice, so that it sends no request to a closed door. Not part of `SHUTDOWN_SECONDS`.
+	// ShutdownDelay is the number of seconds for which the server still accepts requests after it was told to stop, while `/readyz` answers 503. Set it to the time that a load balancer needs to notice, so that it sends no request to a closed port. `SHUTDOWN_SECONDS` begins after this delay.
 	ShutdownDelay time.Duration `key:"SHUTDOWN_DELAY_SECONDS" default:"0" min:"0" max:"600"`
-	// CleanupInterval is the pause between two batches of expired rows that the server deletes, in seconds.
+	// CleanupInterval is the pause in seconds between two batches of expired rows that the server deletes.
 	CleanupInterval time.Duration `key:"CLEANUP_INTERVAL_SECONDS" default:"1" min:"1" max:"86400"`
-	// MaxStaleness is how many seconds this node goes on with what it has read of applications and tokens where it cannot hear what other nodes change. While it hears them, a change is seen within 50 ms. 0 reads everything each time.
+	// MaxStaleness is the number of seconds for which this node may use cached data about applications and tokens while it receives no notifications about changes by other nodes. With 0 it then reads the data from the database each time. While it receives notifications, it applies a change within 50 ms.
 	MaxStaleness time.Duration `key:"MAX_STALENESS_SECONDS" default:"2" min:"0" max:"10"`
-	// Upstream is the API that `mandate resource-server` guards: an absolute URL to which allowed requests are forwarded.
+	// Upstream is the API that `mandate resource-server` protects: an absolute URL to which it forwards allowed requests.
 	Upstream string `key:"UPSTREAM" default:""`
-	// Rules is which scopes a request to `UPSTREAM` needs, as a list of `{PATH: /users/, METHODS: [GET], SCOPES: [read]}`. What no rule matches is refused.
+	// Rules lists the scopes that a request to `UPSTREAM` needs, as items of the form `{PATH: /users/, METHODS: [GET], SCOPES: [read]}`. A request that matches no rule is refused.
 	Rules []Rule `key:"RULES" default:"[]"`
-	// PassAuthorization forwards the caller's `Authorization` header to `UPSTREAM` instead of taking it off.
+	// PassAuthorization forwards the client's `Authorization` header to `UPSTREAM`. By default the header is removed.
 	PassAuthorization bool `key:"PASS_AUTHORIZATION" default:"false"`
-	// Provider holds the settings that carry the names of django-oauth-toolkit.
+	// Provider contains the settings that have the names of django-oauth-toolkit.
 	Provider Provider `key:"OAUTH2_PROVIDER"`
 
-	// sources tells where each key was set, by its full name ("OAUTH2_PROVIDER.SCOPES", "RULES[0].PATH"); a key that is not in it has its default.
+	// sources says where each key was set, by its full name ("OAUTH2_PROVIDER.SCOPES", "RULES[0].PATH"). A key that it lacks has its default.
 	sources map[string]source
-	// ServerKey is SECRET_KEY decoded: 32 bytes, or nil where it was left out.
+	// ServerKey is SECRET_KEY decoded: 32 bytes, or nil if it is not set.
 	ServerKey []byte
 }
 
-// Provider is the OAUTH2_PROVIDER block: keys and meanings as a user of
-// django-oauth-toolkit knows them, with the defaults of RFC 9700.
+// Provider is the OAUTH2_PROVIDER block. Its keys have the names and meanings that
+// they have in django-oauth-toolkit; the defaults follow RFC 9700.
 type Provider struct {
-	// Scopes are the scopes there are, in this order, each with the text that the consent page shows: a mapping from name to description (RFC 6749 §3.3).
+	// Scopes are the available scopes in their order, each with the description that the consent page shows: a mapping from name to description (RFC 6749 §3.3).
 	Scopes Scopes `key:"SCOPES" default:"{read: Read scope, write: Write scope}"`
-	// DefaultScopes is what a request without a scope gets (RFC 6749 §3.3). `[__all__]`, the default, is every scope of `SCOPES` but `introspection`, `openid` and `offline_access`; an empty list refuses such a request.
+	// DefaultScopes are the scopes of a request that names none (RFC 6749 §3.3). The default, `[__all__]`, means every scope of `SCOPES` except `introspection`, `openid` and `offline_access`. If the list is empty, such a request is refused.
 	DefaultScopes []string `key:"DEFAULT_SCOPES" default:"[__all__]"`
-	// ReadScope is the scope that the sample API wants for reading.
+	// ReadScope is the scope that the sample API requires for reading.
 	ReadScope string `key:"READ_SCOPE" default:"read"`
-	// WriteScope is the scope that the sample API wants for writing.
+	// WriteScope is the scope that the sample API requires for writing.
 	WriteScope string `key:"WRITE_SCOPE" default:"write"`
-	// AccessTokenExpire is the life of an access token in seconds, and the longest unless an administrator answers for the application.
+	// AccessTokenExpire is the lifetime of an access token in seconds. It is also the longest lifetime that an application can have, unless an administrator is responsible for the application.
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"36000" min:"1" max:"31536000"`
-	// JWTAccessTokenExpire is the life in seconds of an access token that is a JWT (RFC 9068), where the application has no shorter one of its own, and the longest unless an administrator answers for the application. An API that checks it by itself takes it to its end, also when it was revoked: hence short. Left out, it is never more than `ACCESS_TOKEN_EXPIRE_SECONDS`.
+	// JWTAccessTokenExpire is the lifetime in seconds of an access token that is a JWT (RFC 9068), unless the application has a shorter one. It is also the longest lifetime that an application can have, unless an administrator is responsible for the application. It is short because an API that verifies such a token itself accepts it until it expires, even if it was revoked. If it is not set, it is at most `ACCESS_TOKEN_EXPIRE_SECONDS`.
 	JWTAccessTokenExpire time.Duration `key:"JWT_ACCESS_TOKEN_EXPIRE_SECONDS" default:"600" min:"1" max:"31536000"`
-	// AdministratorAccessTokenMax is the longest life in seconds that an application may set for its opaque access tokens, where an administrator answers for it; never less than `ACCESS_TOKEN_EXPIRE_SECONDS`, which is the longest for all others.
+	// AdministratorAccessTokenMax is the longest lifetime in seconds of opaque access tokens of an application for which an administrator is responsible. It is never less than `ACCESS_TOKEN_EXPIRE_SECONDS`, the limit for all other applications.
 	AdministratorAccessTokenMax time.Duration `key:"ADMINISTRATOR_ACCESS_TOKEN_MAX_SECONDS" default:"31536000" min:"1" max:"31536000"`
-	// AdministratorJWTAccessTokenMax is the longest life in seconds that an application may set for its access tokens that are JWTs, where an administrator answers for it; never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`, which is the longest for all others. A retired key stays published for as long as such a token may live.
+	// AdministratorJWTAccessTokenMax is the longest lifetime in seconds of access tokens that are JWTs, of an application for which an administrator is responsible. It is never less than `JWT_ACCESS_TOKEN_EXPIRE_SECONDS`, the limit for all other applications. A retired key stays published for this long.
 	AdministratorJWTAccessTokenMax time.Duration `key:"ADMINISTRATOR_JWT_ACCESS_TOKEN_MAX_SECONDS" default:"86400" min:"1" max:"31536000"`
-	// GrantsByAdministrator lists the grant types that only applications may use for which an administrator answers: `authorization_code`, `client_credentials`, `password`. RFC 9700 §2.4 suggests `[password]`.
+	// GrantsByAdministrator lists the grant types that an application may use only if an administrator is responsible for it: `authorization_code`, `client_credentials`, `password`. RFC 9700 §2.4 suggests `[password]`.
 	GrantsByAdministrator []string `key:"GRANTS_BY_ADMINISTRATOR" default:"[]"`
-	// ScopesByAdministrator lists the scopes that only applications may have for which an administrator answers. `introspection` is always one of them.
+	// ScopesByAdministrator lists the scopes that an application may have only if an administrator is responsible for it. `introspection` is always one of them.
 	ScopesByAdministrator []string `key:"SCOPES_BY_ADMINISTRATOR" default:"[]"`
-	// PersonMaxApplications is the most applications that a person who is not an administrator may register; 0 is no bound.
+	// PersonMaxApplications is the largest number of applications that a person who is not an administrator may register. 0 means no limit.
 	PersonMaxApplications int `key:"PERSON_MAX_APPLICATIONS" default:"50" min:"0" max:"1000000"`
-	// PersonMaxSessions is the most browser sessions of a person who is not an administrator; the session used longest ago ends. 0 is no bound.
+	// PersonMaxSessions is the largest number of browser sessions of a person who is not an administrator. A further sign-in ends the session that was not used for the longest time. 0 means no limit.
 	PersonMaxSessions int `key:"PERSON_MAX_SESSIONS" default:"100" min:"0" max:"1000000"`
-	// PersonMaxApprovals is the most live approvals (authorization codes and token families) of all applications of one person who is not an administrator; 0 is no bound.
+	// PersonMaxApprovals is the largest number of live approvals (authorization codes and token families) of all applications of one person who is not an administrator. 0 means no limit.
 	PersonMaxApprovals int `key:"PERSON_MAX_APPROVALS" default:"10000" min:"0" max:"1000000000"`
-	// PersonMaxTokensPerMinute is the most token responses a minute, at each node, for all applications of one person who is not an administrator; 0 is no bound.
+	// PersonMaxTokensPerMinute is the largest number of token responses per minute, at each node, for all applications of one person who is not an administrator. 0 means no limit.
 	PersonMaxTokensPerMinute int `key:"PERSON_MAX_TOKENS_PER_MINUTE" default:"600" min:"0" max:"1000000"`
-	// PersonMaxLiveTokens is the most tokens, stored and not expired, of all applications of one person who is not an administrator; 0 is no bound.
+	// PersonMaxLiveTokens is the largest number of stored tokens that have not expired, of all applications of one person who is not an administrator. 0 means no limit.
 	PersonMaxLiveTokens int `key:"PERSON_MAX_LIVE_TOKENS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxApplications is the most applications that may have registered themselves (dynamic registration); 0 is no bound.
+	// OpenMaxApplications is the largest number of applications that registered themselves (dynamic registration). 0 means no limit.
 	OpenMaxApplications int `key:"OPEN_MAX_APPLICATIONS" default:"10000" min:"0" max:"1000000"`
-	// OpenMaxApprovals is the most live approvals of all applications together that registered themselves; 0 is no bound.
+	// OpenMaxApprovals is the largest number of live approvals of all applications together that registered themselves. 0 means no limit.
 	OpenMaxApprovals int `key:"OPEN_MAX_APPROVALS" default:"100000" min:"0" max:"1000000000"`
-	// OpenMaxTokensPerMinute is the most token responses a minute, at each node, for all applications together that registered themselves; 0 is no bound.
+	// OpenMaxTokensPerMinute is the largest number of token responses per minute, at each node, for all applications together that registered themselves. 0 means no limit.
 	OpenMaxTokensPerMinute int `key:"OPEN_MAX_TOKENS_PER_MINUTE" default:"6000" min:"0" max:"1000000"`
-	// OpenMaxLiveTokens is the most tokens, stored and not expired, of all applications together that registered themselves; 0 is no bound.
+	// OpenMaxLiveTokens is the largest number of stored tokens that have not expired, of all applications together that registered themselves. 0 means no limit.
 	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
-	// AuthorizationCodeExpire is the life of an authorization code in seconds; RFC 6749 §4.1.2 allows ten minutes at most.
+	// AuthorizationCodeExpire is the lifetime of an authorization code in seconds. RFC 6749 §4.1.2 recommends ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
-	// RefreshTokenExpire is how many seconds a refresh token may lie unused (RFC 9700 §4.14.2); left out, it is never more than `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
+	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). If it is not set, it is at most `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
-	// RefreshTokenAbsoluteExpire is the life in seconds of all that came from one approval, however often it is refreshed.
+	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one approval), regardless of how often it is refreshed.
 	RefreshTokenAbsoluteExpire time.Duration `key:"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS" default:"31536000" min:"1" max:"315360000"`
-	// RefreshTokenGracePeriod is how many seconds a spent refresh token still returns the same successor to a request for the same scope, for clients that lose an answer; 0 is off.
+	// RefreshTokenGracePeriod is the number of seconds in which a used refresh token returns the same successor again, if the request is for the same scope. For clients that lose a response. 0 disables it.
 	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"0" min:"0" max:"60"`
-	// RefreshTokenReuseProtection revokes the whole family when a spent refresh token comes back. It cannot be switched off (RFC 9700 §4.14.2).
+	// RefreshTokenReuseProtection revokes the whole token family if a used refresh token is presented again. It cannot be disabled (RFC 9700 §4.14.2).
 	RefreshTokenReuseProtection bool `key:"REFRESH_TOKEN_REUSE_PROTECTION" default:"true"`
-	// RotateRefreshToken replaces the refresh token at each use. `false` is for confidential applications, whose tokens are bound to their secret; those of public ones always rotate (RFC 9700 §2.2.2).
+	// RotateRefreshToken replaces a refresh token when it is used. `false` applies to confidential applications only, whose tokens are bound to their client secret. Refresh tokens of public applications always rotate (RFC 9700 §2.2.2).
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
-	// PKCERequired asks every client for PKCE. `false` is for old confidential applications that cannot send it and for which an administrator answers; public ones always have to (RFC 9700 §2.1.1).
+	// PKCERequired requires PKCE from every client. `false` is for old confidential applications that do not support PKCE and for which an administrator is responsible. Public applications always need PKCE (RFC 9700 §2.1.1).
 	PKCERequired bool `key:"PKCE_REQUIRED" default:"true"`
-	// RequestApprovalPrompt is when the consent page is shown: `auto` skips it where the user has approved the same scopes before, `force` always shows it.
+	// RequestApprovalPrompt decides when the consent page is shown: `auto` skips it if the user approved the same scopes before, `force` always shows it.
 	RequestApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force"`
-	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use schemes with a dot (RFC 8252 §7.1). Empty allows all three kinds.
+	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use schemes with a dot (RFC 8252 §7.1). If it is empty, all three kinds are allowed.
 	AllowedRedirectURISchemes []string `key:"ALLOWED_REDIRECT_URI_SCHEMES" default:"[]"`
-	// AllowLocalhostLoopback lets the host name `localhost` vary its port in a redirect URI as loopback addresses may (against RFC 8252 §8.3). For native applications that register `http://localhost`.
+	// AllowLocalhostLoopback lets the port of a redirect URI with the host name `localhost` vary, as it may for loopback addresses (against RFC 8252 §8.3). For native applications that register `http://localhost`.
 	AllowLocalhostLoopback bool `key:"ALLOW_LOCALHOST_LOOPBACK" default:"false"`
-	// ClearExpiredTokensBatchSize is how many expired rows one statement deletes.
+	// ClearExpiredTokensBatchSize is the number of expired rows that one statement deletes.
 	ClearExpiredTokensBatchSize int `key:"CLEAR_EXPIRED_TOKENS_BATCH_SIZE" default:"1000" min:"1" max:"100000"`
-	// OpenID turns the server into an OpenID Provider (OIDC Core): ID tokens, discovery, keys and UserInfo. It goes together with the scope `openid` in `SCOPES`.
+	// OpenID makes the server an OpenID Provider (OIDC Core): ID tokens, discovery, keys and UserInfo. It requires the scope `openid` in `SCOPES`.
 	OpenID bool `key:"OIDC_ENABLED" default:"false"`
-	// IDTokenExpire is the life of an ID token in seconds.
+	// IDTokenExpire is the lifetime of an ID token in seconds.
 	IDTokenExpire time.Duration `key:"ID_TOKEN_EXPIRE_SECONDS" default:"3600" min:"1" max:"31536000"`
-	// OIDCPrivateKey is your own RSA private key in PEM, which then signs RS256 and PS256 in the place of the server's; empty leaves all keys to the server.
+	// OIDCPrivateKey is an RSA private key of your own in PEM. It signs RS256 and PS256 instead of the server's key. If it is empty, the server manages all keys.
 	OIDCPrivateKey string `key:"OIDC_RSA_PRIVATE_KEY" default:"" secret:"true"`
-	// OIDCInactiveKeys are RSA private keys in PEM that signed before: they are published, so that what they signed can still be checked, and sign no more. A file holds them one after the other.
+	// OIDCInactiveKeys are RSA private keys in PEM that no longer sign. They stay published, so that their signatures can still be verified. A file contains them one after the other.
 	OIDCInactiveKeys []string `key:"OIDC_RSA_PRIVATE_KEYS_INACTIVE" default:"[]" secret:"true"`
-	// OIDCJWKSMaxAge is how many seconds others may keep the published keys. A new key is published for twice as long, and an hour at least, before it signs.
+	// OIDCJWKSMaxAge is the number of seconds for which others may cache the published keys. The server publishes a new key for twice as long, and for at least an hour, before the key signs.
 	OIDCJWKSMaxAge time.Duration `key:"OIDC_JWKS_MAX_AGE_SECONDS" default:"3600" min:"0" max:"604800"`
-	// OIDCKeyRotation is how many seconds one of the server's keys signs before the next one does; 0 is for ever.
+	// OIDCKeyRotation is the number of seconds for which one of the server's keys signs before the next one replaces it. 0 disables rotation.
 	OIDCKeyRotation time.Duration `key:"OIDC_KEY_ROTATION_SECONDS" default:"7776000" min:"0" max:"315360000"`
-	// OIDCRPLogout lets applications send people to `/o/logout/` (OIDC RP-Logout §2), where that is advertised.
+	// OIDCRPLogout lets applications send a person to `/o/logout/` to sign out (OIDC RP-Logout §2), and advertises that endpoint.
 	OIDCRPLogout bool `key:"OIDC_RP_INITIATED_LOGOUT_ENABLED" default:"true"`
-	// OIDCRPLogoutAlwaysPrompt asks the person there each time. `false` asks unless the request has an ID token of this very login.
+	// OIDCRPLogoutAlwaysPrompt asks the person to confirm every logout. `false` asks only if the request has no ID token of the current session.
 	OIDCRPLogoutAlwaysPrompt bool `key:"OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT" default:"false"`
-	// OIDCRPLogoutStrictURIs lets only confidential applications register post-logout redirect URIs that begin with `http:` (which lead to this computer in any case).
+	// OIDCRPLogoutStrictURIs lets only confidential applications register post-logout redirect URIs that begin with `http:` (such URIs always lead to the person's own computer).
 	OIDCRPLogoutStrictURIs bool `key:"OIDC_RP_INITIATED_LOGOUT_STRICT_REDIRECT_URIS" default:"false"`
-	// OIDCRPLogoutAcceptExpired takes an ID token as a hint that has expired, as most have by the time a person logs out (OIDC RP-Logout §2).
+	// OIDCRPLogoutAcceptExpired accepts an expired ID token as the hint of a logout request. Most ID tokens have expired when a person signs out (OIDC RP-Logout §2).
 	OIDCRPLogoutAcceptExpired bool `key:"OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS" default:"true"`
-	// OIDCRPLogoutDeleteTokens ends the tokens of the session with it, but for those with `offline_access`.
+	// OIDCRPLogoutDeleteTokens revokes the tokens of the session at a logout, except those with `offline_access`.
 	OIDCRPLogoutDeleteTokens bool `key:"OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS" default:"true"`
-	// ResourceServerIntrospectionURL is the introspection endpoint that the resource server asks about tokens (RFC 7662 §2), such as `https://auth.example.com/o/introspect/`.
+	// ResourceServerIntrospectionURL is the introspection endpoint that the resource server calls (RFC 7662 §2), such as `https://auth.example.com/o/introspect/`.
 	ResourceServerIntrospectionURL string `key:"RESOURCE_SERVER_INTROSPECTION_URL" default:""`
-	// ResourceServerAuthToken is the access token with scope `introspection` by which the resource server authenticates there; either this or the credentials.
+	// ResourceServerAuthToken is the access token with the scope `introspection` that authenticates the resource server there. Set either this or the credentials.
 	ResourceServerAuthToken string `key:"RESOURCE_SERVER_AUTH_TOKEN" default:"" secret:"true"`
-	// ResourceServerIntrospectionCredentials is the client id and client secret by which the resource server authenticates there (HTTP Basic), as a list of two.
+	// ResourceServerIntrospectionCredentials are the client id and the client secret that authenticate the resource server there (HTTP Basic), as a list of two.
 	ResourceServerIntrospectionCredentials []string `key:"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS" default:"[]" secret:"true"`
-	// ResourceServerTokenCaching is how many seconds the resource server trusts an answer; a revoked token may pass that long (RFC 7662 §4). 0 asks every time.
+	// ResourceServerTokenCaching is the number of seconds for which the resource server caches an introspection response. A revoked token is accepted for up to this long (RFC 7662 §4). 0 disables the cache.
 	ResourceServerTokenCaching time.Duration `key:"RESOURCE_SERVER_TOKEN_CACHING_SECONDS" default:"10" min:"0" max:"3600"`
-	// ResourceServerIntrospectionTimeout is how many seconds the resource server waits for an answer.
+	// ResourceServerIntrospectionTimeout is the number of seconds for which the resource server waits for an introspection response.
 	ResourceServerIntrospectionTimeout time.Duration `key:"RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS" default:"5" min:"1" max:"60"`
-	// ResourceServerJWKSURL is where the resource server finds the keys to check signed access tokens with, by itself (RFC 9068 §4), such as `https://auth.example.com/o/.well-known/jwks.json`. It wants an issuer and an audience beside it. With an introspection endpoint too, that is asked about all other tokens; without one, those are refused.
+	// ResourceServerJWKSURL is the URL of the keys by which the resource server itself verifies signed access tokens (RFC 9068 §4), such as `https://auth.example.com/o/.well-known/jwks.json`. It requires `RESOURCE_SERVER_ISSUER` and `RESOURCE_SERVER_AUDIENCE`. All other tokens are introspected if there is an introspection endpoint, and refused if there is none.
 	ResourceServerJWKSURL string `key:"RESOURCE_SERVER_JWKS_URL" default:""`
-	// ResourceServerIssuer is what `iss` of a signed access token must be, letter by letter: the authorization server, such as `https://auth.example.com/o`.
+	// ResourceServerIssuer is the required `iss` of a signed access token, compared character by character: the authorization server, such as `https://auth.example.com/o`.
 	ResourceServerIssuer string `key:"RESOURCE_SERVER_ISSUER" default:""`
-	// ResourceServerAudience is the name of the resource server that `aud` of an access token must hold: of Mandate its `BASE_URL`. Where tokens are introspected it may be left out, and `aud` is not looked at then.
+	// ResourceServerAudience is the name of the resource server that `aud` of an access token must contain. Mandate's is its `BASE_URL`. It is optional if all tokens are introspected: if it is not set, `aud` is not checked.
 	ResourceServerAudience string `key:"RESOURCE_SERVER_AUDIENCE" default:""`
-	// ErrorResponseWithScopes names the scopes needed in the body of a 403 of the sample API.
+	// ErrorResponseWithScopes names the required scopes in the body of a 403 response of the sample API.
 	ErrorResponseWithScopes bool `key:"ERROR_RESPONSE_WITH_SCOPES" default:"false"`
 }
 
-// Scope is one scope: its name as it stands in tokens and what a person reads about it.
+// Scope is one scope: its name in tokens and the description that a person reads.
 type Scope struct {
 	Name        string
 	Description string
 }
 
-// Scopes is a YAML mapping from name to description that keeps the order of the file,
-// which is the order of the default scopes and of the consent page.
+// Scopes is a YAML mapping from name to description that keeps the order of the
+// file: default scopes and the consent page have the same order.
 type Scopes []Scope
 
-// Rule is one line of RULES: the scopes that a request must have, all of them.
+// Rule is one item of RULES: a request needs all of its scopes.
 type Rule struct {
-	// Path covers itself and everything below it (/users: also /users/7, not /users2); the longest one that covers a request decides alone.
+	// Path covers itself and everything below it (`/users` covers `/users/7`, not `/users2`). The longest path that covers a request decides alone.
 	Path string `key:"PATH" default:""`
-	// Methods are the HTTP methods the rule is for; none is every method.
+	// Methods are the HTTP methods to which the rule applies. If there are none, it applies to every method.
 	Methods []string `key:"METHODS" default:"[]"`
-	// Scopes are the scopes the token must have; none is any active token.
+	// Scopes are the scopes that the token must have. If there are none, any active token is allowed.
 	Scopes []string `key:"SCOPES" default:"[]"`
-	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). It is closed when its token ends, when a check each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1) finds the token inactive or without a scope of the rule, when such checks have failed for a minute, and after 24 hours at the latest. Every other change of protocol is refused.
+	// WebSocket lets a `GET` request open a WebSocket (RFC 6455). Mandate closes it when the token expires; when a check, each `RESOURCE_SERVER_TOKEN_CACHING_SECONDS` (at least 1), finds the token inactive or without a scope of the rule; when such checks have failed for a minute; and after 24 hours at the latest. Every other protocol upgrade is refused.
 	WebSocket bool `key:"WEBSOCKET" default:"false"`
 }
