@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// check looks at values alone and beside each other, and derives what depends on others.
+// check examines values alone and together, and derives the values that depend on
+// others.
 func (l *loader) check() {
 	l.checkBaseURL()
 	l.checkListen()
@@ -36,7 +37,8 @@ func (l *loader) check() {
 	l.checkSigned()
 }
 
-// ok tells whether settings have had no problem so far: one mistake is told once.
+// ok tells whether settings have had no problem so far: each mistake is reported
+// once.
 func (l *loader) ok(names ...string) bool {
 	for _, name := range names {
 		if l.bad[name] {
@@ -46,7 +48,7 @@ func (l *loader) ok(names ...string) bool {
 	return true
 }
 
-// wrong reports about the first of names that was set somewhere.
+// wrong reports a problem at the first of names that is set.
 func (l *loader) wrong(text string, names ...string) {
 	for _, name := range names {
 		at, set := l.c.sources[name]
@@ -58,7 +60,8 @@ func (l *loader) wrong(text string, names ...string) {
 	l.report(source{}, names[0], text)
 }
 
-// element reports about one item of a list, at its own line where that is known.
+// element reports a problem of one item of a list, at its own line if that is
+// known.
 func (l *loader) element(name string, i int, text string) {
 	l.wrong(text, fmt.Sprintf("%s[%d]", name, i))
 }
@@ -68,21 +71,21 @@ var (
 	urlPath = regexp.MustCompile(`^[A-Za-z0-9._~/-]*$`)
 )
 
-// webURL parses an absolute http or https URL. The text says what to change, without
-// the value: somebody may have put a password into it.
+// webURL parses an absolute http or https URL. The text that it returns says what
+// to change and does not contain the value, which may include a password.
 func webURL(raw string) (*url.URL, string) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
 		return nil, "is not a URL"
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, "wants an absolute URL (https://host/path)"
+		return nil, "must be an absolute URL (https://host/path)"
 	case u.User != nil:
-		return nil, "holds a user or password; take it out of the URL"
+		return nil, "contains a user or a password; remove it from the URL"
 	case strings.Contains(raw, "#"):
-		return nil, "holds a fragment; take off everything from the # on"
+		return nil, "contains a fragment; remove everything from the # on"
 	case !urlHost.MatchString(u.Host) || u.Port() != "" && !isPort(u.Port()):
-		return nil, "has a host or port that is none; write the host in lower-case ASCII"
+		return nil, "has an invalid host or port; write the host in lower-case ASCII"
 	}
 	return u, ""
 }
@@ -92,22 +95,24 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// isLoopback tells whether a host is this machine (RFC 8252 §7.3), by address or as localhost.
+// isLoopback tells whether a host is this machine, as an address or as localhost
+// (RFC 8252 §7.3).
 func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// checkTransport refuses plain http beyond this machine.
-// RFC 6749 §3.1, §3.2: these endpoints carry credentials and need TLS.
+// checkTransport refuses plain http beyond this machine. RFC 6749 §3.1, §3.2: these
+// endpoints carry credentials and require TLS.
 func (l *loader) checkTransport(u *url.URL, name string) {
 	if u.Scheme == "https" || isLoopback(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
 		return
 	}
-	l.wrong("is plain http, where anybody on the way reads secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory", name)
+	l.wrong("is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory", name)
 }
 
-// checkBaseURL wants one spelling: the issuer is compared letter by letter (RFC 8414 §3.3).
+// checkBaseURL accepts one spelling only: clients compare the issuer character by
+// character (RFC 8414 §3.3).
 func (l *loader) checkBaseURL() {
 	const name = "BASE_URL"
 	if !l.ok(name) {
@@ -119,7 +124,7 @@ func (l *loader) checkBaseURL() {
 	case wrong != "":
 		l.wrong(wrong, name)
 	case strings.Contains(l.c.BaseURL, "?"):
-		l.wrong("holds a query; take off everything from the ? on (RFC 8414 §2)", name)
+		l.wrong("contains a query; remove everything from the ? on (RFC 8414 §2)", name)
 	case !urlPath.MatchString(u.EscapedPath()), u.Path != "" && path.Clean(u.Path) != u.Path:
 		l.wrong("has a path with //, dots or special characters; use letters, digits, -, _ and single slashes", name)
 	case u.String() != l.c.BaseURL:
@@ -131,7 +136,7 @@ func (l *loader) checkBaseURL() {
 
 func (l *loader) checkListen() {
 	if l.ok("LISTEN") && !isAddress(l.c.Listen) {
-		l.wrong("wants host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)", "LISTEN")
+		l.wrong("must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)", "LISTEN")
 	}
 }
 
@@ -145,16 +150,16 @@ func (l *loader) checkOps() {
 	switch {
 	case !l.ok(ops, pprof, "LISTEN"):
 	case l.c.OpsListen == "" && l.c.OpsPprof:
-		l.wrong("has no listener: set OPS_LISTEN, since profiles are never at LISTEN", pprof)
+		l.wrong("has no listener: set OPS_LISTEN; LISTEN never serves profiles", pprof)
 	case l.c.OpsListen == "":
 	case !isAddress(l.c.OpsListen):
-		l.wrong("wants host:port (127.0.0.1:9000, or :9000 for every address)", ops)
+		l.wrong("must be host:port (127.0.0.1:9000, or :9000 for every address)", ops)
 	case l.c.OpsListen == l.c.Listen:
-		l.wrong("is LISTEN, where everybody is; use another port", ops)
+		l.wrong("is the same as LISTEN, which everybody can reach; use another port", ops)
 	}
 }
 
-// SQLitePath is the file of an SQLite database, or nothing for PostgreSQL.
+// SQLitePath is the file of an SQLite database, or empty for PostgreSQL.
 func (c *Config) SQLitePath() string {
 	file, _ := strings.CutPrefix(c.DatabaseURL, "sqlite:///")
 	if file == c.DatabaseURL {
@@ -174,14 +179,14 @@ func (l *loader) checkDatabase() {
 	u, err := url.Parse(l.c.DatabaseURL)
 	switch {
 	case scheme == "sqlite" && file == "":
-		l.wrong("names no file; write sqlite:///file.db, or sqlite:////srv/file.db for an absolute path", name)
+		l.wrong("contains no file name; write sqlite:///file.db, or sqlite:////srv/file.db for an absolute path", name)
 	case scheme == "sqlite" && strings.ContainsAny(rest, "?#%\x00"):
 		l.wrong("takes no parameters and no file name with ?, # or %", name)
 	case scheme == "sqlite" && (strings.Contains(file, ":memory:") || strings.HasSuffix(file, "/")):
-		l.wrong("wants a file: a database in memory would lose every login and token at a restart", name)
+		l.wrong("must be a file: a database in memory loses every session and token at a restart", name)
 	case scheme == "sqlite":
 	case scheme != "postgres" && scheme != "postgresql":
-		l.wrong("wants sqlite:///file.db or postgres://user:password@host/database", name)
+		l.wrong("must be sqlite:///file.db or postgres://user:password@host/database", name)
 	default:
 		l.checkPostgres(name, u, err, rest)
 	}
@@ -190,15 +195,15 @@ func (l *loader) checkDatabase() {
 func (l *loader) checkPostgres(name string, u *url.URL, err error, rest string) {
 	switch {
 	case err != nil:
-		l.wrong("is not a URL; write special characters in the password as %XX", name)
+		l.wrong("is not a URL; write special characters of the password as %XX", name)
 	case u.Fragment != "" || strings.Contains(rest, "#"):
-		l.wrong("holds a #; write it as %23", name)
+		l.wrong("contains a #; write it as %23", name)
 	case strings.Trim(u.Path, "/") == "":
-		l.wrong("names no database; write postgres://user:password@host/database", name)
+		l.wrong("contains no database name; write postgres://user:password@host/database", name)
 	}
 }
 
-// checkListenURL wants the same database by another way.
+// checkListenURL accepts a PostgreSQL URL only: SQLite sends no notifications.
 func (l *loader) checkListenURL() {
 	const name = "DATABASE_LISTEN_URL"
 	if !l.ok(name) || l.c.DatabaseListenURL == "" {
@@ -208,15 +213,16 @@ func (l *loader) checkListenURL() {
 	u, err := url.Parse(l.c.DatabaseListenURL)
 	switch {
 	case l.c.SQLitePath() != "":
-		l.wrong("is for PostgreSQL; leave it out", name)
+		l.wrong("is for PostgreSQL only; remove it", name)
 	case scheme != "postgres" && scheme != "postgresql":
-		l.wrong("wants postgres://user:password@host/database", name)
+		l.wrong("must be postgres://user:password@host/database", name)
 	default:
 		l.checkPostgres(name, u, err, rest)
 	}
 }
 
-// checkSecretKey decodes the key. Nodes on PostgreSQL must share it, so there it is not made up.
+// checkSecretKey decodes the key. With PostgreSQL the key is required, since all
+// nodes must share it.
 func (l *loader) checkSecretKey() {
 	const name = "SECRET_KEY"
 	if !l.ok(name) {
@@ -224,13 +230,13 @@ func (l *loader) checkSecretKey() {
 	}
 	if l.c.SecretKey == "" {
 		if l.ok("DATABASE_URL") && l.c.SQLitePath() == "" {
-			l.wrong("is needed with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints", name)
+			l.wrong("is required with PostgreSQL, the same on every node; set SECRET_KEY or SECRET_KEY_FILE to what `openssl rand -base64 32` prints", name)
 		}
 		return
 	}
 	key, err := base64.StdEncoding.DecodeString(l.c.SecretKey)
 	if err != nil || len(key) != 32 {
-		l.wrong("wants 32 random bytes in base64, as `openssl rand -base64 32` prints them", name)
+		l.wrong("must be 32 random bytes in base64, as `openssl rand -base64 32` prints them", name)
 		return
 	}
 	l.c.ServerKey = key
@@ -244,9 +250,10 @@ func (l *loader) checkLoginURL() {
 	}
 	if strings.HasPrefix(target, "/") {
 		u, err := url.Parse(target)
-		// Two slashes, or a backslash that browsers read as one, lead to another host.
+		// Two slashes, or a backslash that browsers read as a slash, lead to
+		// another host.
 		if err != nil || u.Host != "" || strings.ContainsAny(target, "\\#") || strings.HasPrefix(target, "//") {
-			l.wrong("wants a path with a single slash at its start and no fragment", name)
+			l.wrong("must be a path that starts with a single slash and has no fragment", name)
 		}
 		return
 	}
@@ -258,8 +265,9 @@ func (l *loader) checkLoginURL() {
 	l.checkTransport(u, name)
 }
 
-// The OWASP password storage sheet names pairs of equal strength, from 47104 KiB in one pass
-// to 7168 in five; their least product is the floor.
+// leastHashWork is the least product of memory and passes in the OWASP password
+// storage cheat sheet, which lists pairs of equal strength: from 47104 KiB with one
+// pass to 7168 KiB with five.
 const leastHashWork = 35840
 
 func (l *loader) checkPasswordHash() {
@@ -269,7 +277,8 @@ func (l *loader) checkPasswordHash() {
 	}
 }
 
-// checkLifetimes: a session is not idle for longer than it lives, a refresh token neither.
+// checkLifetimes: the idle time of a session or a refresh token is not longer than
+// its lifetime.
 func (l *loader) checkLifetimes() {
 	const idle, age = "SESSION_IDLE_SECONDS", "SESSION_COOKIE_AGE"
 	l.within(idle, age, &l.c.SessionIdle, l.c.SessionCookieAge)
@@ -279,13 +288,14 @@ func (l *loader) checkLifetimes() {
 	l.within(refresh, absolute, &l.c.Provider.RefreshTokenExpire, l.c.Provider.RefreshTokenAbsoluteExpire)
 }
 
-// within lowers a lifetime left at its default to its bound, and refuses one that was set above it.
+// within lowers a lifetime that has its default to its limit, and refuses one that
+// was set above the limit.
 func (l *loader) within(name, bound string, value *time.Duration, most time.Duration) {
 	_, set := l.c.sources[name]
 	switch {
 	case !l.ok(name, bound) || *value <= most:
 	case set:
-		l.wrong(fmt.Sprintf("is longer than %s (%d); lower it or raise the other", strings.TrimPrefix(bound, providerBlock), most/time.Second), name)
+		l.wrong(fmt.Sprintf("is longer than %s (%d); lower it or raise the other one", strings.TrimPrefix(bound, providerBlock), most/time.Second), name)
 	default:
 		*value = most
 	}

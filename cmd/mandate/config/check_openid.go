@@ -2,8 +2,8 @@ package config
 
 import "mandate/provider"
 
-// checkOpenID: the switch and the scope say the same thing. One without the
-// other would look as if OpenID Connect were on, and give no ID token.
+// checkOpenID: OIDC_ENABLED and the scope openid go together. With only one of them
+// OpenID Connect would look enabled, and there would be no ID token.
 func (l *loader) checkOpenID() {
 	const enabled, scopes = providerBlock + "OIDC_ENABLED", providerBlock + "SCOPES"
 	l.checkKeys()
@@ -15,7 +15,7 @@ func (l *loader) checkOpenID() {
 	case on && !listed:
 		l.wrong("needs the scope openid (OIDC Core §3.1.2.1), which is not in SCOPES; add it there", enabled)
 	case !on && listed:
-		l.wrong("has the scope openid, which needs OIDC_ENABLED: true; set it, or take the scope out", scopes)
+		l.wrong("contains the scope openid, which needs OIDC_ENABLED: true; set that, or remove the scope", scopes)
 	}
 }
 

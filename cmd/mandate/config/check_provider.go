@@ -12,15 +12,15 @@ import (
 
 const providerBlock = "OAUTH2_PROVIDER."
 
-// Names with a meaning of their own.
+// These names have a special meaning.
 const (
-	scopeIntrospection = "introspection" // allows asking about tokens; switched on per application
-	scopeOpenID        = "openid"        // OIDC Core §3.1.2.1: asks for an ID token, so it is never implied
-	allScopes          = "__all__"       // how django-oauth-toolkit spells its default
+	scopeIntrospection = "introspection" // lets an application introspect tokens; enabled for each application
+	scopeOpenID        = "openid"        // OIDC Core §3.1.2.1: requests an ID token, so a request must name it
+	allScopes          = "__all__"       // the default of DEFAULT_SCOPES, as in django-oauth-toolkit
 )
 
-// neverDefault are the scopes that an application asks for by name. OIDC Core
-// §11: tokens that outlive the session are agreed to.
+// neverDefault are the scopes that a request must name. OIDC Core §11: the user
+// agrees to tokens that outlive the session.
 var neverDefault = []string{scopeIntrospection, scopeOpenID, "offline_access"}
 
 // RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
@@ -38,22 +38,22 @@ func (l *loader) checkScopes() {
 		return
 	}
 	if len(l.c.Provider.Scopes) == 0 {
-		l.wrong("names no scope; give at least one", name)
+		l.wrong("contains no scope; set at least one", name)
 	}
 	for i, scope := range l.c.Provider.Scopes {
 		switch {
 		case !scopeToken.MatchString(scope.Name), scope.Name == allScopes:
 			l.element(name, i, scopeTokenText)
 		case strings.TrimSpace(scope.Description) == "":
-			l.element(name, i, "has no description; people read it before they approve")
+			l.element(name, i, "has no description; set one, since people read it before they approve")
 		case strings.ContainsFunc(scope.Description, unicode.IsControl):
 			l.element(name, i, "has control characters in its description; write one line of text")
 		}
 	}
 }
 
-// checkDefaultScopes resolves the default, and keeps introspection out: whoever got it
-// unasked could ask about everybody's tokens.
+// checkDefaultScopes resolves `[__all__]`. It refuses introspection: as a default
+// scope, every client could introspect all tokens.
 func (l *loader) checkDefaultScopes() {
 	const name, scopesName = providerBlock + "DEFAULT_SCOPES", providerBlock + "SCOPES"
 	p := &l.c.Provider
@@ -72,13 +72,13 @@ func (l *loader) checkDefaultScopes() {
 	for i, scope := range p.DefaultScopes {
 		switch {
 		case scope == allScopes:
-			l.element(name, i, allScopes+" stands for all scopes; leave the others out, or it")
+			l.element(name, i, allScopes+" means all scopes; remove it or the others")
 		case scope == scopeIntrospection:
-			l.element(name, i, "introspection is never a default; ask for it by name, on an application that may have it")
+			l.element(name, i, "introspection is never a default scope; an application that may have it requests it by name")
 		case !p.Scopes.has(scope):
-			l.element(name, i, "is not a scope of SCOPES; add it there or take it out here")
+			l.element(name, i, "is not in SCOPES; add it there or remove it here")
 		case slices.Index(p.DefaultScopes, scope) < i:
-			l.element(name, i, "names a scope a second time; keep one")
+			l.element(name, i, "repeats a scope; keep one")
 		}
 	}
 }
@@ -96,21 +96,22 @@ func (l *loader) checkSampleScope(name, scope string) {
 	case !scopeToken.MatchString(scope):
 		l.wrong(scopeTokenText, name)
 	case l.ok(api, scopes) && l.c.SampleAPI && !l.c.Provider.Scopes.has(scope):
-		text := "SAMPLE_API needs the scope of %s, which is not in SCOPES; add it or name another"
+		text := "SAMPLE_API needs the scope of %s, which is not in SCOPES; add it there or set another one"
 		l.wrong(fmt.Sprintf(text, strings.TrimPrefix(name, providerBlock)), name, api, scopes)
 	}
 }
 
-// RFC 9700 §4.14.2: a refresh token that comes back after use shows a theft.
+// RFC 9700 §4.14.2: a refresh token that is presented again after its use indicates
+// a theft.
 func (l *loader) checkRefresh() {
 	const name = providerBlock + "REFRESH_TOKEN_REUSE_PROTECTION"
 	if l.ok(name) && !l.c.Provider.RefreshTokenReuseProtection {
-		l.wrong("cannot be false: a spent refresh token that comes back shows a theft, and its family is revoked (RFC 9700 §4.14.2); leave it out, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose answers", name)
+		l.wrong("cannot be false: a used refresh token that is presented again indicates a theft, and its token family is revoked (RFC 9700 §4.14.2); remove it, and see REFRESH_TOKEN_GRACE_PERIOD_SECONDS for clients that lose responses", name)
 	}
 }
 
-// RFC 3986 §3.1, in its lower-case form. RFC 8252 §7.1: a private-use scheme is a
-// domain name backwards, so it has a dot; that also keeps out javascript and data.
+// RFC 3986 §3.1, in lower case. RFC 8252 §7.1: a private-use scheme is a reversed
+// domain name, so it contains a dot. This also excludes javascript and data.
 var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
 
 func (l *loader) checkRedirectSchemes() {
@@ -120,12 +121,13 @@ func (l *loader) checkRedirectSchemes() {
 	}
 	for i, scheme := range l.c.Provider.AllowedRedirectURISchemes {
 		if scheme != "https" && scheme != "http" && !privateScheme.MatchString(scheme) {
-			l.element(name, i, "wants https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)")
+			l.element(name, i, "must be https, http or a private-use scheme with a dot such as com.example.app, in lower case (RFC 8252 §7.1)")
 		}
 	}
 }
 
-// checkByAdministrator looks at what only applications get that an administrator answers for.
+// checkByAdministrator checks the grant types and scopes that require the
+// responsibility of an administrator.
 func (l *loader) checkByAdministrator() {
 	const grants, scopes = providerBlock + "GRANTS_BY_ADMINISTRATOR", providerBlock + "SCOPES_BY_ADMINISTRATOR"
 	known := []string{provider.GrantCode, provider.GrantClient, provider.GrantPassword}
@@ -141,7 +143,7 @@ func (l *loader) checkByAdministrator() {
 	}
 	for i, scope := range l.c.Provider.ScopesByAdministrator {
 		if !l.c.Provider.Scopes.has(scope) {
-			l.element(scopes, i, "is not a scope of SCOPES; add it there or take it out here")
+			l.element(scopes, i, "is not in SCOPES; add it there or remove it here")
 		}
 	}
 }

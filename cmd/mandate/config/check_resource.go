@@ -30,12 +30,12 @@ func (l *loader) checkIntrospection() {
 		}
 	}
 	if l.ok(token) && p.ResourceServerAuthToken != "" && !bearerToken.MatchString(p.ResourceServerAuthToken) {
-		l.wrong("is not a bearer token; give the access token alone, without the word Bearer (RFC 6750 §2.1)", token)
+		l.wrong("is not a bearer token; set the access token alone, without the word Bearer (RFC 6750 §2.1)", token)
 	}
 	pair := p.ResourceServerIntrospectionCredentials
 	notPair := len(pair) != 2 || !credential.MatchString(pair[0]) || !credential.MatchString(pair[1])
 	if l.ok(credentials) && len(pair) > 0 && notPair {
-		l.wrong("wants a list of two: the client id and the client secret", credentials)
+		l.wrong("must be a list of two: the client id and the client secret", credentials)
 	}
 	if !l.ok(endpoint, token, credentials) {
 		return
@@ -46,12 +46,13 @@ func (l *loader) checkIntrospection() {
 	case p.ResourceServerIntrospectionURL != "" && p.ResourceServerAuthToken == "" && len(pair) == 0:
 		l.wrong("needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one", endpoint)
 	case p.ResourceServerIntrospectionURL == "" && (p.ResourceServerAuthToken != "" || len(pair) > 0):
-		l.wrong("has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set it too or leave this out", token, credentials)
+		l.wrong("has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set that too, or remove this", token, credentials)
 	}
 }
 
-// checkSigned: a token that is checked here is held to who made it and whom it is
-// for, or any token of anybody's would do (RFC 9068 §4).
+// checkSigned: RFC 9068 §4: a resource server that verifies a token itself compares
+// its issuer and audience. Otherwise it would accept tokens of other servers and
+// for other APIs.
 func (l *loader) checkSigned() {
 	const keys, issuer, audience = providerBlock + "RESOURCE_SERVER_JWKS_URL", providerBlock + "RESOURCE_SERVER_ISSUER", providerBlock + "RESOURCE_SERVER_AUDIENCE"
 	p := l.c.Provider
@@ -60,7 +61,7 @@ func (l *loader) checkSigned() {
 	}
 	if p.ResourceServerJWKSURL == "" {
 		if p.ResourceServerIssuer != "" {
-			l.wrong("has no effect without RESOURCE_SERVER_JWKS_URL; set it too or leave this out", issuer)
+			l.wrong("has no effect without RESOURCE_SERVER_JWKS_URL; set that too, or remove this", issuer)
 		}
 		return
 	}
@@ -69,14 +70,14 @@ func (l *loader) checkSigned() {
 	case wrong != "":
 		l.wrong(wrong, keys)
 	case p.ResourceServerIssuer == "" || p.ResourceServerAudience == "":
-		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE to hold tokens against (RFC 9068 §4); set both", keys)
+		l.wrong("needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both", keys)
 	default:
 		l.checkTransport(u, keys)
 	}
 }
 
-// checkUpstream: a guard without rules, or rules without something to guard, is a mistake
-// that would otherwise show as an open or a dead API.
+// checkUpstream: UPSTREAM without RULES would refuse every request, and RULES
+// without UPSTREAM would protect nothing.
 func (l *loader) checkUpstream() {
 	const upstream, rules, pass, endpoint = "UPSTREAM", "RULES", "PASS_AUTHORIZATION", providerBlock + "RESOURCE_SERVER_INTROSPECTION_URL"
 	if !l.ok(upstream) {
@@ -84,33 +85,33 @@ func (l *loader) checkUpstream() {
 	}
 	if l.c.Upstream == "" {
 		if l.ok(rules) && len(l.c.Rules) > 0 {
-			l.wrong("has no effect without UPSTREAM; set it or leave the rules out", rules)
+			l.wrong("has no effect without UPSTREAM; set that too, or remove the rules", rules)
 		}
 		if l.ok(pass) && l.c.PassAuthorization {
-			l.wrong("has no effect without UPSTREAM; set it or leave this out", pass)
+			l.wrong("has no effect without UPSTREAM; set that too, or remove this", pass)
 		}
 		return
 	}
 	u, wrong := webURL(l.c.Upstream)
 	if wrong == "" && strings.Contains(l.c.Upstream, "?") {
-		wrong = "holds a query; take off everything from the ? on"
+		wrong = "contains a query; remove everything from the ? on"
 	}
 	if wrong != "" {
 		l.wrong(wrong, upstream)
 		return
 	}
-	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: a token travels under TLS
+	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: tokens need TLS
 		l.checkTransport(u, upstream)
 	}
 	if l.ok(rules) && len(l.c.Rules) == 0 {
-		l.wrong("needs RULES, which say who may call what; set them", upstream)
+		l.wrong("needs RULES, which say which scopes a request needs; set them", upstream)
 	}
 	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" && l.c.Provider.ResourceServerJWKSURL == "" {
 		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one", upstream)
 	}
 }
 
-// RFC 9110 §5.6.2, in the upper case that all registered methods have.
+// RFC 9110 §5.6.2, in upper case as all registered methods are.
 var method = regexp.MustCompile(`^[A-Z][A-Z0-9-]*$`)
 
 func (l *loader) checkRules() {
@@ -121,7 +122,7 @@ func (l *loader) checkRules() {
 	for i, rule := range l.c.Rules {
 		name := fmt.Sprintf("RULES[%d]", i)
 		if !isRulePath(rule.Path) {
-			l.wrong("wants in PATH a plain path that starts with a slash (/users/)", name+".PATH", name)
+			l.wrong("needs as PATH a plain path that starts with a slash (/users/)", name+".PATH", name)
 		}
 		for j, m := range rule.Methods {
 			if !method.MatchString(m) {
@@ -140,8 +141,8 @@ func (l *loader) checkRules() {
 	}
 }
 
-// isRulePath wants the spelling that a request has once its path is cleaned; no
-// other would ever match.
+// isRulePath accepts only the form that a cleaned request path has: no other path
+// would match.
 func isRulePath(p string) bool {
 	clean := strings.TrimSuffix(p, "/")
 	return strings.HasPrefix(p, "/") && (clean == "" || path.Clean(clean) == clean) && !strings.ContainsAny(p, "?#%*\\ ")
@@ -149,7 +150,7 @@ func isRulePath(p string) bool {
 
 func (l *loader) checkRepeat(seen map[string]bool, what, name string) {
 	if seen[what] {
-		l.wrong("has the path and method of a rule above; put their scopes into one rule", name)
+		l.wrong("has the path and method of an earlier rule; put the scopes into one rule", name)
 	}
 	seen[what] = true
 }

@@ -13,10 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mask stands for a secret in what print shows.
+// mask replaces a secret in the output of Print.
 const mask = "********"
 
-// field is one setting: its key, its full name for messages, where its value goes.
+// field is one setting: its key, its full name for messages, and where its value
+// goes.
 type field struct {
 	key   string
 	name  string
@@ -26,7 +27,8 @@ type field struct {
 
 func (f field) secret() bool { return f.tag.Get("secret") != "" }
 
-// fieldsOf lists the settings of one struct in order; name leads their names.
+// fieldsOf lists the settings of one struct in their order. Their full names begin
+// with name.
 func fieldsOf(v reflect.Value, name string) []field {
 	var fields []field
 	for i := range v.NumField() {
@@ -38,7 +40,8 @@ func fieldsOf(v reflect.Value, name string) []field {
 	return fields
 }
 
-// allFields lists the settings of both levels without the block that holds the second.
+// allFields lists the settings of both levels, without the block that contains the
+// second level.
 func allFields(c *Config) []field {
 	var all []field
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem(), "") {
@@ -51,7 +54,7 @@ func allFields(c *Config) []field {
 	return all
 }
 
-// position is where a node stands.
+// position is the place of a node.
 func (l *loader) position(node *yaml.Node) source {
 	at := l.here
 	if at.file != "" && at.line == 0 {
@@ -63,7 +66,7 @@ func (l *loader) position(node *yaml.Node) source {
 // mapping reads the keys of one mapping into fields.
 func (l *loader) mapping(node *yaml.Node, name string, fields []field) {
 	if !is(node, yaml.MappingNode) {
-		l.report(l.position(node), strings.TrimSuffix(name, "."), "wants keys with values (KEY: value), not "+kindOf(node))
+		l.report(l.position(node), strings.TrimSuffix(name, "."), "must be keys with values (KEY: value), not "+kindOf(node))
 		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -88,7 +91,7 @@ func (l *loader) pair(key, value *yaml.Node, name string, fields []field) {
 			return
 		case f.secret() && f.key+fileSuffix == key.Value:
 			if !isScalar(value, "!!str") {
-				l.report(at, f.name, "wants the path of a file in "+key.Value+", not "+kindOf(value))
+				l.report(at, f.name, "needs the path of a file in "+key.Value+", not "+kindOf(value))
 				return
 			}
 			l.fromFile(f, key.Value, value.Value, at)
@@ -98,10 +101,10 @@ func (l *loader) pair(key, value *yaml.Node, name string, fields []field) {
 	l.report(at, shownName(name, key.Value), unknownKey(key.Value, name, fields))
 }
 
-// decode puts the value of a node into a field.
+// decode stores the value of a node in a field.
 func (l *loader) decode(node *yaml.Node, f field) {
 	if isScalar(node, "!!null") {
-		l.report(l.position(node), f.name, "has no value; give one or leave the key out")
+		l.report(l.position(node), f.name, "has no value; set one or remove the key")
 		return
 	}
 	switch target := f.value.Addr().Interface().(type) {
@@ -130,15 +133,15 @@ func (l *loader) decode(node *yaml.Node, f field) {
 
 func (l *loader) text(node *yaml.Node, f field) string {
 	if !isScalar(node, "!!str") {
-		l.report(l.position(node), f.name, "wants text, not "+kindOf(node)+quotesHelp(node))
+		l.report(l.position(node), f.name, "must be text, not "+kindOf(node)+quotesHelp(node))
 		return ""
 	}
 	words := strings.Fields(f.tag.Get("oneof"))
 	if len(words) > 0 && !slices.Contains(words, node.Value) {
-		l.report(l.position(node), f.name, "wants one of "+strings.Join(words, ", "))
+		l.report(l.position(node), f.name, "must be one of "+strings.Join(words, ", "))
 	}
 	if f.secret() && strings.Contains(node.Value, mask) {
-		l.report(l.position(node), f.name, "holds "+mask+", which stands for a secret that was not shown; put the secret itself here")
+		l.report(l.position(node), f.name, "contains "+mask+", which replaces a secret in the output of config print; set the secret itself")
 	}
 	return node.Value
 }
@@ -150,30 +153,31 @@ func quotesHelp(node *yaml.Node) string {
 	return ""
 }
 
-// flag takes true and false alone: "yes" or 1 might be meant otherwise.
+// flag accepts true and false only: "yes" or 1 could mean something else.
 func (l *loader) flag(node *yaml.Node, f field, target *bool) {
 	value := strings.ToLower(node.Value)
 	if !isScalar(node, "!!bool") || value != "true" && value != "false" {
-		l.report(l.position(node), f.name, "wants true or false, not "+kindOf(node))
+		l.report(l.position(node), f.name, "must be true or false, not "+kindOf(node))
 		return
 	}
 	*target = value == "true"
 }
 
-// number takes plain decimal digits: YAML's 010 and 0x10 are more often a slip than meant.
+// number accepts plain decimal digits only: 010 and 0x10 in YAML are more often a
+// mistake than intended.
 func (l *loader) number(node *yaml.Node, f field) int64 {
 	least, most := tagNumber(f.tag, "min"), tagNumber(f.tag, "max")
 	value, err := strconv.ParseInt(node.Value, 10, 64)
 	wrong := ""
 	switch {
 	case isScalar(node, "!!str") && err == nil:
-		wrong = "wants a number, not text; take the quotes off"
+		wrong = "must be a number, not text; remove the quotes"
 	case !isScalar(node, "!!int") && !isScalar(node, "!!float"):
-		wrong = "wants a whole number, not " + kindOf(node)
+		wrong = "must be a whole number, not " + kindOf(node)
 	case errors.Is(err, strconv.ErrRange), err == nil && (value < least || value > most):
-		wrong = fmt.Sprintf("wants a number from %d to %d", least, most)
+		wrong = fmt.Sprintf("must be a number from %d to %d", least, most)
 	case err != nil, strconv.FormatInt(value, 10) != node.Value:
-		wrong = "wants a whole number in plain decimal digits"
+		wrong = "must be a whole number in plain decimal digits"
 	default:
 		return value
 	}
@@ -181,16 +185,17 @@ func (l *loader) number(node *yaml.Node, f field) int64 {
 	return tagNumber(f.tag, "default")
 }
 
-// tagNumber reads a number that stands in a tag; every numeric setting has all three.
+// tagNumber reads a number from a tag. Every numeric setting has default, min and
+// max.
 func tagNumber(tag reflect.StructTag, name string) int64 {
 	value, _ := strconv.ParseInt(tag.Get(name), 10, 64)
 	return value
 }
 
-// items are the nodes of a list, each with its own name for messages.
+// items are the nodes of a list, each with its own full name for messages.
 func (l *loader) items(node *yaml.Node, f field) []field {
 	if !is(node, yaml.SequenceNode) {
-		l.report(l.position(node), f.name, "wants a list ([one, two]), not "+kindOf(node))
+		l.report(l.position(node), f.name, "must be a list ([one, two]), not "+kindOf(node))
 		return nil
 	}
 	items := make([]field, len(node.Content))
@@ -217,7 +222,7 @@ func (l *loader) prefixes(node *yaml.Node, f field, target *[]netip.Prefix) {
 		switch {
 		case wrong == "":
 			*target = append(*target, prefix)
-		case isScalar(child, "!!str"): // else text has complained
+		case isScalar(child, "!!str"): // otherwise text reported a problem
 			l.report(l.position(child), item.name, wrong)
 		}
 	}
@@ -233,9 +238,9 @@ func parsePrefix(text string) (netip.Prefix, string) {
 	case err != nil:
 		return prefix, "is neither an address (192.0.2.1) nor a network (192.0.2.0/24)"
 	case prefix != prefix.Masked():
-		return prefix, fmt.Sprintf("has bits beyond its length; write %s", prefix.Masked())
+		return prefix, fmt.Sprintf("has address bits after its prefix length; write %s", prefix.Masked())
 	case prefix.Bits() == 0:
-		return prefix, "would believe everybody, so that anybody could choose the address seen; name the proxies"
+		return prefix, "covers every address, so that every client could choose the address that the server sees; list the proxies"
 	case prefix.Addr().Is4In6():
 		return prefix, "is IPv4 written as IPv6; write it as IPv4"
 	}
@@ -244,7 +249,7 @@ func parsePrefix(text string) (netip.Prefix, string) {
 
 func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 	if !is(node, yaml.MappingNode) {
-		l.report(l.position(node), f.name, "wants a mapping from scope to description ({read: Read scope}), not "+kindOf(node))
+		l.report(l.position(node), f.name, "must be a mapping from scope to description ({read: Read scope}), not "+kindOf(node))
 		return
 	}
 	*target = Scopes{}
@@ -255,7 +260,7 @@ func (l *loader) scopes(node *yaml.Node, f field, target *Scopes) {
 		l.c.sources[item.name] = l.position(key)
 		scope := Scope{Name: l.text(key, item), Description: l.text(value, item)}
 		if seen[scope.Name] {
-			l.report(l.position(key), item.name, "names a scope a second time; keep one")
+			l.report(l.position(key), item.name, "repeats a scope; keep one")
 		}
 		seen[scope.Name] = true
 		*target = append(*target, scope)

@@ -21,12 +21,12 @@ const (
 	fileSuffix        = "_FILE"
 )
 
-// source is where a value was set; the zero source is the default.
+// source is the place where a value was set. The zero source means the default.
 type source struct {
 	file  string // the YAML file
-	line  int    // its line
+	line  int    // the line in it
 	env   string // or the environment variable
-	value string // the file that holds the value, where it was set by <KEY>_FILE
+	value string // the file that contains the value, if <KEY>_FILE is set
 }
 
 func (s source) String() string {
@@ -39,7 +39,7 @@ func (s source) String() string {
 	return cmp.Or(s.file, "default")
 }
 
-// problem is one thing that is wrong with the configuration.
+// problem is one mistake in the configuration.
 type problem struct {
 	at   source
 	key  string
@@ -53,15 +53,15 @@ func (p problem) String() string {
 	}
 	if p.at.env != "" {
 		parts[0] = p.at.env
-		if strings.Contains(p.key, "[") { // one item of the list in the variable
+		if strings.Contains(p.key, "[") { // an item of the list in the variable
 			parts = []string{p.at.env, p.key, p.text}
 		}
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
-// Error lists everything that is wrong, so that one start shows it all.
-// It never holds a value that may be secret.
+// Error lists every mistake, so that one start shows them all. It contains no value
+// that may be secret.
 type Error struct {
 	problems []problem
 }
@@ -74,31 +74,31 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// loader fills a Config layer by layer: defaults, file, environment.
+// loader fills a Config in layers: defaults, file, environment.
 type loader struct {
 	c        *Config
-	here     source            // the layer being read; a file's line is filled in by position
+	here     source            // the current layer; position adds the line of a file
 	set      map[string]string // full name to the spelling (KEY or KEY_FILE) set in this layer
-	bad      map[string]bool   // full names that have a problem already
+	bad      map[string]bool   // full names that have had a problem
 	problems []problem
 }
 
-// Load reads the configuration from the file at path and from environ
-// (in the form of os.Environ). Without a path it is the file that MANDATE_CONFIG
-// names, else mandate.yaml where there is one, else defaults alone. The error is
-// an *Error.
+// Load reads the configuration from the file at path and from environ, which has
+// the form of os.Environ. If path is empty, it reads the file that MANDATE_CONFIG
+// names, or mandate.yaml if that file exists, or no file. The error is an *Error.
 func Load(path string, environ []string) (*Config, error) {
 	l := &loader{c: &Config{sources: map[string]source{}}, bad: map[string]bool{}}
 	l.defaults()
 	whole := l.file(path, environ)
 	l.environment(environ)
-	if whole { // half a configuration would look contradictory
+	if whole { // half a configuration would cause misleading problems
 		l.check()
 	}
 	if len(l.problems) == 0 {
 		return l.c, nil
 	}
-	// The order of the file, then what the environment did, then the rest.
+	// Problems of the file come first, in its order, then those of the environment,
+	// then the rest.
 	slices.SortStableFunc(l.problems, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.at.rank(), b.at.rank()), cmp.Compare(a.at.line, b.at.line))
 	})
@@ -127,7 +127,7 @@ func (l *loader) defaults() {
 	clear(l.c.sources)
 }
 
-// file applies the YAML file and tells whether it could be read at all.
+// file applies the YAML file, and tells whether it could be read.
 func (l *loader) file(path string, environ []string) bool {
 	path = cmp.Or(path, Lookup(environ, envPrefix+"CONFIG"))
 	data, err := ReadFile(cmp.Or(path, defaultConfigFile))
@@ -151,7 +151,7 @@ func (l *loader) file(path string, environ []string) bool {
 	return true
 }
 
-// Lookup is os.Getenv on a list.
+// Lookup is os.Getenv for a list of variables.
 func Lookup(environ []string, name string) string {
 	for _, entry := range environ {
 		value, found := strings.CutPrefix(entry, name+"=")
@@ -166,7 +166,7 @@ func Lookup(environ []string, name string) string {
 func ReadFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err // names the path
+		return nil, err // it names the path
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
@@ -179,8 +179,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// environment applies the MANDATE_ variables. One that names no setting is an
-// error: a misspelt override would otherwise go unnoticed.
+// environment applies the MANDATE_ variables. A variable that names no setting is
+// an error: otherwise a typing mistake would remain unnoticed.
 func (l *loader) environment(environ []string) {
 	l.begin(source{})
 	fields := map[string]field{}
@@ -194,7 +194,7 @@ func (l *loader) environment(environ []string) {
 			continue
 		}
 		if !keyShape.MatchString(name) {
-			name = strconv.Quote(name) // it may hold line breaks, which the log must not
+			name = strconv.Quote(name) // it may contain line breaks, which must not reach the log
 		}
 		l.here = source{env: name}
 		if !utf8.ValidString(value) {
@@ -230,17 +230,17 @@ func (l *loader) fromText(f field, spelling, text string, at source) {
 		return
 	}
 	outer := l.here
-	l.here = at // nodes of the text have no line of their own
+	l.here = at // the nodes of the text have no lines
 	l.decode(node, f)
 	l.here = outer
 	l.c.sources[f.name] = at
 }
 
-// fromFile sets a secret from the file that <KEY>_FILE names, as container
-// platforms hand secrets over. The newline at its end is not part of it.
+// fromFile sets a secret from the file that <KEY>_FILE names: container platforms
+// provide secrets as files. The final newline is not part of the secret.
 func (l *loader) fromFile(f field, spelling, path string, at source) {
 	if path == "" {
-		l.report(at, f.name, "names no file; give a path or leave it out")
+		l.report(at, f.name, "names no file; set a path or remove it")
 		return
 	}
 	data, err := ReadFile(path)
@@ -256,13 +256,13 @@ func (l *loader) fromFile(f field, spelling, path string, at source) {
 	l.fromText(f, spelling, strings.TrimRight(string(data), "\r\n"), at)
 }
 
-// begin starts a layer: what an earlier one set may be set again.
+// begin starts a layer, which may set again what an earlier layer set.
 func (l *loader) begin(here source) {
 	l.here = here
 	l.set = map[string]string{}
 }
 
-// claim notes that a layer sets a field, and refuses the second time.
+// claim records that a layer sets a field, and refuses the second time.
 func (l *loader) claim(f field, spelling string, at source) bool {
 	before, again := l.set[f.name]
 	l.set[f.name] = spelling
@@ -270,7 +270,7 @@ func (l *loader) claim(f field, spelling string, at source) bool {
 		return true
 	}
 	if before == spelling {
-		l.report(at, f.name, fmt.Sprintf("is given twice, first at %s; keep one", l.c.sources[f.name]))
+		l.report(at, f.name, fmt.Sprintf("is set twice, first at %s; keep one", l.c.sources[f.name]))
 		return false
 	}
 	l.report(at, f.name, fmt.Sprintf("%s and %s are both set; keep one", f.key, f.key+fileSuffix))
@@ -283,7 +283,7 @@ func (l *loader) report(at source, key, text string) {
 	l.problems = append(l.problems, problem{at: at, key: key, text: text})
 }
 
-// rootName is the setting that an element such as "RULES[0].PATH" belongs to.
+// rootName is the setting to which an element such as "RULES[0].PATH" belongs.
 func rootName(name string) string {
 	root, _, _ := strings.Cut(name, "[")
 	return root

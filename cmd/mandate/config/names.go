@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// unavailable says why a setting of django-oauth-toolkit is none here and what to
-// do instead. A name that ends in * stands for all that begin like it; the first match counts.
+// unavailable lists the settings of django-oauth-toolkit that do not exist here:
+// why, and what to do instead. A name that ends in * matches every name with that
+// beginning. The first match counts.
 var unavailable = []struct{ key, text string }{
-	{"COMPLIANT_BCP_RFC9700_*", "is not needed: RFC 9700 is the default here, and each leniency is a setting of its own; leave it out"},
+	{"COMPLIANT_BCP_RFC9700_*", "is not needed: RFC 9700 is the default, and each exception is a setting of its own; remove it"},
 	{"OIDC_SERVER_CLASS", pythonCode},
-	{"OIDC_ISS_ENDPOINT", "is not a choice: the issuer is BASE_URL and /o; set BASE_URL, and leave it out"},
-	{"OIDC_USERINFO_ENDPOINT", "is not a choice: it is /o/userinfo/ below BASE_URL; leave it out"},
+	{"OIDC_ISS_ENDPOINT", "cannot be set: the issuer is BASE_URL followed by /o; set BASE_URL, and remove it"},
+	{"OIDC_USERINFO_ENDPOINT", "cannot be set: it is /o/userinfo/ below BASE_URL; remove it"},
 	{"OIDC_RESPONSE_TYPES_SUPPORTED", served},
-	{"OIDC_SUBJECT_TYPES_SUPPORTED", "is not a choice: both are supported, and each application says whether its subjects are pairwise; leave it out"},
+	{"OIDC_SUBJECT_TYPES_SUPPORTED", "cannot be set: both are supported, and each application chooses whether its subjects are pairwise; remove it"},
 	{"OIDC_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
-	{"OIDC_BACKCHANNEL_LOGOUT_*", "is not needed: every application that registers a back-channel logout URI is told; leave it out"},
+	{"OIDC_BACKCHANNEL_LOGOUT_*", "is not needed: every application that registers a back-channel logout URI is notified; remove it"},
 	{"SCOPES_BACKEND_CLASS", "loads Python code; list the scopes in SCOPES"},
 	{"OAUTH2_SERVER_CLASS", pythonCode},
 	{"OAUTH2_VALIDATOR_CLASS", pythonCode},
@@ -31,7 +32,7 @@ var unavailable = []struct{ key, text string }{
 	{"CLIENT_ID_GENERATOR_CLASS", generated},
 	{"CLIENT_SECRET_GENERATOR_CLASS", generated},
 	{"CLIENT_SECRET_GENERATOR_LENGTH", generated},
-	{"CLIENT_SECRET_HASHER", "is not a choice: generated secrets have 256 random bits and are kept as SHA-256, typed ones as Argon2id; leave it out"},
+	{"CLIENT_SECRET_HASHER", "cannot be set: a generated secret has 256 random bits and is stored as SHA-256, one that a person chose as Argon2id; remove it"},
 	{"APPLICATION_MODEL", djangoModel},
 	{"ACCESS_TOKEN_MODEL", djangoModel},
 	{"GRANT_MODEL", djangoModel},
@@ -48,32 +49,33 @@ var unavailable = []struct{ key, text string }{
 	{"DEVICE_GRANT_ADMIN_CLASS", djangoModel},
 	{"PAR_REQUEST_ADMIN_CLASS", djangoModel},
 	{"ALLOW_URI_WILDCARDS", "is not supported: redirect URIs are compared exactly (RFC 9700 §4.1.3); register each one"},
-	{"ALLOWED_SCHEMES", "is not supported: no endpoint here answers to a list of allowed origins; leave it out"},
-	{"CLEAR_EXPIRED_TOKENS_BATCH_INTERVAL", "is called CLEANUP_INTERVAL_SECONDS here and stands at the top level"},
-	{"AUTHENTICATION_SERVER_EXP_TIME_ZONE", "is not needed: exp is seconds since 1970 in UTC (RFC 7662 §2.2); leave it out"},
+	{"ALLOWED_SCHEMES", "is not supported: no endpoint has a list of allowed origins; remove it"},
+	{"CLEAR_EXPIRED_TOKENS_BATCH_INTERVAL", "is named CLEANUP_INTERVAL_SECONDS here, at the top level"},
+	{"AUTHENTICATION_SERVER_EXP_TIME_ZONE", "is not needed: exp is in seconds since 1970 in UTC (RFC 7662 §2.2); remove it"},
 	{"RESOURCE_SERVER_INTROSPECTION_JWT_*", "is not supported; use RESOURCE_SERVER_INTROSPECTION_CREDENTIALS or RESOURCE_SERVER_AUTH_TOKEN"},
-	{"CLIENT_ASSERTION_*", "is not supported: clients authenticate with their secret (RFC 6749 §2.3.1); leave it out"},
-	{"DCR_*", "is not supported: applications are registered on their page or by command; leave it out"},
-	{"CIMD_*", "is not supported: applications are registered on their page or by command; leave it out"},
-	{"OAUTH_DEVICE_*", "is not supported: there is no device grant (RFC 8628) in this version; leave it out"},
-	{"DEVICE_FLOW_INTERVAL", "is not supported: there is no device grant (RFC 8628) in this version; leave it out"},
-	{"PAR_*", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
-	{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; leave it out"},
-	{"OAUTH2_PROTECTED_RESOURCE_*", "is not supported; leave it out"},
+	{"CLIENT_ASSERTION_*", "is not supported: clients authenticate with their secret (RFC 6749 §2.3.1); remove it"},
+	{"DCR_*", "is not supported: applications are registered in the browser or on the command line; remove it"},
+	{"CIMD_*", "is not supported: applications are registered in the browser or on the command line; remove it"},
+	{"OAUTH_DEVICE_*", "is not supported: there is no device grant (RFC 8628) in this version; remove it"},
+	{"DEVICE_FLOW_INTERVAL", "is not supported: there is no device grant (RFC 8628) in this version; remove it"},
+	{"PAR_*", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; remove it"},
+	{"REQUIRE_PUSHED_AUTHORIZATION_REQUESTS", "is not supported: there are no pushed authorization requests (RFC 9126) in this version; remove it"},
+	{"OAUTH2_PROTECTED_RESOURCE_*", "is not supported; remove it"},
 	{"OAUTH2_RESPONSE_TYPES_SUPPORTED", served},
 	{"OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED", served},
 	{"OAUTH2_GRANT_TYPES_SUPPORTED", served},
-	{"REQUIRE_FORM_ENCODED_REQUEST_BODY", "is not a choice: requests are forms (RFC 6749 §3.2); leave it out"},
+	{"REQUIRE_FORM_ENCODED_REQUEST_BODY", "cannot be set: requests are forms (RFC 6749 §3.2); remove it"},
 }
 
 const (
-	served      = "is not a choice: what is advertised follows from what is served; leave it out"
-	pythonCode  = "names Python code, which this server does not run; leave it out"
-	generated   = "is not a choice: identifiers, secrets and tokens are made here, with 256 random bits where they are secret; leave it out"
-	djangoModel = "belongs to Django's models; leave it out"
+	served      = "cannot be set: the server advertises what it supports; remove it"
+	pythonCode  = "names Python code, which this server does not run; remove it"
+	generated   = "cannot be set: the server generates identifiers, secrets and tokens, with 256 random bits if they are secret; remove it"
+	djangoModel = "belongs to Django's models; remove it"
 )
 
-// unavailableText is the sentence for a setting that is none here, or nothing.
+// unavailableText is the sentence for a setting of django-oauth-toolkit that does
+// not exist here, or empty.
 func unavailableText(key string) string {
 	for _, u := range unavailable {
 		prefix, open := strings.CutSuffix(u.key, "*")
@@ -84,7 +86,7 @@ func unavailableText(key string) string {
 	return ""
 }
 
-// unknownKey says what to do about a key that does not stand where name leads to.
+// unknownKey says what to do about a key that is not among fields.
 func unknownKey(key, name string, fields []field) string {
 	here := keysOf(fields)
 	if strings.HasPrefix(name, "RULES[") {
@@ -106,7 +108,8 @@ func unknownKey(key, name string, fields []field) string {
 	return "is not a setting" + suggestion(key, append(here, keysOf(allFields(&Config{}))...))
 }
 
-// unknownVariable does the same for what follows MANDATE_ in the environment.
+// unknownVariable says what to do about an environment variable. key is its name
+// without MANDATE_.
 func unknownVariable(key string, fields map[string]field) string {
 	inner, doubled := strings.CutPrefix(key, "OAUTH2_PROVIDER_")
 	_, known := fields[inner]
@@ -114,9 +117,9 @@ func unknownVariable(key string, fields map[string]field) string {
 	text := unavailableText(key)
 	switch {
 	case isFile && fields[public].key != "":
-		return "is not a setting; only secrets can be read from a file, and " + public + " is none"
+		return "is not a setting: only secrets can be read from a file, and " + public + " is not a secret"
 	case key == "OAUTH2_PROVIDER":
-		return "is a block; set its keys one by one (MANDATE_SCOPES)"
+		return "is a block; set its keys one by one (for example MANDATE_SCOPES)"
 	case doubled && known:
 		return "is not a setting; did you mean " + envPrefix + inner + "?"
 	case text != "":
@@ -140,12 +143,13 @@ func keysOf(fields []field) []string {
 	return keys
 }
 
-// suggestion names the known key nearest to one that is not, if any is near.
+// suggestion names the known key that is most similar to an unknown one, if one is
+// similar.
 func suggestion(key string, known []string) string {
 	folded := strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 	best, least := "", max(2, len(folded)/4)+1
 	for _, k := range known {
-		if len(key) > 2*len(k) { // also bounds the work on a very long key
+		if len(key) > 2*len(k) { // this also limits the work for a very long key
 			continue
 		}
 		d := distance(folded, k)
@@ -154,12 +158,12 @@ func suggestion(key string, known []string) string {
 		}
 	}
 	if best == "" {
-		return "; README.md lists them all"
+		return "; README.md lists all settings"
 	}
 	return "; did you mean " + best + "?"
 }
 
-// distance is how many letters must be put in, taken out or changed (Levenshtein).
+// distance is the number of letters to insert, delete or replace (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -181,8 +185,8 @@ func distance(a, b string) int {
 
 var keyShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
-// shownName is the full name of an unknown key, unless it looks like a value that
-// slipped into the place of a key and might be secret.
+// shownName is the full name of an unknown key. A key that may be a misplaced
+// secret value is not shown.
 func shownName(name, key string) string {
 	if keyShape.MatchString(key) {
 		return name + key
@@ -191,12 +195,13 @@ func shownName(name, key string) string {
 }
 
 // serviceLink matches, after MANDATE_, the variables that Kubernetes and old Docker
-// links put into every container beside a service called mandate or mandate-something.
+// links add to every container if there is a service named mandate or
+// mandate-something.
 var serviceLink = regexp.MustCompile(`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
 
 var linkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
 
-// notSetting tells variables that begin with MANDATE_ and are no settings.
+// notSetting tells whether a variable that begins with MANDATE_ is no setting.
 func notSetting(key, value string) bool {
 	if key == "CONFIG" || strings.HasPrefix(key, "TEST_") || serviceLink.MatchString(key) {
 		return true

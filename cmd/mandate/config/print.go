@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Print writes every setting as it is in effect, as YAML that can be loaded again,
-// each with where it came from. Secrets are masked.
+// Print writes every setting with its effective value and its source, as YAML that
+// can be loaded again. Secrets are masked.
 func (c *Config) Print(w io.Writer) {
 	var out bytes.Buffer
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem(), "") {
@@ -25,13 +25,13 @@ func (c *Config) Print(w io.Writer) {
 			c.printField(&out, "  ", inner)
 		}
 	}
-	_, _ = w.Write(out.Bytes()) // a terminal that went away needs no word
+	_, _ = w.Write(out.Bytes()) // a closed terminal needs no message
 }
 
 func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
 	at := c.sources[f.name]
 	key, value := f.key, printValue(f)
-	if at.value != "" { // the name of the file is no secret, and can be loaded again
+	if at.value != "" { // the file name is no secret, and can be loaded again
 		key, value = f.key+fileSuffix, strconv.Quote(at.value)
 	}
 	from := at.String()
@@ -44,7 +44,8 @@ func (c *Config) printField(out *bytes.Buffer, indent string, f field) {
 	fmt.Fprintf(out, "%s%s: %s # %s\n", indent, key, value, from)
 }
 
-// printValue writes a value on one line. A Go string in quotes is also one of YAML.
+// printValue writes a value on one line. A quoted Go string is also a quoted YAML
+// string.
 func printValue(f field) string {
 	switch value := f.value.Interface().(type) {
 	case time.Duration:
@@ -81,7 +82,7 @@ func flow[T any](items []T, show func(T) string) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// masked hides a secret; in a URL it hides the password alone.
+// masked hides a secret. In a URL it hides the password only.
 func masked(f field, value string) string {
 	switch {
 	case value == "" || !f.secret():
@@ -92,8 +93,9 @@ func masked(f field, value string) string {
 	return mask
 }
 
-// maskPassword hides what stands between the first colon and the last @ of the
-// authority (RFC 3986 §3.2.1), and every parameter that holds a password.
+// maskPassword hides the text between the first colon and the last @ of the
+// authority (RFC 3986 §3.2.1), and the value of every parameter that has "pass" in
+// its name.
 func maskPassword(raw string) string {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	end := strings.IndexAny(rest, "/?#")

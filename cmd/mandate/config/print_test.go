@@ -74,7 +74,7 @@ func TestConfigPrintLoads(t *testing.T) {
 		}
 	}
 	_, err = load(t, printed(mustLoad(t, "SECRET_KEY: "+testKey+"\n")))
-	if err == nil || !strings.Contains(err.Error(), "SECRET_KEY: holds ********") {
+	if err == nil || !strings.Contains(err.Error(), "SECRET_KEY: contains ********") {
 		t.Errorf("a masked key: %v", err)
 	}
 }

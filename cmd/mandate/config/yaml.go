@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseYAML reads one document. Nodes keep aliases as they are, so that nested
-// ones cannot blow up; decode refuses them. No document is a nil node.
+// parseYAML reads one document; an empty one is a nil node. A node keeps its
+// aliases, so that nested ones cannot grow exponentially: decode refuses them.
 func parseYAML(data []byte) (*yaml.Node, int, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
@@ -27,7 +27,7 @@ func parseYAML(data []byte) (*yaml.Node, int, error) {
 		err = decoder.Decode(&second)
 	}
 	if err == nil {
-		return nil, second.Line, errors.New("a second document starts here; keep one")
+		return nil, second.Line, errors.New("has a second YAML document, which starts here; keep one")
 	}
 	if !errors.Is(err, io.EOF) {
 		line := errorLine(data, err)
@@ -42,9 +42,10 @@ func parseYAML(data []byte) (*yaml.Node, int, error) {
 
 var yamlPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// errorLine finds the line of a syntax error: the first from which on no
-// beginning of the file parses. The line that the YAML package tells is often that of
-// the enclosing block, or one less, so it serves only where the search would take long.
+// errorLine finds the line of a syntax error: the first line after which no
+// beginning of the file is valid YAML. The line that the YAML package reports is
+// often that of the enclosing block, or one too small. It is used only for large
+// files, in which the search would take too long.
 func errorLine(data []byte, parse error) int {
 	const maxLines, maxBytes = 500, 64 << 10
 	lines := bytes.SplitAfter(data, []byte("\n"))
@@ -61,13 +62,13 @@ func errorLine(data []byte, parse error) int {
 	return 1
 }
 
-// toldLine is the line that the YAML package tells, or 0.
+// toldLine is the line that the YAML package reports, or 0.
 func toldLine(parse error) int {
 	match := yamlPrefix.FindStringSubmatch(parse.Error())
 	if match == nil {
 		return 0
 	}
-	line, _ := strconv.Atoi(match[1]) // not there is 0 too
+	line, _ := strconv.Atoi(match[1]) // without a number it is 0
 	return line
 }
 
@@ -81,7 +82,8 @@ func isYAML(data []byte) bool {
 	}
 }
 
-// yamlProblem words a syntax error without what stands in the line: it may be a secret.
+// yamlProblem describes a syntax error without the content of the line, which may
+// be a secret.
 func yamlProblem(data []byte, line int, err error) error {
 	lines := strings.Split(string(data), "\n")
 	text := ""
@@ -90,16 +92,17 @@ func yamlProblem(data []byte, line int, err error) error {
 	}
 	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 	if strings.Contains(indent, "\t") {
-		return errors.New("is indented with a tab; YAML wants spaces")
+		return errors.New("is indented with a tab; indent with spaces")
 	}
 	if strings.Contains(err.Error(), "unknown anchor") {
-		return errors.New("has a value that starts with *; put it in quotes")
+		return errors.New("has a value that starts with *; put the value in quotes")
 	}
 	return fmt.Errorf("is not YAML: %s", yamlPrefix.ReplaceAllString(err.Error(), ""))
 }
 
-// textNode turns the text of a variable into what the same value would be in
-// the file: text as it is, lists also as words, everything else as YAML.
+// textNode converts the text of a variable into the node that the same value has in
+// a file. Text is taken as it is, a list may also be words, everything else is
+// YAML.
 func textNode(t reflect.Type, text string) (*yaml.Node, string) {
 	if t.Kind() == reflect.String {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}, ""
@@ -117,13 +120,12 @@ func textNode(t reflect.Type, text string) (*yaml.Node, string) {
 		return nil, err.Error()
 	}
 	if node == nil {
-		return nil, "is empty; give a value or leave it out"
+		return nil, "is empty; set a value or remove it"
 	}
 	return node, ""
 }
 
-// listItems are words, or keys in PEM one after the other, which have spaces and
-// line ends within.
+// listItems are words, or keys in PEM, which contain spaces and line ends.
 func listItems(text string) []string {
 	const begin = "-----BEGIN "
 	if !strings.HasPrefix(strings.TrimSpace(text), begin) {
@@ -136,8 +138,8 @@ func listItems(text string) []string {
 	return keys
 }
 
-// is tells whether a node is of a kind and has no anchor: a value that starts with &
-// is one by mistake.
+// is tells whether a node is of a kind and has no anchor. A value that starts with
+// & has an anchor by mistake.
 func is(node *yaml.Node, kind yaml.Kind) bool {
 	return node.Kind == kind && node.Anchor == ""
 }
@@ -146,7 +148,7 @@ func isScalar(node *yaml.Node, tag string) bool {
 	return is(node, yaml.ScalarNode) && node.ShortTag() == tag
 }
 
-// kindOf names what a node holds without showing it.
+// kindOf names the kind of value of a node without showing the value.
 func kindOf(node *yaml.Node) string {
 	if node.Anchor != "" {
 		return "a YAML anchor; put a value that starts with & in quotes"
