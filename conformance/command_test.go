@@ -158,7 +158,7 @@ func TestCommand(t *testing.T) {
 	})
 	t.Run("wrong usage", func(t *testing.T) {
 		for line, want := range map[string]string{
-			"":                                       "--target is missing: the file that says which server is checked; with --write-target it is written",
+			"":                                       "--target is missing: name the file that describes the server to check; --write-target writes it",
 			"--target":                               "flag needs an argument: --target",
 			"--target " + path + " --only RFC1":      `--only: there is no document "RFC1", only RFC6749, `,
 			"--target " + path + " --only RFC7636/9": `--only: no rule is under "RFC7636/9": --list --only RFC7636 shows`,
@@ -166,9 +166,9 @@ func TestCommand(t *testing.T) {
 			"--target " + path + " --only RFC7636 --only RFC1":      `--only: there is no document "RFC1"`,
 			"--target " + path + " --profile x":                     `--profile: there is no profile "x", only logout, mcp, `,
 			"--target " + path + " --format x":                      `--format: there is no format "x", only html, json, `,
-			"--list --format json":                                  "--format: a list is text",
+			"--list --format json":                                  "--format: a list is always text",
 			"--target " + path + " more":                            `"more" is one argument too many`,
-			"--target " + path + " --timeout 0s":                    "--timeout: must be longer than nothing",
+			"--target " + path + " --timeout 0s":                    "--timeout: must be greater than 0",
 			"--frobnicate":                                          "unknown flag: --frobnicate",
 		} {
 			r := mandate(t, "", strings.Fields(line)...)

@@ -69,14 +69,14 @@ func split(text string) []string { return append([]string{}, strings.Fields(text
 func (v applicationView) write(p *program) error {
 	secret := [][]string{}
 	if v.ClientSecret != "" {
-		secret = [][]string{{"client secret", v.ClientSecret + "   (keep it now: it is not shown again)"}}
+		secret = [][]string{{"client secret", v.ClientSecret + "   (save it now: it is not shown again)"}}
 	}
 	if v.OldSecretExpiresAt != "" {
 		secret = append(secret, []string{"old secret", "works until " + v.OldSecretExpiresAt})
 	}
 	scopes := strings.Join(v.Scopes, " ")
 	if scopes == "" {
-		scopes = "all but introspection"
+		scopes = "all except introspection"
 	}
 	rows := [][]string{{"name", v.Name}, {"client id", v.ClientID}}
 	rows = append(rows, secret...)
@@ -88,12 +88,12 @@ func (v applicationView) write(p *program) error {
 		{"redirect URIs", dash(strings.Join(v.RedirectURIs, " "))},
 		{"scopes", scopes},
 		{"may introspect", yes(v.MayIntrospect)},
-		{"secret is hashed", yes(v.HashClientSecret)},
+		{"secret hashed", yes(v.HashClientSecret)},
 		{"skips consent", yes(v.SkipConsent)},
 		{"access tokens", v.AccessTokenFormat},
 	}...)
 	for _, row := range [][]string{{"algorithm", v.Algorithm}, {"UserInfo algorithm", v.UserInfoAlgorithm}, {"pairwise for", v.Sector},
-		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"told of logout at", v.BackchannelURI}} {
+		{"after logout", strings.Join(v.PostLogoutURIs, " ")}, {"back-channel logout", v.BackchannelURI}} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
@@ -127,37 +127,37 @@ func (p *program) show(v applicationView, asJSON bool) error {
 func (p *program) applicationAddCommand() *cobra.Command {
 	var r provider.Registration
 	var secretStdin, noHash, asJSON bool
-	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application and print its secret, once", Args: arguments(),
+	c := &cobra.Command{Use: "add --name NAME --grant GRANT", Short: "Register an application, and print its secret once", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case r.Name == "":
-				return wrongUsage("--name is missing: people see it when they are asked for their approval")
+				return wrongUsage("--name is missing: the consent page shows it")
 			case len(r.GrantTypes) == 0:
 				return wrongUsage("--grant is missing: authorization_code, client_credentials or password")
 			case secretStdin && r.ClientType == provider.Public:
-				return wrongUsage("--client-secret-stdin does not go with --client-type public: a public application has no secret")
+				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
 			r.HashClientSecret = !noHash
 			return p.addApplication(c.Context(), r, secretStdin, asJSON)
 		}}
 	f := c.Flags()
 	f.StringVar(&r.Name, "name", "", "`NAME` that people see")
-	f.StringVar(&r.ClientID, "client-id", "", "client `ID`, if it must not be made up")
-	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input, if it must not be made up")
-	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of the owner, who may rename and delete the application and replace its secret; the operator answers for it")
-	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that can keep no secret")
+	f.StringVar(&r.ClientID, "client-id", "", "client `ID` (default: a random one)")
+	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input (default: a random one)")
+	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of the owner, who may rename and delete the application and rotate its secret; the operator is responsible for it")
+	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that cannot keep a secret")
 	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: authorization_code, client_credentials or password; may be repeated")
-	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "`URI` to which answers may go; may be repeated")
-	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may ask for; may be repeated (default: all but introspection)")
-	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it ask about the tokens of others")
-	f.BoolVar(&noHash, "no-hash-client-secret", false, "keep the secret readable for the server, encrypted under its key")
-	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not ask people for their approval")
-	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that check them by themselves (RFC 9068)")
-	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens, and access tokens that are JWTs: ES256, EdDSA, RS256, PS256 or HS256, which is for ID tokens alone (default: RS256)")
-	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo answers (default: none does)")
-	f.BoolVar(&r.Pairwise, "pairwise", false, "give it subjects that applications of other hosts cannot compare")
-	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "`URI` to which browsers may go when a person has logged out; may be repeated")
-	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` at which it is told that a session has ended")
+	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "redirect `URI`; may be repeated")
+	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may request; may be repeated (default: all except introspection)")
+	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")
+	f.BoolVar(&noHash, "no-hash-client-secret", false, "store the secret encrypted with the server's key, not hashed")
+	f.BoolVar(&r.SkipConsent, "skip-consent", false, "do not show the consent page")
+	f.StringVar(&r.AccessTokenFormat, "access-token-format", provider.FormatOpaque, "`FORMAT` of its access tokens: opaque, or jwt for APIs that verify tokens themselves (RFC 9068)")
+	f.StringVar(&r.Algorithm, "algorithm", "", "`ALGORITHM` that signs its ID tokens and its JWT access tokens: ES256, EdDSA, RS256, PS256, or HS256 (ID tokens only) (default: RS256)")
+	f.StringVar(&r.UserInfoAlgorithm, "userinfo-algorithm", "", "`ALGORITHM` that signs its UserInfo responses (default: they are not signed)")
+	f.BoolVar(&r.Pairwise, "pairwise", false, "use pairwise subjects, which applications of other hosts cannot correlate")
+	f.StringArrayVar(&r.PostLogoutURIs, "post-logout-redirect-uri", nil, "post-logout redirect `URI`; may be repeated")
+	f.StringVar(&r.BackchannelURI, "backchannel-logout-uri", "", "`URI` that is called when a session ends")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -254,7 +254,7 @@ func (p *program) applicationShowCommand() *cobra.Command {
 func (p *program) applicationRotateCommand() *cobra.Command {
 	var overlap time.Duration
 	var asJSON bool
-	c := &cobra.Command{Use: "rotate-secret CLIENT_ID", Short: "Make a new secret and print it, once", Args: arguments("CLIENT_ID"),
+	c := &cobra.Command{Use: "rotate-secret CLIENT_ID", Short: "Replace the secret, and print the new one once", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				made, err := o.provider.RotateSecret(c.Context(), nil, a.ID, overlap)
@@ -264,27 +264,27 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 				return p.show(viewApplication(made.Application, made.Secret), asJSON)
 			})
 		}}
-	c.Flags().DurationVar(&overlap, "overlap", 0, "how long the old secret works on, such as 24h: a `DURATION`")
+	c.Flags().DurationVar(&overlap, "overlap", 0, "`DURATION` for which the old secret still works, such as 24h")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func (p *program) applicationTakeOverCommand() *cobra.Command {
-	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Answer for an application as the operator; it has no owner then", Args: arguments("CLIENT_ID"),
+	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Make the operator responsible for an application, and remove its owner", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				a, err := o.provider.TakeOver(c.Context(), nil, a.ID)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.stdout, "Took over %s (%s). Whoever owned it may still know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name)
+				_, err = fmt.Fprintf(p.stdout, "Took over %s (%s). The previous owner may know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name)
 				return err
 			})
 		}}
 }
 
 func (p *program) applicationAssignCommand() *cobra.Command {
-	return &cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who answers for it from then on", Args: arguments("CLIENT_ID", "USERNAME"),
+	return &cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who becomes responsible for it", Args: arguments("CLIENT_ID", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				a, err := o.provider.Assign(c.Context(), nil, a.ID, args[1])
@@ -301,7 +301,7 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 }
 
 func (p *program) applicationDeleteCommand() *cobra.Command {
-	return &cobra.Command{Use: "delete CLIENT_ID", Short: "Delete an application; its tokens end at once", Args: arguments("CLIENT_ID"),
+	return &cobra.Command{Use: "delete CLIENT_ID", Short: "Delete an application, and revoke its tokens", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
 				err := o.provider.DeleteApplication(c.Context(), nil, a.ID)

@@ -9,7 +9,7 @@ import (
 )
 
 func (p *program) configCheckCommand() *cobra.Command {
-	return &cobra.Command{Use: "check", Short: "Say whether the configuration is right", Args: arguments(),
+	return &cobra.Command{Use: "check", Short: "Check the configuration", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
 			if err == nil && settings.Upstream != "" {
@@ -18,13 +18,13 @@ func (p *program) configCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(p.stdout, "The configuration is right.")
+			_, err = fmt.Fprintln(p.stdout, "The configuration is valid.")
 			return err
 		}}
 }
 
 func (p *program) configPrintCommand() *cobra.Command {
-	return &cobra.Command{Use: "print", Short: "Print every setting as it is in effect, secrets masked", Args: arguments(),
+	return &cobra.Command{Use: "print", Short: "Print every setting with its effective value and its source; secrets are masked", Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
 			if err != nil {

@@ -26,19 +26,20 @@ type rulesRun struct {
 }
 
 const (
-	conformanceHelp = `Tries the rules of the OAuth 2.0 and OpenID Connect documents on the server that
-the target file names, and says rule by rule what holds. The checks send requests
-that are wrong on purpose: point them at your own servers only.
+	conformanceHelp = `Checks the rules of the OAuth 2.0 and OpenID Connect documents on the server that
+the target file names, and reports the result of each rule. Some checks send
+invalid requests on purpose: run them against your own servers only.
 
-The target file has the issuer, somebody who can sign in, and clients by their
-role; --write-target asks for them and writes it. What it does not have is skipped.
+The target file contains the issuer, a user who can sign in, and a client for each
+role. --write-target asks for them and writes the file. A rule that needs something
+that the file lacks is skipped.
 
-The exit code is 0 when every MUST that could be tried holds, 1 when one does not
-or a step before it failed, and 2 when the rules were not tried: the command line,
-the target file or the server is not as it must be.`
+The exit code is 0 if the server satisfies every MUST that could be checked, 1 if it
+violates one or a step before a check failed, and 2 if the rules were not checked
+because of the command line, the target file or the server.`
 
-	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask, and write the target file
-  mandate conformance --target t.yaml                  try all rules
+	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask questions, and write the target file
+  mandate conformance --target t.yaml                  check all rules
   mandate conformance --target t.yaml --only RFC6749/4.1 --only RFC7636
   mandate conformance --target t.yaml --profile oauth21 --format html > report.html
   mandate conformance --list --only RFC7009            the rules of a document`
@@ -46,19 +47,19 @@ the target file or the server is not as it must be.`
 
 func (p *program) conformanceCommand() *cobra.Command {
 	run := &rulesRun{}
-	c := &cobra.Command{Use: "conformance", Short: "Try the rules of the standards on any server, and say what holds", Args: arguments(),
+	c := &cobra.Command{Use: "conformance", Short: "Check the rules of the standards on any server", Args: arguments(),
 		Long: conformanceHelp, Example: conformanceExamples,
 		RunE: func(c *cobra.Command, _ []string) error { return p.conformance(c.Context(), run) }}
 	f := c.Flags()
-	f.StringVar(&run.target, "target", "", "the `FILE` that says which server is checked, and with what")
-	f.BoolVar(&run.ask, "write-target", false, "ask a few questions, and write the target file")
+	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a user and clients")
+	f.BoolVar(&run.ask, "write-target", false, "ask questions, and write the target file")
 	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(conformance.Profiles()))
 	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(conformance.Formats()))
-	f.BoolVar(&run.list, "list", false, "list the rules, and try none")
-	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of the authorities to trust beside those of the system")
-	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "how long one request may take")
-	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "check a server that is neither on this machine nor in a private network")
+	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
+	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
+	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
+	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "allow a server that is neither on this machine nor in a private network")
 	return c
 }
 
@@ -72,18 +73,18 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return wrongUsage("--format: there is no format %q, only %s", run.format, names(conformance.Formats()))
 	}
 	if run.options.Timeout <= 0 {
-		return wrongUsage("--timeout: must be longer than nothing")
+		return wrongUsage("--timeout: must be greater than 0")
 	}
 	rules, err := conformance.Select(run.profile, run.only)
 	switch {
 	case err != nil:
 		return wrongUsage("%s", err)
 	case run.list && run.format != "text":
-		return wrongUsage("--format: a list is text")
+		return wrongUsage("--format: a list is always text")
 	case run.list:
 		return conformance.List(p.stdout, rules)
 	case run.target == "":
-		return wrongUsage("--target is missing: the file that says which server is checked; with --write-target it is written")
+		return wrongUsage("--target is missing: name the file that describes the server to check; --write-target writes it")
 	}
 	if run.ask {
 		return p.writeTarget(ctx, run)
@@ -98,7 +99,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return err
 	}
 	if report.Failed() {
-		return errors.New("not every MUST holds: see what failed or was blocked")
+		return errors.New("the server does not satisfy every MUST: see the rules that failed or were blocked")
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conforman
 	}
 	target, err := conformance.LoadTarget(run.target)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks a few questions and writes it", run.target, run.target)
+		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", run.target, run.target)
 	}
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 	file, err := os.OpenFile(run.target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return &untriedError{fmt.Errorf("%s is there already: remove it first, or name another file", run.target)}
+		return &untriedError{fmt.Errorf("%s already exists: remove it first, or name another file", run.target)}
 	case err != nil:
 		return &untriedError{err}
 	}
@@ -182,7 +183,7 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 	if err != nil {
 		return &untriedError{errors.Join(err, os.Remove(run.target))}
 	}
-	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It holds secrets. Now run: mandate conformance --target %s\n", run.target, run.target)
+	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It contains secrets. Now run: mandate conformance --target %s\n", run.target, run.target)
 	return err
 }
 
@@ -213,7 +214,7 @@ func authorities(path string) (*x509.CertPool, error) {
 		return nil, err
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--ca: %s holds no certificate in PEM", path)
+		return nil, fmt.Errorf("--ca: %s contains no certificate in PEM", path)
 	}
 	return pool, nil
 }

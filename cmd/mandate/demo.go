@@ -18,17 +18,17 @@ const demoTargetFile = "target.yaml"
 
 func (p *program) demoCommand() *cobra.Command {
 	var address string
-	c := &cobra.Command{Use: "demo", Short: "Run a server with people and applications to try, on a throw-away database", Args: arguments(),
+	c := &cobra.Command{Use: "demo", Short: "Run a server with example people and applications on a temporary database", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.config != "" {
-				return wrongUsage("--config does not go with demo, which brings its own configuration: use serve")
+				return wrongUsage("--config cannot be used with demo, which has its own configuration: use serve")
 			}
 			if !demo.MayListen(address) {
-				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it is for this machine only", address)
+				return wrongUsage("--listen %s: write 127.0.0.1:8000 or :8000; the demo has no TLS, so it works on this machine only", address)
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
 		}}
-	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if it is taken, the next free port")
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if its port is in use, the next free port is taken")
 	return c
 }
 

@@ -31,7 +31,7 @@ func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	defer o.store.Close()
 	_, err = o.provider.JWKSet(ctx)
 	if errors.Is(err, provider.ErrNotFound) {
-		return errors.New("nothing is signed here, so there are no signing keys: OIDC_ENABLED turns OpenID Connect on, and application add --access-token-format jwt makes an application with signed access tokens")
+		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
 	}
 	if err != nil {
 		return err
@@ -87,12 +87,12 @@ func leadOf(o *opened, now bool) time.Duration {
 	return o.provider.KeyLead()
 }
 
-const nowFlag = "sign with it at once: who has kept the published keys cannot check that until they read them again"
+const nowFlag = "sign with it at once; a client that caches the published keys cannot verify its signatures until it loads them again"
 
 func (p *program) keysRotateCommand() *cobra.Command {
 	var kinds []string
 	var now bool
-	c := &cobra.Command{Use: "rotate", Short: "Make new keys, which sign when everybody has had the time to read them", Args: arguments(),
+	c := &cobra.Command{Use: "rotate", Short: "Create new keys; they sign after the time in which others may cache the published keys", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				for _, kind := range kinds {
@@ -100,7 +100,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(p.stdout, "Made a new %s key.\n", kind)
+					fmt.Fprintf(p.stdout, "Created a new %s key.\n", kind)
 				}
 				return nil
 			})
@@ -112,7 +112,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 
 func (p *program) keysImportCommand() *cobra.Command {
 	var now bool
-	c := &cobra.Command{Use: "import", Short: "Read a private key in PEM from standard input, and sign with it", Args: arguments(),
+	c := &cobra.Command{Use: "import", Short: "Import a private key in PEM from standard input; it signs after the time in which others may cache the published keys", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				text, err := p.readStdin("private key", maxKey)
@@ -132,7 +132,7 @@ func (p *program) keysImportCommand() *cobra.Command {
 }
 
 func (p *program) keysRetireCommand() *cobra.Command {
-	return &cobra.Command{Use: "retire KID", Short: "Take a key away at once; what it signed can no longer be checked", Args: arguments("KID"),
+	return &cobra.Command{Use: "retire KID", Short: "Remove a key at once; its signatures can no longer be verified", Args: arguments("KID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				err := o.provider.RetireKey(c.Context(), args[0])

@@ -113,18 +113,18 @@ func (p *program) root() *cobra.Command {
 		group("group", "Groups of people", p.groupAddCommand(), p.groupListCommand()),
 		group("application", "Client applications", p.applicationAddCommand(), p.applicationListCommand(), p.applicationShowCommand(),
 			p.applicationRotateCommand(), p.applicationTakeOverCommand(), p.applicationAssignCommand(), p.applicationDeleteCommand()),
-		group("keys", "Keys that sign ID tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
+		group("keys", "Keys that sign ID tokens and access tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysImportCommand(), p.keysRetireCommand()),
 		group("token", "Issued tokens", p.tokenRevokeCommand()),
 		group("config", "The configuration", p.configCheckCommand(), p.configPrintCommand()),
 		p.conformanceCommand(),
 		p.versionCommand(),
 	)
-	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 when all is done, 1 after an error and 2 for a command line that is wrong."
+	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
-	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, else mandate.yaml if it is there)")
+	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // client ids may look like one
-			return wrongUsage("%s: an argument that begins with a dash goes after --", err)
+			return wrongUsage("%s: write -- before an argument that begins with a dash", err)
 		}
 		return err
 	})
@@ -145,16 +145,16 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		}
 		all := strings.Join(names, ", ")
 		if len(args) == 0 {
-			return wrongUsage("say which command: %s", all)
+			return wrongUsage("choose a command: %s", all)
 		}
-		return wrongUsage("there is no command %q, only %s", args[0], all)
+		return wrongUsage("there is no command %q; the commands are %s", args[0], all)
 	}
 	return g
 }
 
 // helpCommand replaces cobra's, which is content with a command that is none.
 func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "help [COMMAND]", Short: "Help about a command", Args: cobra.ArbitraryArgs,
+	return &cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

@@ -12,11 +12,11 @@ import (
 
 func (p *program) migrateCommand() *cobra.Command {
 	var plan bool
-	c := &cobra.Command{Use: "migrate", Short: "Bring the database's schema up to date", Args: arguments(),
+	c := &cobra.Command{Use: "migrate", Short: "Update the database schema", Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.migrate(c.Context(), plan)
 		}}
-	c.Flags().BoolVar(&plan, "plan", false, "only list what would be done")
+	c.Flags().BoolVar(&plan, "plan", false, "only list the migrations that would be applied")
 	return c
 }
 

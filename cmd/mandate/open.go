@@ -90,11 +90,11 @@ func openStore(ctx context.Context, settings *config.Config, may purpose) (*stor
 func openAdvice(file string, err error) string {
 	switch {
 	case file != "":
-		return "check that DATABASE_URL names an SQLite file which this account may read and write, in a folder where it may write: " + absolute(file)
+		return "check that DATABASE_URL names an SQLite file that this account can read and write, in a folder where it can write: " + absolute(file)
 	case strings.Contains(err.Error(), "SSL is not enabled"):
-		return "add ?sslmode=disable to DATABASE_URL if the database is on this very machine, or turn TLS on there"
+		return "add ?sslmode=disable to DATABASE_URL if the database is on this machine, or enable TLS in the database"
 	}
-	return "check DATABASE_URL, and that the database runs"
+	return "check DATABASE_URL, and that the database is running"
 }
 
 func absolute(path string) string {
@@ -123,7 +123,7 @@ func provideFile(path string, may purpose) error {
 	}
 	if missing && may == toFill {
 		// Somebody who meant the server's database learns that this is another one.
-		fmt.Fprintf(os.Stderr, "mandate: made a new database at %s\n", absolute(path))
+		fmt.Fprintf(os.Stderr, "mandate: created a new database at %s\n", absolute(path))
 	}
 	return file.Close()
 }
@@ -134,7 +134,7 @@ func provideFile(path string, may purpose) error {
 func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error {
 	pending, err := store.Pending(ctx)
 	if err != nil {
-		return fmt.Errorf("look at the schema: %w", err)
+		return fmt.Errorf("read the schema version: %w", err)
 	}
 	if len(pending) == 0 {
 		return nil

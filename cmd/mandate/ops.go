@@ -27,7 +27,7 @@ func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger)
 	go func() {
 		err := server.Serve(listener)
 		if !errors.Is(err, http.ErrServerClosed) {
-			log.Error("health and metrics are not answered any more", "error", err)
+			log.Error("health and metrics are no longer served", "error", err)
 		}
 	}()
 	fmt.Fprintf(p.stdout, "Health, readiness and metrics are at http://%s\n", listener.Addr())

@@ -57,7 +57,7 @@ func explain(err error) string {
 // missing turns "not found" into a sentence, and leaves other errors.
 func missing(err error, what, name, list string) error {
 	if errors.Is(err, provider.ErrNotFound) {
-		return fmt.Errorf("there is no %s %q: mandate %s shows those that there are", what, name, list)
+		return fmt.Errorf("there is no %s %q: mandate %s lists those that exist", what, name, list)
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (p *program) readStdin(what string, most int64) (string, error) {
 		secret = strings.TrimSuffix(secret, "\r")
 	}
 	if secret == "" {
-		return "", fmt.Errorf("standard input is empty: the %s is read from there", what)
+		return "", fmt.Errorf("standard input is empty: it must contain the %s", what)
 	}
 	return secret, nil
 }

@@ -22,13 +22,14 @@ import (
 const proxyPatience = 5 * time.Minute
 
 func (p *program) resourceServerCommand() *cobra.Command {
-	return &cobra.Command{Use: "resource-server", Short: "Guard an API: forward the requests whose access token allows them", Args: arguments(),
-		Long: `Guard an API that knows nothing of OAuth. Requests whose access token allows
-them are forwarded to UPSTREAM, the others are refused. Which scopes a path and
-method need is in RULES. Tokens are checked at RESOURCE_SERVER_INTROSPECTION_URL,
-with RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS;
-signed ones here, with the keys at RESOURCE_SERVER_JWKS_URL if that is set.
-This process opens no database.`,
+	return &cobra.Command{Use: "resource-server", Short: "Protect an API: forward the requests that an access token allows", Args: arguments(),
+		Long: `Protect an API that does not implement OAuth. A request is forwarded to UPSTREAM
+if its access token allows it, and refused otherwise. RULES says which scopes a
+path and a method need. Tokens are introspected at
+RESOURCE_SERVER_INTROSPECTION_URL, with RESOURCE_SERVER_AUTH_TOKEN or
+RESOURCE_SERVER_INTROSPECTION_CREDENTIALS. If RESOURCE_SERVER_JWKS_URL is set,
+signed tokens are verified with the keys at that URL instead. This process opens
+no database.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return stopped(c.Context(), p.resourceServer(c.Context()))
 		}}
@@ -40,7 +41,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 		return err
 	}
 	if settings.Upstream == "" {
-		return errors.New("UPSTREAM is not set: set it to the URL of the API to guard, and RULES to what each path needs")
+		return errors.New("UPSTREAM is not set: set it to the URL of the API to protect, and RULES to the scopes that each path needs")
 	}
 	p.collectLess()
 	out := lines.New(p.stderr)
@@ -63,7 +64,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 		}
 		defer stopOps()
 	}
-	fmt.Fprintf(p.stdout, "Mandate guards %s at http://%s\n", settings.Upstream, listener.Addr())
+	fmt.Fprintf(p.stdout, "Mandate protects %s at http://%s\n", settings.Upstream, listener.Addr())
 	server := httpserve.New(proxy, log, proxyPatience)
 	server.RegisterOnShutdown(proxy.Close)
 	return httpserve.Run(ctx, server, listener, stopOf(settings), log)

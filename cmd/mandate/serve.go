@@ -163,7 +163,7 @@ func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
 		return fmt.Errorf("count the users: %w", err)
 	}
 	if link != "" {
-		fmt.Fprintf(p.stdout, "There is no user yet. Make the first administrator here, it works once: %s/setup/%s/\n", o.settings.BaseURL, link)
+		fmt.Fprintf(p.stdout, "There is no user yet. Create the first administrator with this one-time link: %s/setup/%s/\n", o.settings.BaseURL, link)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	// A new key beside a database in use would only look like a repair.
 	_, err = store.Setting(ctx, "server_key_fingerprint")
 	if err == nil {
-		return nil, fmt.Errorf("this database was made with a server key, and there is none: set SECRET_KEY or SECRET_KEY_FILE as the server has it, or put %s back from a backup", path)
+		return nil, fmt.Errorf("this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, or restore %s from a backup", path)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return nil, fmt.Errorf("read the server key's fingerprint: %w", err)
@@ -48,7 +48,7 @@ func readKey(path string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("the key file %s may be read by other accounts of this machine: run chmod 600 %s", path, path)
+		return nil, fmt.Errorf("the key file %s can be read by other accounts of this machine: run chmod 600 %s", path, path)
 	}
 	text, err := config.ReadFile(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func readKey(path string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != 32 {
-		return nil, fmt.Errorf("the key file %s does not hold 32 bytes in base64: put it back from a backup", path)
+		return nil, fmt.Errorf("the key file %s does not contain 32 bytes in base64: restore it from a backup", path)
 	}
 	return key, nil
 }
@@ -66,7 +66,7 @@ func readKey(path string) ([]byte, error) {
 func makeKey(path string) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
 	if err != nil {
-		return fmt.Errorf("make the server key: %w", err)
+		return fmt.Errorf("create the server key: %w", err)
 	}
 	defer os.Remove(draft.Name())
 	key := make([]byte, 32)
@@ -82,7 +82,7 @@ func makeKey(path string) error {
 		err = os.Link(draft.Name(), path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the server key: %w", err)
+		return fmt.Errorf("create the server key: %w", err)
 	}
 	return nil
 }

@@ -12,11 +12,11 @@ import (
 )
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
-	return &cobra.Command{Use: "revoke", Short: "End a token that is read from standard input; with it ends all that came from the same approval",
+	return &cobra.Command{Use: "revoke", Short: "Revoke the token on standard input, and its token family",
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.onTerminal() {
-				return wrongUsage("no token: give it on standard input, as in: mandate token revoke < token.txt")
+				return wrongUsage("no token: pass it on standard input, for example: mandate token revoke < token.txt")
 			}
 			return p.revokeToken(c.Context())
 		}}
@@ -34,7 +34,7 @@ func (p *program) revokeToken(ctx context.Context) error {
 	defer o.store.Close()
 	err = o.provider.EndToken(ctx, strings.TrimSpace(token))
 	if errors.Is(err, provider.ErrNotFound) {
-		return errors.New("there is no such token: it was never issued here, or has ended already")
+		return errors.New("there is no such token: this server did not issue it, or it has expired or was revoked")
 	}
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userV
 func (p *program) userAddCommand() *cobra.Command {
 	var person provider.Person
 	var fromStdin, asJSON bool
-	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; the password is read from standard input", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword()
@@ -45,11 +45,11 @@ func (p *program) userAddCommand() *cobra.Command {
 			return p.addUser(c.Context(), person, asJSON)
 		}}
 	f := c.Flags()
-	f.StringVar(&person.Subject, "subject", "", "the `ID` that applications know the person by (sub), if it must not be made up")
+	f.StringVar(&person.Subject, "subject", "", "the `ID` of the person in tokens (sub) (default: a random one)")
 	f.StringVar(&person.Email, "email", "", "email `ADDRESS`")
 	f.StringVar(&person.FirstName, "first-name", "", "first `NAME`")
 	f.StringVar(&person.LastName, "last-name", "", "last `NAME`")
-	f.StringArrayVar(&person.Groups, "group", nil, "`NAME` of a group that the person is in; may be repeated")
+	f.StringArrayVar(&person.Groups, "group", nil, "`NAME` of a group of which the person is a member; may be repeated")
 	f.BoolVar(&person.Administrator, "admin", false, "make the person an administrator")
 	person.Profile = profileFlags(c)
 	f.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
@@ -62,15 +62,15 @@ func (p *program) userAddCommand() *cobra.Command {
 func profileFlags(c *cobra.Command) *provider.Profile {
 	f := c.Flags()
 	p := &provider.Profile{Address: &provider.Address{}}
-	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is the person's: somebody checked")
+	f.BoolVar(&p.EmailVerified, "email-verified", false, "the email address is verified")
 	f.StringVar(&p.MiddleName, "middle-name", "", "middle `NAME`")
-	f.StringVar(&p.Nickname, "nickname", "", "`NAME` that friends use")
+	f.StringVar(&p.Nickname, "nickname", "", "`NAME` for informal use")
 	f.StringVar(&p.Gender, "gender", "", "`GENDER`")
 	f.StringVar(&p.Birthdate, "birthdate", "", "`DATE` of birth: 1970-12-31, or 0000-12-31 without the year")
 	f.StringVar(&p.ZoneInfo, "zoneinfo", "", "time `ZONE`, such as Europe/Zurich")
 	f.StringVar(&p.Locale, "locale", "", "language `TAG`, such as de-CH")
 	f.StringVar(&p.PhoneNumber, "phone-number", "", "phone `NUMBER`, such as +41443334455")
-	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is the person's: somebody checked")
+	f.BoolVar(&p.PhoneNumberVerified, "phone-number-verified", false, "the phone number is verified")
 	f.StringVar(&p.Profile, "profile", "", "`URL` of a page about the person")
 	f.StringVar(&p.Picture, "picture", "", "`URL` of an image")
 	f.StringVar(&p.Website, "website", "", "`URL` of the person's own site")
@@ -86,7 +86,7 @@ func profileFlags(c *cobra.Command) *provider.Profile {
 // noPassword: a password in a flag would stand in the list of processes and in
 // the shell's history.
 func noPassword() error {
-	return wrongUsage("no password: give it on standard input with --password-stdin, as in: mandate user ... --password-stdin < password.txt")
+	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user ... --password-stdin < password.txt")
 }
 
 func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bool) error {
@@ -180,7 +180,7 @@ func dash(text string) string {
 
 func (p *program) userPasswdCommand() *cobra.Command {
 	var fromStdin bool
-	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change a person's password and sign them out everywhere", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
 				return noPassword()
@@ -198,7 +198,7 @@ func (p *program) userPasswdCommand() *cobra.Command {
 }
 
 func (p *program) userDisableCommand() *cobra.Command {
-	return &cobra.Command{Use: "disable USERNAME", Short: "Keep a person out: their sessions and tokens end at once, and the applications that only they answer for are suspended", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
 				err := o.provider.DisableUser(c.Context(), args[0])
@@ -219,14 +219,14 @@ func (p *program) tellSuspended(ctx context.Context, from *provider.Provider, us
 	owned, err := from.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
 		if err == nil && provider.Suspended(a) {
-			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over brings it back.\n", a.ClientID, a.Name)
+			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over reactivates it.\n", a.ClientID, a.Name)
 		}
 	}
 	return err
 }
 
 func (p *program) userEnableCommand() *cobra.Command {
-	return &cobra.Command{Use: "enable USERNAME", Short: "Let a person sign in again; the applications that only they answer for work again", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "enable USERNAME", Short: "Enable an account again, and the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened) error {
 				return o.provider.EnableUser(c.Context(), args[0])
@@ -236,13 +236,13 @@ func (p *program) userEnableCommand() *cobra.Command {
 
 func (p *program) userDeleteCommand() *cobra.Command {
 	var theirs string
-	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person: their sessions and tokens end at once", Args: arguments("USERNAME"),
+	c := &cobra.Command{Use: "delete USERNAME", Short: "Delete a person; the sessions end, and the tokens are revoked", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Deleted %s.\n", func(o *opened) error {
 				return deleteUser(c.Context(), o.provider, args[0], theirs)
 			})
 		}}
-	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications that only this person answers for: delete, or take-over (the operator answers for them from then on)")
+	c.Flags().StringVar(&theirs, "applications", "", "`ACTION` for the applications for which only this person is responsible: delete, or take-over (the operator becomes responsible)")
 	return c
 }
 
@@ -261,7 +261,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	if err != nil {
 		return err
 	}
-	text := username + " answers for applications. Say what becomes of them, by --applications delete or --applications take-over:"
+	text := username + " is responsible for applications. Choose what happens to them with --applications delete or --applications take-over:"
 	for _, a := range owned {
 		if !provider.AnsweredByOwner(a) {
 			continue // it stays
@@ -272,7 +272,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 }
 
 func (p *program) userLogoutCommand() *cobra.Command {
-	return &cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere; applications with a back-channel logout URI are told", Args: arguments("USERNAME"),
+	return &cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened) error {
 				u, err := o.provider.UserByName(c.Context(), args[0])

@@ -16,7 +16,7 @@ import (
 func Listen(address, setting string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: change %s, or free that address", err, setting)
+		return nil, fmt.Errorf("%w: change %s, or free the address", err, setting)
 	}
 	return l, nil
 }
@@ -69,7 +69,7 @@ func Run(ctx context.Context, server *http.Server, listener net.Listener, how St
 	defer stop()
 	err := server.Shutdown(wait)
 	if err != nil {
-		log.Warn("some requests were cut off, since they took longer than SHUTDOWN_SECONDS", "error", err)
+		log.Warn("some requests were aborted: they took longer than SHUTDOWN_SECONDS", "error", err)
 		server.Close()
 	}
 	return nil
