@@ -38,7 +38,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	path := targetFile(t, target)
 	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
 	server.empty(t, 5)
-	mandate(t, "", "--target", path, "--write-target").want(t, 2, "is there already")
+	mandate(t, "", "--target", path, "--write-target").want(t, 2, "already exists")
 }
 
 // Where nothing is published and nothing registered, the clients that matter come first, and one key passes

@@ -52,7 +52,7 @@ func TestCommandBadServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		mandate(t, "", "--target", path, "--ca", ca).want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
-		mandate(t, "", "--target", path, "--ca", path).want(t, 2, "holds no certificate in PEM")
+		mandate(t, "", "--target", path, "--ca", path).want(t, 2, "contains no certificate in PEM")
 		mandate(t, "", "--target", path, "--ca", "nowhere.pem").want(t, 2, "nowhere.pem: no such file")
 	})
 	for name, c := range map[string]struct {

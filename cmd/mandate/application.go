@@ -12,13 +12,14 @@ import (
 	"mandate/provider"
 )
 
-// applicationView is an application in --json. No scopes means every scope but
-// introspection, a lifetime of 0 the server's own, no algorithm RS256 for ID
-// tokens and no signature for UserInfo, no sector subjects as everywhere.
+// applicationView is an application as JSON. No scopes means every scope except
+// introspection. A lifetime of 0 means that of the server. No algorithm means RS256
+// for ID tokens, and UserInfo responses without a signature. No sector means that
+// the subject is the same for all applications.
 type applicationView struct {
 	ID                   string   `json:"id"`
 	ClientID             string   `json:"client_id"`
-	ClientSecret         string   `json:"client_secret,omitempty"` // where it was just made, this once
+	ClientSecret         string   `json:"client_secret,omitempty"` // only in the response that created it
 	OldSecretExpiresAt   string   `json:"old_secret_expires_at,omitempty"`
 	Name                 string   `json:"name"`
 	Owner                string   `json:"owner"`
@@ -62,7 +63,8 @@ func viewApplication(a provider.Application, secret string) applicationView {
 	return view
 }
 
-// split gives an empty list, which JSON shows as [] and not as null.
+// split returns an empty list for an empty text, which JSON shows as [] and not as
+// null.
 func split(text string) []string { return append([]string{}, strings.Fields(text)...) }
 
 // write shows an application to a person.
@@ -109,7 +111,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// standing says too where an application may do nothing.
+// standing is the standing of an application, and whether it is suspended.
 func (v applicationView) standing() string {
 	if v.Suspended {
 		return v.Standing + ", suspended"
@@ -221,8 +223,8 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 	return writeTable(p.stdout, rows)
 }
 
-// withApplication opens the database and finds an application by its client
-// id, or else by the id that the addresses of its pages have.
+// withApplication opens the database and finds an application by its client id, or
+// by the id in the URLs of its pages.
 func (p *program) withApplication(ctx context.Context, name string, use func(*opened, provider.Application) error) error {
 	o, err := p.open(ctx, toUse)
 	if err != nil {

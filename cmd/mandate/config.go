@@ -13,7 +13,7 @@ func (p *program) configCheckCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			settings, err := config.Load(p.config, p.environ)
 			if err == nil && settings.Upstream != "" {
-				_, err = newProxy(settings, settings.Logger(p.stderr)) // it knows more about rules
+				_, err = newProxy(settings, settings.Logger(p.stderr)) // it checks the rules further
 			}
 			if err != nil {
 				return err

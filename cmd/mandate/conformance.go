@@ -17,7 +17,7 @@ import (
 	"mandate/conformance"
 )
 
-// rulesRun is what the command line says of a run.
+// rulesRun contains the flags of a conformance run.
 type rulesRun struct {
 	target, profile, format, ca string
 	only                        []string
@@ -104,7 +104,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	return nil
 }
 
-// selection says which rules were chosen.
+// selection describes the chosen rules.
 func (r *rulesRun) selection() string {
 	chosen := "all"
 	if r.profile != "" {
@@ -116,7 +116,8 @@ func (r *rulesRun) selection() string {
 	return chosen
 }
 
-// tryRules runs the checks, and removes what they registered even where they were interrupted.
+// tryRules runs the checks. Afterwards, also after an interruption, it removes what
+// they registered.
 func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conformance.Rule) (*conformance.Report, error) {
 	var err error
 	run.options.CA, err = authorities(run.ca)
@@ -143,7 +144,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conforman
 	return report, ctx.Err()
 }
 
-// progress writes one line over and over, for somebody who watches.
+// progress returns a function that shows the progress on one line of a terminal.
 func (p *program) progress(all int) func(conformance.Result) {
 	if !isTerminal(p.stderr) {
 		return func(conformance.Result) {}
@@ -151,7 +152,7 @@ func (p *program) progress(all int) func(conformance.Result) {
 	done, width := 0, 0
 	return func(r conformance.Result) {
 		done++
-		line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)) // in one line of a terminal
+		line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)) // fits on one line of a terminal
 		if done == all {
 			line = ""
 		}
@@ -170,7 +171,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
-	// Whether the file can be written is known before the questions, not after them.
+	// Whether the file can be written must be known before the questions.
 	file, err := os.OpenFile(run.target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
@@ -200,7 +201,8 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun) error {
 	return target.Write(run.target)
 }
 
-// authorities are those of the system and those of a file; nil is the system's alone.
+// authorities returns the certificate authorities of the system and those of a
+// file. nil means those of the system only.
 func authorities(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil

@@ -43,7 +43,7 @@ func (p *program) demo(ctx context.Context, address string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// The environment has no say: it is of another server.
+	// The environment is ignored: its settings belong to another server.
 	file, target := filepath.Join(dir, "mandate.yaml"), filepath.Join(dir, demoTargetFile)
 	err = demo.WriteConfig(file, "http://"+httpserve.Address(listener), listener.Addr().String(), filepath.Join(dir, "demo.db"))
 	if err != nil {

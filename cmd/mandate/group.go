@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groupView is a group in --json.
+// groupView is a group as JSON.
 type groupView struct {
 	Name    string `json:"name"`
 	Members int    `json:"members"`

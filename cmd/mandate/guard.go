@@ -8,7 +8,7 @@ import (
 	"mandate/handlers/resource"
 )
 
-// newGuard is a guard by the settings that begin with RESOURCE_SERVER_.
+// newGuard makes a guard from the settings whose names begin with RESOURCE_SERVER_.
 func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
 	var verifier resource.Verifier
 	if p.ResourceServerIntrospectionURL != "" {
@@ -29,7 +29,8 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
 }
 
-// newAsking asks an introspection endpoint, and remembers what it said.
+// newAsking makes a verifier that calls an introspection endpoint and caches the
+// responses.
 func newAsking(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
 	asks := resource.IntrospectionConfig{
 		URL:       p.ResourceServerIntrospectionURL,

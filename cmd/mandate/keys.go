@@ -12,7 +12,7 @@ import (
 	"mandate/provider/jose"
 )
 
-// keyView is a signing key in --json: never more than its public name.
+// keyView is a signing key as JSON. It contains no key material.
 type keyView struct {
 	ID        string `json:"kid"`
 	Kind      string `json:"kty"`
@@ -22,7 +22,7 @@ type keyView struct {
 	ExpiresAt string `json:"expires_at,omitempty"`
 }
 
-// withKeys opens the database of a server that signs something.
+// withKeys opens the database of a server that has signing keys.
 func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 	o, err := p.open(ctx, toUse)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
 	for _, s := range states {
 		v := keyView{s.ID, s.Kind, s.State, whenSet(s.ActiveAt), whenSet(s.RetiredAt), whenSet(s.ExpiresAt)}
 		if s.Own {
-			// The configuration says nothing of times.
+			// A key of the configuration has no times.
 			v.ActiveAt, v.RetiredAt, v.ExpiresAt = "", "", ""
 		}
 		views = append(views, v)
@@ -71,7 +71,7 @@ func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
 	return writeTable(p.stdout, rows)
 }
 
-// whenSet leaves out a time that is not yet known.
+// whenSet is the time, or empty if it is not yet known.
 func whenSet(at int64) string {
 	if at == 0 {
 		return ""
@@ -79,7 +79,7 @@ func whenSet(at int64) string {
 	return timestamp(at)
 }
 
-// leadOf is how long a new key is published before it signs.
+// leadOf is the time for which a new key is published before it signs.
 func leadOf(o *opened, now bool) time.Duration {
 	if now {
 		return 0

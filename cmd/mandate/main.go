@@ -1,6 +1,5 @@
-// Package main is the program: its commands, its configuration, and the wiring
-// of all parts. Nothing else reads flags, the environment or files of settings,
-// and nothing else ends the process.
+// Package main is the program: its commands, and the wiring of all parts. Only it
+// reads flags and the environment, and only it ends the process.
 package main
 
 import (
@@ -19,8 +18,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Who asks a second time does not want to wait: the signal kills again. Not
-	// in the first second, since some senders, as timeout(1), send it twice.
+	// The second signal ends the process without waiting. In the first second a
+	// further signal has no effect, since some senders, such as timeout(1), send it
+	// twice.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	p := &program{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	code := p.run(ctx, os.Args[1:])
@@ -28,33 +28,33 @@ func main() {
 	os.Exit(code)
 }
 
-// program is one run of the command line: what it is given and where it writes.
+// program is one run of the command line: its input and where it writes.
 type program struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	config  string // --config
-	started bool   // the command line was understood
+	config  string // the flag --config
+	started bool   // the command line is valid
 }
 
-// The exit codes.
+// The exit codes of all commands.
 const (
 	exitDone  = 0
 	exitError = 1
 	exitUsage = 2
 )
 
-// exitUntried is that of a conformance run which did not come about: 1 says
-// there that a MUST does not hold.
+// exitUntried is the exit code of a conformance run that checked no rule. There
+// exit code 1 means that the server violates a MUST.
 const exitUntried = exitUsage
 
-// untriedError says that the rules were not tried.
+// untriedError says that the rules were not checked.
 type untriedError struct{ error }
 
 func (e *untriedError) Unwrap() error { return e.error }
 
-// usageError says that the command line is wrong, not the world.
+// usageError says that the command line is wrong. Other errors have other causes.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -63,7 +63,7 @@ func wrongUsage(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// run runs one command and gives the exit code.
+// run runs one command and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
@@ -77,7 +77,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	text, code := explain(err), exitError
 	_, wrong := errors.AsType[*usageError](err)
 	if wrong || !p.started {
-		// What cobra says of flags and arguments, it says before a command starts.
+		// Errors of cobra about flags and arguments occur before a command starts.
 		text, _, _ = strings.Cut(text, "\n")
 		text += " (see: " + command.CommandPath() + " --help)"
 		code = exitUsage
@@ -92,8 +92,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// stopped is for commands that run until they are told to stop: being told so
-// while they start is no error.
+// stopped is for commands that run until they are stopped: if that happens while
+// they start, it is no error.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -123,7 +123,7 @@ func (p *program) root() *cobra.Command {
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // client ids may look like one
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a client id may begin with a dash
 			return wrongUsage("%s: write -- before an argument that begins with a dash", err)
 		}
 		return err
@@ -134,7 +134,7 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// group is a command that only has others below it.
+// group is a command that only contains other commands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	g.AddCommand(commands...)
@@ -152,7 +152,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// helpCommand replaces cobra's, which is content with a command that is none.
+// helpCommand replaces that of cobra, which accepts commands that do not exist.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -164,7 +164,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		}}
 }
 
-// arguments wants exactly the named ones.
+// arguments requires exactly the named arguments.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {

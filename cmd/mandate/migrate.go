@@ -35,7 +35,7 @@ func (p *program) migrate(ctx context.Context, plan bool) error {
 		work, heading = store.Pending, "To be applied"
 	}
 	steps, err := work(ctx)
-	p.list(heading, steps) // some may be done although a later one failed
+	p.list(heading, steps) // some may be applied although a later one failed
 	if err == nil && len(steps) == 0 {
 		_, err = fmt.Fprintln(p.stdout, "The schema is up to date.")
 	}

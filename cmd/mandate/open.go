@@ -17,22 +17,22 @@ import (
 	"mandate/storage"
 )
 
-// opened is what a command works with: the database, and the rules over it.
+// opened is what a command works with: the settings, the database and the provider.
 type opened struct {
 	settings *config.Config
 	store    *storage.Store
 	provider *provider.Provider
-	metrics  *telemetry.Metrics // nil: nobody asks for them
-	tracing  *telemetry.Tracing // nil: nobody asked for traces
+	metrics  *telemetry.Metrics // nil without OPS_LISTEN
+	tracing  *telemetry.Tracing // nil if tracing is off
 }
 
-// purpose says what a command may do to a database to make it usable.
+// purpose says what a command may do to make a database usable.
 type purpose int
 
 const (
-	toUse     purpose = iota // it must be there
-	toFill                   // an embedded one is made where there is none
-	toMigrate                // and brought up to date
+	toUse     purpose = iota // it must exist
+	toFill                   // an embedded one is created if it does not exist
+	toMigrate                // and its schema is updated
 )
 
 // open opens the configured database. The caller closes the store.
@@ -86,7 +86,7 @@ func openStore(ctx context.Context, settings *config.Config, may purpose) (*stor
 	return store, nil
 }
 
-// openAdvice says what to look at when a database does not open.
+// openAdvice says what to check if a database cannot be opened.
 func openAdvice(file string, err error) string {
 	switch {
 	case file != "":
@@ -105,8 +105,8 @@ func absolute(path string) string {
 	return full
 }
 
-// provideFile makes an empty database file that only this account may read:
-// what SQLite makes by itself, everybody may.
+// provideFile creates an empty database file that only this account can read.
+// SQLite itself would create one that every account can read.
 func provideFile(path string, may purpose) error {
 	if may == toUse {
 		_, err := os.Stat(path)
@@ -122,15 +122,16 @@ func provideFile(path string, may purpose) error {
 		return fmt.Errorf("open the database: %w: %s", err, openAdvice(path, err))
 	}
 	if missing && may == toFill {
-		// Somebody who meant the server's database learns that this is another one.
+		// A person who expected the server's database learns that this is another
+		// one.
 		fmt.Fprintf(os.Stderr, "mandate: created a new database at %s\n", absolute(path))
 	}
 	return file.Close()
 }
 
-// bringUpToDate migrates an embedded database for the server, which has it to
-// itself, and an empty one for anybody. Other databases may serve other nodes,
-// of another release: when they change is the operator's decision.
+// bringUpToDate migrates an embedded database for the server, which is its only
+// user, and an empty database for every command. Other databases may serve nodes of
+// another release: the operator decides when their schema changes.
 func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error {
 	pending, err := store.Pending(ctx)
 	if err != nil {
@@ -150,8 +151,9 @@ func bringUpToDate(ctx context.Context, store *storage.Store, may purpose) error
 	return nil
 }
 
-// providerConfig hands the settings on. Where a setting allows, the field of
-// the provider's Config forbids or the other way round, so that its zero is safe.
+// providerConfig converts the settings for the provider. Some fields of its Config
+// forbid what the setting allows, or the reverse, so that their zero values are
+// safe.
 func providerConfig(c *config.Config, key []byte) provider.Config {
 	p := c.Provider
 	scopes := make([]provider.Scope, len(p.Scopes))
@@ -203,7 +205,7 @@ func providerConfig(c *config.Config, key []byte) provider.Config {
 	}
 }
 
-// timestamp writes a time as people and scripts both read it.
+// timestamp formats a time so that people and scripts can read it.
 func timestamp(seconds int64) string {
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 }

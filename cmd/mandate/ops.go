@@ -12,11 +12,13 @@ import (
 	"mandate/handlers"
 )
 
-// A profile is taken for as long as somebody asks, and answered at its end.
+// opsPatience is long because a profile is sent when it is complete, after the time
+// that the request asks for.
 const opsPatience = 5 * time.Minute
 
-// serveOps answers at OPS_LISTEN until the function that it gives is called:
-// that is after the last request, so that a node that stops can be watched.
+// serveOps serves OPS_LISTEN until the returned function is called. That is after
+// the last request of the other listener, so that a node can be observed while it
+// stops.
 func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger) (func(), error) {
 	listener, err := httpserve.Listen(c.OpsListen, "OPS_LISTEN")
 	if err != nil {
@@ -34,7 +36,7 @@ func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger)
 	return func() { server.Close() }, nil
 }
 
-// watch is what the handlers are to tell.
+// watch is what the handlers report to metrics and traces.
 func (o *opened) watch() handlers.Watch {
 	var w handlers.Watch
 	if o.metrics != nil {

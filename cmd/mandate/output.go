@@ -13,7 +13,7 @@ import (
 	"mandate/provider"
 )
 
-// flagOf names what on the command line sets a field.
+// flagOf names the flag or argument that sets a field.
 var flagOf = map[string]string{
 	"username": "USERNAME", "email": "--email", "first_name": "--first-name", "last_name": "--last-name", "group": "--group",
 	"password": "password", "client_id": "--client-id", "client_secret": "client secret", "owner": "--owner",
@@ -28,7 +28,7 @@ var flagOf = map[string]string{
 	"postal_code": "--postal-code", "country": "--country",
 }
 
-// explain says an error to somebody at a command line.
+// explain describes an error for a person at the command line.
 func explain(err error) string {
 	if found, ok := errors.AsType[*provider.Invalid](err); ok {
 		lines := make([]string, len(found.Fields))
@@ -49,12 +49,12 @@ func explain(err error) string {
 		return err.Error()
 	}
 	if cause := refused.Unwrap(); cause != nil {
-		return cause.Error() // whoever runs commands may know what it was
+		return cause.Error() // a person at the command line may see the cause
 	}
 	return refused.Description
 }
 
-// missing turns "not found" into a sentence, and leaves other errors.
+// missing replaces "not found" by a sentence, and returns other errors unchanged.
 func missing(err error, what, name, list string) error {
 	if errors.Is(err, provider.ErrNotFound) {
 		return fmt.Errorf("there is no %s %q: mandate %s lists those that exist", what, name, list)
@@ -69,7 +69,7 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeTable writes rows in columns, the first being the heads.
+// writeTable writes rows in columns. The first row contains the headings.
 func writeTable(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -80,11 +80,11 @@ func writeTable(w io.Writer, rows [][]string) error {
 
 const (
 	maxSecret = 4 << 10
-	maxKey    = 64 << 10 // RSA has keys of any size
+	maxKey    = 64 << 10 // RSA keys can have any size
 )
 
-// readSecret reads what must not stand on a command line, where every account
-// of the machine can read it. One line end after it is not part of it.
+// readSecret reads a secret from standard input: every account of the machine can
+// read a command line. One final line end is not part of the secret.
 func (p *program) readSecret(what string) (string, error) {
 	return p.readStdin(what, maxSecret)
 }
@@ -107,7 +107,7 @@ func (p *program) readStdin(what string, most int64) (string, error) {
 	return secret, nil
 }
 
-// onTerminal says whether somebody would have to type what is read.
+// onTerminal tells whether standard input is a terminal.
 func (p *program) onTerminal() bool {
 	file, ok := p.stdin.(*os.File)
 	if !ok {

@@ -18,7 +18,8 @@ import (
 	"mandate/handlers/resource"
 )
 
-// How long an upstream may take with one answer, and a client with its upload.
+// proxyPatience is the longest time for a response of the upstream, and for an
+// upload of a client.
 const proxyPatience = 5 * time.Minute
 
 func (p *program) resourceServerCommand() *cobra.Command {
@@ -57,7 +58,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 	}
 	defer listener.Close()
 	if settings.OpsListen != "" {
-		ready := func(context.Context) error { return nil } // a provider that does not answer is told request by request
+		ready := func(context.Context) error { return nil } // a provider that does not answer is reported for each request
 		stopOps, err := p.serveOps(settings, handlers.Ops{Ready: ready, Stopping: ctx.Done(), Metrics: telemetry.NewMetrics(programVersion()).Handler(log)}, log)
 		if err != nil {
 			return err

@@ -24,7 +24,8 @@ import (
 	"mandate/templates"
 )
 
-// A request that waits for a free place to hash a password waits ten seconds.
+// serverPatience is longer than the ten seconds for which a request waits until a
+// password can be hashed.
 const serverPatience = 30 * time.Second
 
 func (p *program) serveCommand() *cobra.Command {
@@ -79,16 +80,17 @@ func (p *program) serve(ctx context.Context) error {
 	return o.run(ctx, handler, listener, log)
 }
 
-// collectLess trades a few megabytes for a tenth of the work: what is alive is
-// so little that Go's own rule would collect garbage a hundred times a second.
+// collectLess uses a few megabytes more to save a tenth of the work: so little
+// memory is in use that Go's default would collect garbage a hundred times per
+// second.
 func (p *program) collectLess() {
 	if !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(400)
 	}
 }
 
-// run serves until ctx ends. It removes what has expired, and hears of changes,
-// for as long as anything is answered.
+// run serves until ctx ends. Until the last response it removes expired rows and
+// receives notifications about changes.
 func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Listener, log *slog.Logger) error {
 	answering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
@@ -99,12 +101,12 @@ func (o *opened) run(ctx context.Context, handler http.Handler, listener net.Lis
 	return httpserve.Run(ctx, httpserve.New(handler, log, serverPatience), listener, stopOf(o.settings), log)
 }
 
-// stopOf hands on the settings of a shutdown.
+// stopOf converts the settings of a shutdown.
 func stopOf(c *config.Config) httpserve.Stop {
 	return httpserve.Stop{Delay: c.ShutdownDelay, Grace: c.Shutdown}
 }
 
-// handler puts the parts together.
+// handler connects the parts.
 func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.Logger) (http.Handler, error) {
 	base, err := url.Parse(o.settings.BaseURL)
 	if err != nil {
@@ -138,9 +140,8 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 	return handlers.New(site, o.provider, pages)
 }
 
-// sampleGuard asks about tokens over HTTP, as a resource server anywhere else
-// would: the configured endpoint, or this very process under credentials of
-// its own.
+// sampleGuard introspects tokens over HTTP, as any other resource server does: at
+// the configured endpoint, or at this process with credentials of its own.
 func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
 	p := o.settings.Provider
 	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
@@ -149,14 +150,15 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
 		p.ResourceServerIntrospectionURL, p.ResourceServerIntrospectionCredentials = here, []string{id, secret}
-		// This process asks itself: no proxy of the environment stands between.
+		// This process calls itself, so a proxy of the environment must not be
+		// used.
 		return newGuard(o.settings, p, o.traced(&http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute}), log)
 	}
 	return newGuard(o.settings, p, nil, log)
 }
 
-// sayFirstSteps prints the link that makes the first administrator, where
-// there is nobody yet. It is a secret, so it does not go to the log.
+// sayFirstSteps prints the link that creates the first administrator if there is no
+// user. The link is a secret, so the log does not contain it.
 func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
 	link, err := o.provider.SetupLink(ctx)
 	if err != nil {

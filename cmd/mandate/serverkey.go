@@ -16,8 +16,8 @@ import (
 	"mandate/storage"
 )
 
-// serverKey is the key for what is encrypted at rest: the configured one, or
-// with an embedded database the one that is kept in a file beside it.
+// serverKey is the key that encrypts secrets in the database: the configured one,
+// or with an embedded database the one in a file beside it.
 func serverKey(ctx context.Context, settings *config.Config, store *storage.Store) ([]byte, error) {
 	if settings.ServerKey != nil {
 		return settings.ServerKey, nil
@@ -27,7 +27,7 @@ func serverKey(ctx context.Context, settings *config.Config, store *storage.Stor
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	// A new key beside a database in use would only look like a repair.
+	// Existing data cannot be decrypted with a new key.
 	_, err = store.Setting(ctx, "server_key_fingerprint")
 	if err == nil {
 		return nil, fmt.Errorf("this database was created with a server key, and no key is set: set SECRET_KEY or SECRET_KEY_FILE to that key, or restore %s from a backup", path)
@@ -61,8 +61,8 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey writes a new key. The file appears with all that is in it or not at
-// all, and of two processes that start at once one makes it for both.
+// makeKey writes a new key. The file appears complete or not at all. If two
+// processes start at the same time, both use the key of one of them.
 func makeKey(path string) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"mandate/storage"
 )
 
-// tracing is by OpenTelemetry's variables, as every program has them: they are
-// no settings of ours.
+// tracing reads the environment variables of OpenTelemetry, which are the same for
+// every program.
 func (p *program) tracing(ctx context.Context, log *slog.Logger) (*telemetry.Tracing, error) {
 	return telemetry.NewTracing(ctx, func(name string) string { return config.Lookup(p.environ, name) }, programVersion(), log)
 }
@@ -30,7 +30,7 @@ func closeTracing(ctx context.Context, t *telemetry.Tracing, log *slog.Logger) {
 	}
 }
 
-// traceCalls has statements and calls to others traced, if anything is.
+// traceCalls adds traces of SQL statements and outbound requests, if tracing is on.
 func (o *opened) traceCalls(c provider.Config) provider.Config {
 	if o.tracing != nil {
 		o.store.Trace(o.tracing.Statements(databaseSystem(o.store)))
@@ -39,7 +39,7 @@ func (o *opened) traceCalls(c provider.Config) provider.Config {
 	return c
 }
 
-// databaseSystem is OpenTelemetry's word for it.
+// databaseSystem is the name of the database in OpenTelemetry's conventions.
 func databaseSystem(s *storage.Store) string {
 	if s.Embedded() {
 		return "sqlite"

@@ -11,7 +11,7 @@ import (
 	"mandate/provider"
 )
 
-// userView is a person in --json.
+// userView is a person as JSON.
 type userView struct {
 	ID            string   `json:"id"`
 	Number        int64    `json:"number"`
@@ -57,7 +57,7 @@ func (p *program) userAddCommand() *cobra.Command {
 	return c
 }
 
-// profileFlags are what applications may be told by OpenID Connect (OIDC Core
+// profileFlags are the claims about a person that OpenID Connect defines (OIDC Core
 // §5.1).
 func profileFlags(c *cobra.Command) *provider.Profile {
 	f := c.Flags()
@@ -83,8 +83,8 @@ func profileFlags(c *cobra.Command) *provider.Profile {
 	return p
 }
 
-// noPassword: a password in a flag would stand in the list of processes and in
-// the shell's history.
+// noPassword: a password in a flag would be visible in the list of processes and in
+// the history of the shell.
 func noPassword() error {
 	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user ... --password-stdin < password.txt")
 }
@@ -170,7 +170,7 @@ func (v userView) state() string {
 	return "active"
 }
 
-// dash keeps an empty cell of a table visible.
+// dash makes an empty cell of a table visible.
 func dash(text string) string {
 	if text == "" {
 		return "-"
@@ -210,7 +210,8 @@ func (p *program) userDisableCommand() *cobra.Command {
 		}}
 }
 
-// tellSuspended names the applications that do nothing while their owner is disabled.
+// tellSuspended lists the applications that are suspended while their owner is
+// disabled.
 func (p *program) tellSuspended(ctx context.Context, from *provider.Provider, username string) error {
 	u, err := from.UserByName(ctx, username)
 	if err != nil {
@@ -246,7 +247,8 @@ func (p *program) userDeleteCommand() *cobra.Command {
 	return c
 }
 
-// deleteUser shows the applications where it was not said what becomes of them.
+// deleteUser lists the applications of the person if the command does not say what
+// happens to them.
 func deleteUser(ctx context.Context, p *provider.Provider, username, theirs string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
@@ -264,7 +266,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	text := username + " is responsible for applications. Choose what happens to them with --applications delete or --applications take-over:"
 	for _, a := range owned {
 		if !provider.AnsweredByOwner(a) {
-			continue // it stays
+			continue // it remains
 		}
 		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(provider.StandingOf(a)) + ")"
 	}
