@@ -89,18 +89,18 @@ func TestDemoLines(t *testing.T) {
 	}
 	out := startDemo(t, "127.0.0.1:"+freePort())
 	wants := []struct{ what, answer string }{
-		{"Client credentials: a token", `^{"access_token": *"mat_[^"]+".*"scope": *"read write groups"`},
+		{"Client credentials: an access token", `^{"access_token": *"mat_[^"]+".*"scope": *"read write groups"`},
 		{"Client credentials, with one scope", `"scope": *"read"`},
 		{"Password", `"refresh_token": *"mrt_`},
 		{"Refresh", `"refresh_token": *"mrt_`},
 		{"Introspection", `"active": *true.*"username": *"alice"`},
 		{"Sample API: list the people", `^\[{"username": *"alice"`},
-		{"Sample API: add somebody", `^{"username": *"carol-\d+"`},
+		{"Sample API: add a person", `^{"username": *"carol-\d+"`},
 		{"Sample API: list the groups", `^\[{"name": *"staff"}`},
 		{"Sample API without a token: 401", `^HTTP/1.1 401 Unauthorized`},
-		{"OpenID Connect: the description", `"id_token_signing_alg_values_supported": *\[[^]]*"RS256"`},
+		{"OpenID Connect: the metadata", `"id_token_signing_alg_values_supported": *\[[^]]*"RS256"`},
 		{"OpenID Connect: the public keys", `^{"keys": *\[.*"kty": *"RSA"`},
-		{"OpenID Connect: what Legacy may know", `"email": *"alice@example.org".*"given_name": *"Alice"`},
+		{"OpenID Connect: the claims about alice that Legacy may read", `"email": *"alice@example.org".*"given_name": *"Alice"`},
 	}
 	tries := regexp.MustCompile(`(?m)^# (.*)\n(curl .*)$`).FindAllStringSubmatch(out, -1)
 	if len(tries) != len(wants) {

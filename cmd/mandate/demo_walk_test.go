@@ -41,14 +41,14 @@ func TestDemoWalk(t *testing.T) {
 
 	// The answer has to be the one that this browser asked for, and from this server.
 	for _, forged := range []struct{ answer, why string }{
-		{"code=x&state=forged&iss=" + url.QueryEscape(base+"/o"), "The state in the answer is not the one that was sent"},
-		{"code=x&state=STATE&iss=" + url.QueryEscape("https://evil.example/o"), "The answer comes from another server"},
+		{"code=x&state=forged&iss=" + url.QueryEscape(base+"/o"), "The state in the response is not the one that was sent"},
+		{"code=x&state=STATE&iss=" + url.QueryEscape("https://evil.example/o"), "The response comes from another server"},
 	} {
 		b.open(first)
 		b.follow("Go to Web") // as far as the approval, for the cookie
 		state := b.at.Query().Get("state")
 		b.open(first + "callback?" + strings.Replace(forged.answer, "STATE", state, 1))
-		b.shows("This walk cannot go on", forged.why)
+		b.shows("The demo cannot continue", forged.why)
 	}
 
 	b.open(first)
@@ -59,14 +59,14 @@ func TestDemoWalk(t *testing.T) {
 	b.hides(`"error"`, "id_token", "nonce")
 	// It is good once.
 	b.open(b.at.String())
-	b.shows("This walk cannot go on")
+	b.shows("The demo cannot continue")
 
 	for site, algorithm := range map[string]string{"Shop": "RS256", "Forum": "HS256"} {
 		b.open(first)
 		b.follow("Go to " + site)
 		b.submit(url.Values{"decision": {"approve"}})
 		b.shows("scope=openid+profile+email", `"id_token": "ey`, `"alg": "`+algorithm+`"`, `"nonce": "`, "The site reads the ID token",
-			"nonce is the one", "The signature is", "with another sub, the same signature is refused", `"email": "alice@example.org"`, `"birthdate": "1852-05-04"`)
+			"nonce is the value", "The signature is", "with another sub, the same signature is refused", `"email": "alice@example.org"`, `"birthdate": "1852-05-04"`)
 		b.hides(`"error"`, "phone_number")
 		if strings.Contains(b.page, "jwks.json") != (algorithm == "RS256") {
 			t.Errorf("%s: keys are fetched where they are not needed, or the other way round", algorithm)

@@ -41,7 +41,7 @@ func TestBrowserDemo(t *testing.T) {
 		b.says("The site exchanges the code for tokens")
 	}
 	b.look("demo-refused", "/demo/callback?code=x")
-	b.expect(400, "This walk cannot go on")
+	b.expect(400, "The demo cannot continue")
 }
 
 // startDemo runs the demo and returns the link that it prints, and the person.
@@ -110,7 +110,7 @@ func (s *server) signsInTo(t *testing.T, b *tab, site, algorithm string) {
 		}
 	}
 	b.says(`"alg": "`+algorithm+`"`, "GET /o/userinfo/", `"email": "alice@example.org"`, `"given_name": "Alice"`,
-		"The signature is", "nonce is the one", "iss is the server that was asked", "with another sub, the same signature is refused")
+		"The signature is", "nonce is the value", "iss is the server that received the request", "with another sub, the same signature is refused")
 	// The subject of the ID token and that of UserInfo.
 	if n := strings.Count(shown, `"sub": "`+find(`"sub": "([^"]+)"`)+`"`); n != 2 {
 		t.Errorf("%s: the page shows the same sub %d times, want 2", algorithm, n)

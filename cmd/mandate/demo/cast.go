@@ -1,5 +1,5 @@
-// Package demo fills a server with people and applications to try, and plays the
-// web sites that send a browser to it. Its pages show each message of the
+// Package demo fills a server with example people and applications, and runs web
+// sites that send a browser to it. Their pages show each message of the
 // authorization code flow (RFC 6749 §4.1) and of OpenID Connect (OIDC Core §3.1).
 package demo
 
@@ -12,7 +12,7 @@ import (
 	"mandate/provider"
 )
 
-// Cast is who takes part in the demo.
+// Cast is the people and applications of the demo.
 type Cast struct {
 	base, issuer  string
 	alice, admin  provider.Person
@@ -23,12 +23,12 @@ type Cast struct {
 
 type credentials struct{ id, secret string }
 
-// webSite is an application that people come to with a browser.
+// webSite is an application that people use with a browser.
 type webSite struct {
 	credentials
 	name, wants, about string
 	scope              string
-	algorithm          string // of its ID tokens; it gets none if this is empty
+	algorithm          string // of its ID tokens; if it is empty, the site gets none
 }
 
 const groupName = "staff"
@@ -85,7 +85,8 @@ func (c *Cast) fillApplications(ctx context.Context) error {
 }
 
 func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (credentials, error) {
-	// With HS256 the secret is a key, and no hash of it will do.
+	// With HS256 the client secret is a key, so the server cannot store a hash of
+	// it.
 	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", c.admin.Username
 	made, err := c.provider.Register(ctx, nil, r)
 	if err != nil {
@@ -97,15 +98,15 @@ func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (cr
 func webSites() []*webSite {
 	return []*webSite{
 		{name: "Web", wants: "access to an API", scope: "read groups",
-			about: "OAuth 2.0 alone. The site may read in an API what you let it read. Nobody tells it who you are."},
+			about: "OAuth 2.0 only. The site may read from an API what you approve. It does not learn who you are."},
 		{name: "Shop", wants: "signing in, RS256", scope: "openid profile email", algorithm: "RS256",
-			about: "OpenID Connect: the site is told who you are. The server signs this with a private key of its own, and anybody can check it with the public one. Most sites do it like this."},
+			about: "OpenID Connect: the site learns who you are. The server signs the ID token with its private key, and everybody can verify the signature with the public key. Most sites use this."},
 		{name: "Forum", wants: "signing in, HS256", scope: "openid profile email", algorithm: "HS256",
-			about: "The same, signed with the client secret, which the server and the site share. Only those two can check it, and either could have written it."},
+			about: "The same, but the client secret signs the ID token. Only the server and the site know it: both can verify the signature, and both could have created it."},
 	}
 }
 
-// site finds a site by its name, or nil.
+// site finds a site by its name, or returns nil.
 func (c *Cast) site(name string) *webSite {
 	for _, site := range c.sites {
 		if site.name == name {
@@ -117,7 +118,7 @@ func (c *Cast) site(name string) *webSite {
 
 func (c *Cast) callback() string { return c.base + "/demo/callback" }
 
-// newPassword is easy to read off and to type: 100 random bits in four words.
+// newPassword is easy to read and to type: 100 random bits in four words.
 func newPassword() string {
 	text := strings.ToLower(rand.Text())
 	return strings.Join([]string{text[0:5], text[5:10], text[10:15], text[15:20]}, "-")

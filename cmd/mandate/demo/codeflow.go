@@ -7,7 +7,7 @@ import (
 	"mandate/templates"
 )
 
-// codeFlow is what follows on one callback, step by step.
+// codeFlow is what the site does after one callback, step by step.
 type codeFlow struct {
 	*visit
 	client *Sites
@@ -15,20 +15,20 @@ type codeFlow struct {
 	steps  []templates.WalkStep
 }
 
-// tokenAnswer is the answer of the token endpoint (RFC 6749 §5.1).
+// tokenAnswer is the response of the token endpoint (RFC 6749 §5.1).
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	ID      string `json:"id_token"`
 }
 
-// through goes from the answer, which has been checked, to its end.
+// through runs all steps after the authorization response, which has been checked.
 func (d *codeFlow) through(r *http.Request) error {
 	answer := r.URL.Query()
 	d.redirected(answer)
 	code := answer.Get("code")
 	if code == "" {
-		d.steps[0].Text += " The answer is a refusal, and the walk ends here."
+		d.steps[0].Text += " The response is an error, so the flow ends here."
 		return nil
 	}
 	tokens, err := d.redeem(r, code)
@@ -43,26 +43,26 @@ func (d *codeFlow) through(r *http.Request) error {
 
 func (d *codeFlow) redirected(answer url.Values) {
 	step := templates.WalkStep{
-		Title:    "The site sends the browser to the server, which sends it back",
-		Text:     "In between, the server asked who you are and whether you approve. The site sees no password: what it gets, if you do, is a code, which is good once and for a minute. It has also made up a secret for this one time, the code verifier, and sends a hash of it along, the code_challenge.",
+		Title:    "The site redirects the browser to the server, which redirects it back",
+		Text:     "In between, the server authenticated you and asked for your approval. The site never sees your password. If you approve, it gets an authorization code, which works once and for one minute. For this request the site also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
 		Request:  message("GET", "/o/authorize/?"+spread(d.client.parameters(d.visit)), d.host),
 		Response: "HTTP/1.1 303 See Other\nLocation: " + d.client.cast.callback() + "\n  ?" + spread(answer),
 		Checks: []string{
-			"state is the one that this browser set out with: nobody else began this.",
-			"iss is the server that was asked: no other one has slipped in an answer of its own.",
+			"state is the value that the site stored in this browser: this browser started the request.",
+			"iss is the server that received the request: the response does not come from another server.",
 		},
 	}
 	if d.site.algorithm != "" {
-		step.Text += " The scope openid asks who you are. The nonce, a random word, will come back in what the server says of it."
+		step.Text += " The scope openid requests an ID token. The ID token will contain the nonce, a random value."
 	}
 	d.steps = append(d.steps, step)
 }
 
 func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 	step := templates.WalkStep{Title: "The site exchanges the code for tokens",
-		Text: "This goes from the site to the server, without the browser. The site shows its client secret and the code verifier: whoever has seen the code pass by has neither. It gets an access token, the key to what you have allowed, and a refresh token, for the next key when this one ends."}
+		Text: "The site sends this request directly to the server, not through the browser. It authenticates with its client secret and sends the code verifier: an attacker who saw the code has neither. The site gets an access token for the access that you approved, and a refresh token, with which it can get the next access token."}
 	if d.site.algorithm != "" {
-		step.Text += " With them comes the ID token, the server's signed word on who you are."
+		step.Text += " It also gets the ID token, in which the server states who you are."
 	}
 	var tokens tokenAnswer
 	err := d.exchange(r, step, "/o/token/", d.site.basic(),
@@ -70,33 +70,33 @@ func (d *codeFlow) redeem(r *http.Request, code string) (tokenAnswer, error) {
 	return tokens, err
 }
 
-// access goes on without OpenID Connect: to what a token is worth, and what it
-// opens.
+// access continues without OpenID Connect: the site uses the access token, an API
+// introspects it, and the site refreshes it.
 func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 	err := d.exchange(r, templates.WalkStep{Title: "The site reads the sample API",
-		Text: "The access token opens what its scope allows."},
+		Text: "The access token allows the requests that its scope covers."},
 		"/users/", "Bearer "+tokens.Access, nil, nil)
 	if err != nil {
 		return err
 	}
-	err = d.exchange(r, templates.WalkStep{Title: "An API asks what the token is worth",
-		Text: "To an API the token is a word without meaning, so it asks the server: this is introspection. The application Robot may do that, and plays the API here."},
+	err = d.exchange(r, templates.WalkStep{Title: "An API checks the token",
+		Text: "An API cannot read this token, so it asks the server about it: this is token introspection. The application Robot is allowed to introspect tokens, and acts as the API here."},
 		"/o/introspect/", d.client.cast.robot.basic(), url.Values{"token": {tokens.Access}}, nil)
 	if err != nil {
 		return err
 	}
 	return d.exchange(r, templates.WalkStep{Title: "The site gets new tokens",
-		Text: "A refresh token works once and brings its successor. Should it ever come back, everything from this approval is revoked."},
+		Text: "A refresh token works once, and the response contains the next one. If it is ever used again, the server revokes the whole token family: all tokens that come from this approval."},
 		"/o/token/", d.site.basic(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}, nil)
 }
 
-// signIn goes on with OpenID Connect: to who it is, and what may be known of
-// them.
+// signIn continues with OpenID Connect: the site verifies the ID token and requests
+// the UserInfo claims.
 func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	var keys keySet
 	if d.site.algorithm == "RS256" {
-		err := d.exchange(r, templates.WalkStep{Title: "The site fetches the public keys of the server",
-			Text: "The server signs with a private key, which it shows to nobody. The public key to it can check a signature, and make none. Where the keys are stands in the server's description of itself, with which a site begins: /o/.well-known/openid-configuration. Both are the same for everybody, and a site may keep them for a while."},
+		err := d.exchange(r, templates.WalkStep{Title: "The site loads the public keys of the server",
+			Text: "The server signs with a private key, which is secret. The public key can verify a signature, but cannot create one. A site finds the URL of the keys in the server's metadata, which it loads first: /o/.well-known/openid-configuration. Metadata and keys are the same for every client, and a site may cache them."},
 			"/o/.well-known/jwks.json", "", nil, &keys)
 		if err != nil {
 			return err
@@ -114,16 +114,16 @@ func (d *codeFlow) signIn(r *http.Request, tokens tokenAnswer) error {
 	var info struct {
 		Subject string `json:"sub"`
 	}
-	err = d.exchange(r, templates.WalkStep{Title: "The site asks for more: UserInfo",
-		Text:   "The ID token says who it is, and little else. What the site may know besides, it asks with the access token. The scopes say how much: here profile and email. Of alice the server also knows a phone number and a postal address, but no scope asked for them.",
-		Checks: []string{"sub is that of the ID token: both speak of the same person."}},
+	err = d.exchange(r, templates.WalkStep{Title: "The site requests more claims: UserInfo",
+		Text:   "The ID token identifies the person and contains few other claims. The site requests further claims with the access token. The scopes decide which ones: here profile and email. The server also knows a phone number and a postal address of alice, but the site did not request the scopes for them.",
+		Checks: []string{"sub equals the sub of the ID token: both describe the same person."}},
 		"/o/userinfo/", "Bearer "+tokens.Access, nil, &info)
 	if err != nil {
 		return err
 	}
-	// OIDC Core §5.3.2: claims of somebody else are not to be used.
+	// OIDC Core §5.3.2: claims about another person must not be used.
 	if info.Subject != token.says.Subject {
-		return refusal("UserInfo speaks of somebody else than the ID token.")
+		return refusal("UserInfo and the ID token describe different people.")
 	}
 	return nil
 }

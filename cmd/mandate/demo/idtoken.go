@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// idToken is an ID token that has been taken apart (RFC 7515 §7.1). By itself
-// it proves nothing.
+// idToken is a decoded ID token (RFC 7515 §7.1). Its signature is not yet verified.
 type idToken struct {
 	header, claims []byte // as JSON
-	signed         string // what the signature is made of
+	signed         string // the part that is signed
 	signature      []byte
 
 	head struct {
@@ -25,7 +24,7 @@ type idToken struct {
 	says struct {
 		Issuer     string `json:"iss"`
 		Subject    string `json:"sub"`
-		Audience   string `json:"aud"` // this server names one
+		Audience   string `json:"aud"` // this server sends one value
 		Expires    int64  `json:"exp"`
 		Nonce      string `json:"nonce"`
 		AccessHash string `json:"at_hash"`
@@ -33,7 +32,7 @@ type idToken struct {
 }
 
 func readIDToken(text string) (*idToken, error) {
-	const unreadable = refusal("The token endpoint gave no ID token that the site can read.")
+	const unreadable = refusal("The token endpoint returned no ID token that the site can read.")
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
 		return nil, unreadable
@@ -62,10 +61,10 @@ type keySet struct {
 	} `json:"keys"`
 }
 
-// rsa finds an RSA key by its kid (RFC 7518 §6.3.1), or nil.
+// rsa finds an RSA key by its kid (RFC 7518 §6.3.1), or returns nil.
 func (k keySet) rsa(id string) *rsa.PublicKey {
 	number := func(text string) *big.Int {
-		raw, _ := base64.RawURLEncoding.DecodeString(text) // what is wrong verifies nothing
+		raw, _ := base64.RawURLEncoding.DecodeString(text) // an invalid number verifies no signature
 		return new(big.Int).SetBytes(raw)
 	}
 	for _, key := range k.Keys {
@@ -76,8 +75,8 @@ func (k keySet) rsa(id string) *rsa.PublicKey {
 	return nil
 }
 
-// signedBy tells whether a signature is that of the server (RFC 7518 §3.2,
-// §3.3). Which algorithm it has to be was agreed beforehand.
+// signedBy tells whether the server made a signature (RFC 7518 §3.2, §3.3). The
+// algorithm is the registered one, not that of the token.
 func (s *webSite) signedBy(signed string, signature []byte, key *rsa.PublicKey) bool {
 	switch s.algorithm {
 	case "RS256":

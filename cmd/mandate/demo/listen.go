@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// MayListen tells whether the demo may listen at an address: it has no TLS, so
-// it is for this machine only.
+// MayListen tells whether the demo may listen at an address. It has no TLS, so it
+// works on this machine only.
 func MayListen(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -21,14 +21,15 @@ func MayListen(address string) bool {
 	return err == nil && ownHost(host)
 }
 
-// ownHost allows every address too, for a container that others see as this
-// machine.
+// ownHost allows loopback addresses, and the unspecified address for a container
+// whose ports are published on this machine.
 func ownHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "" || host == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
 }
 
-// Listen listens at an address; if its port is taken, at the next free one, and says so.
+// Listen listens at an address. If its port is in use, it takes the next free port
+// and says so.
 func Listen(address string, out io.Writer) (net.Listener, error) {
 	const tries = 100
 	host, port, _ := net.SplitHostPort(address)

@@ -14,7 +14,8 @@ import (
 	"mandate/templates"
 )
 
-// exchange sends a request, a POST if there is a form, and notes both messages.
+// exchange sends a request and records both messages. With a form it sends a POST
+// request.
 func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, path, authorization string, form url.Values, into any) error {
 	method := http.MethodGet
 	var lines []string
@@ -44,7 +45,7 @@ func (d *codeFlow) exchange(r *http.Request, step templates.WalkStep, path, auth
 		return err
 	}
 	if into != nil {
-		_ = json.Unmarshal(body, into) // the page shows what it was
+		_ = json.Unmarshal(body, into) // the page shows the response
 	}
 	step.Request, step.Response = message(method, path, d.host, lines...), reply(response, body)
 	d.steps = append(d.steps, step)
@@ -70,7 +71,7 @@ func reply(response *http.Response, body []byte) string {
 	return b.String() + "\n" + pretty(body)
 }
 
-// pretty indents what is JSON.
+// pretty indents JSON, and returns other text unchanged.
 func pretty(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace(text), "", "  ") != nil {
@@ -79,7 +80,7 @@ func pretty(text []byte) string {
 	return b.String()
 }
 
-// spread writes parameters one a line.
+// spread writes each parameter on a line of its own.
 func spread(values url.Values) string {
 	return strings.ReplaceAll(values.Encode(), "&", "\n  &")
 }

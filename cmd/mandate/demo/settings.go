@@ -5,14 +5,15 @@ import (
 	"os"
 )
 
-// The settings of the demo. BASE_URL, LISTEN and DATABASE_URL come before them.
+// settings is the configuration of the demo. BASE_URL, LISTEN and DATABASE_URL
+// precede it.
 const settings = `
 SAMPLE_API: true
 LOG_LEVEL: error
 OAUTH2_PROVIDER:
   OIDC_ENABLED: true
   SCOPES:
-    read: Read what the sample API knows
+    read: Read data from the sample API
     write: Add people to the sample API
     groups: See the groups of people
     openid: Sign you in
@@ -22,7 +23,8 @@ OAUTH2_PROVIDER:
   DEFAULT_SCOPES: [read, write, groups]
 `
 
-// WriteConfig writes a configuration that other commands can be given too.
+// WriteConfig writes the configuration of the demo to a file, which other commands
+// can use too.
 func WriteConfig(path, base, listen, database string) error {
 	text := fmt.Sprintf("BASE_URL: %s\nLISTEN: %q\nDATABASE_URL: %q\n", base, listen, "sqlite:///"+database)
 	return os.WriteFile(path, []byte(text+settings), 0o600)

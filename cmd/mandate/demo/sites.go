@@ -14,21 +14,21 @@ import (
 	"mandate/templates"
 )
 
-// Sites are the web sites of the demo: they send people to the server and
-// show them each message of the code flow. They know the server as any other
-// client does, by its endpoints.
+// Sites are the web sites of the demo. They send people to the server and show each
+// message of the flow. They use the server's public endpoints only, as every client
+// does.
 type Sites struct {
 	cast  *Cast
 	pages *templates.Pages
 	log   *slog.Logger
 }
 
-// NewSites makes the sites of a demo that has been filled.
+// NewSites returns the sites of a demo that Fill has filled.
 func NewSites(cast *Cast, pages *templates.Pages, log *slog.Logger) *Sites {
 	return &Sites{cast: cast, pages: pages, log: log}
 }
 
-// Before puts the sites in front of the server.
+// Before serves the paths of the sites, and passes other requests to the server.
 func (c *Sites) Before(server http.Handler) http.Handler {
 	sites := map[string]http.HandlerFunc{"/demo": c.choose, "/demo/": c.choose, "/demo/start": c.start, "/demo/callback": c.callback}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,8 @@ func (c *Sites) Before(server http.Handler) http.Handler {
 		case !ours:
 			server.ServeHTTP(w, r)
 		case "http://"+r.Host != c.cast.base:
-			// The cookie must come back at the callback: there is one name of this host.
+			// The cookie must arrive at the callback, so this host must have one
+			// name only.
 			http.Redirect(w, r, c.cast.base+"/demo/", http.StatusSeeOther)
 		default:
 			site(w, r)
@@ -45,9 +46,9 @@ func (c *Sites) Before(server http.Handler) http.Handler {
 	})
 }
 
-// choose is the first page: which site to play.
+// choose is the first page, on which a person chooses a site.
 func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
-	page := templates.Walk{Intro: "Here are three sites that want something of you. Each sends you to this server, where you sign in as alice, with the password that the demo has printed, and say whether you allow it. Then you see every message that was sent, and what it is for."}
+	page := templates.Walk{Intro: "These three sites request access. Each one sends you to this server. There you sign in as alice, with the password that the demo printed, and you approve or deny the request. Then a page shows every message that was sent, and its purpose."}
 	for _, site := range c.cast.sites {
 		page.Choices = append(page.Choices, templates.WalkChoice{Title: site.name + ": " + site.wants, Text: site.about,
 			URL: "/demo/start?site=" + url.QueryEscape(site.name), Label: "Go to " + site.name})
@@ -55,8 +56,7 @@ func (c *Sites) choose(w http.ResponseWriter, r *http.Request) {
 	c.show(w, http.StatusOK, page)
 }
 
-// visit is what a site remembers of a browser, from the start until the
-// callback.
+// visit is what a site stores in a browser between the start and the callback.
 type visit struct {
 	site                   *webSite
 	state, nonce, verifier string
@@ -64,11 +64,11 @@ type visit struct {
 
 const cookieName = "mandate_demo"
 
-// start sends the browser to the authorization endpoint (RFC 6749 §4.1.1).
+// start redirects the browser to the authorization endpoint (RFC 6749 §4.1.1).
 func (c *Sites) start(w http.ResponseWriter, r *http.Request) {
 	site := c.cast.site(r.URL.Query().Get("site"))
 	if site == nil {
-		c.refuse(w, "The demo has no such site.")
+		c.refuse(w, "The demo does not have this site.")
 		return
 	}
 	// RFC 7636 §4.1: 32 random bytes make a verifier of 43 characters.
@@ -97,28 +97,29 @@ func (c *Sites) parameters(d *visit) url.Values {
 	return p
 }
 
-// remembered reads the cookie that start has set, and takes it away: an answer
-// is used once.
+// remembered reads the cookie that start set, and deletes it: a response is used
+// once.
 func (c *Sites) remembered(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil {
-		return nil, refusal("This browser has no walk under way, or has finished it: a code works once.")
+		return nil, refusal("This browser has not started the flow, or has already finished it: an authorization code works once.")
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/demo/", MaxAge: -1})
 	kept := append(strings.Split(cookie.Value, "."), "", "", "")
 	d := &visit{c.cast.site(kept[0]), kept[1], kept[2], kept[3]}
 	if d.site == nil {
-		return nil, refusal("The cookie of this browser is of another demo.")
+		return nil, refusal("The cookie of this browser comes from another demo.")
 	}
 	return d, nil
 }
 
-// refusal is why a site does not take an answer.
+// refusal is the reason why a site refuses a response.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// callback takes the answer (RFC 6749 §4.1.2), uses it and shows all of it.
+// callback receives the authorization response (RFC 6749 §4.1.2), uses it and shows
+// all messages.
 func (c *Sites) callback(w http.ResponseWriter, r *http.Request) {
 	walk := &codeFlow{client: c, host: r.Host}
 	d, err := c.remembered(w, r)
@@ -134,27 +135,27 @@ func (c *Sites) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		c.log.Error("the demo could not reach its own server", "error", err)
-		c.refuse(w, "The server did not answer. The log says why.")
+		c.log.Error("the demo could not call its own server", "error", err)
+		c.refuse(w, "The server did not respond. See the log for the cause.")
 		return
 	}
-	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server have just sent to each other.", Steps: walk.steps, RestartURL: "/demo/"})
+	c.show(w, http.StatusOK, templates.Walk{Intro: "These are the messages that your browser, the site " + d.site.name + " and the server sent to each other.", Steps: walk.steps, RestartURL: "/demo/"})
 }
 
 func (c *Sites) check(d *visit, answer url.Values) error {
-	// RFC 6749 §10.12: an answer that this browser did not ask for is forged.
+	// RFC 6749 §10.12: a response that this browser did not request is forged.
 	if subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(d.state)) != 1 {
-		return refusal("The state in the answer is not the one that was sent: somebody else began this.")
+		return refusal("The state in the response is not the one that was sent: this browser did not start this request.")
 	}
-	// RFC 9207 §2.4: nor is one from another server for us.
+	// RFC 9207 §2.4: a response of another server must be refused.
 	if answer.Get("iss") != c.cast.issuer {
-		return refusal("The answer comes from another server: its iss is not " + c.cast.issuer + ".")
+		return refusal("The response comes from another server: its iss is not " + c.cast.issuer + ".")
 	}
 	return nil
 }
 
 func (c *Sites) refuse(w http.ResponseWriter, text string) {
-	c.show(w, http.StatusBadRequest, templates.ErrorPage{Status: http.StatusBadRequest, Heading: "This walk cannot go on", Message: text, BackURL: "/demo/", BackLabel: "Begin again"})
+	c.show(w, http.StatusBadRequest, templates.ErrorPage{Status: http.StatusBadRequest, Heading: "The demo cannot continue", Message: text, BackURL: "/demo/", BackLabel: "Start again"})
 }
 
 func (c *Sites) show(w http.ResponseWriter, status int, page any) {
@@ -171,5 +172,5 @@ func (c *Sites) show(w http.ResponseWriter, status int, page any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	w.Write(body) // an error here means that the browser has gone
+	w.Write(body) // an error means that the browser closed the connection
 }

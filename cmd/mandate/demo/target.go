@@ -7,9 +7,9 @@ import (
 	"mandate/provider"
 )
 
-// WriteTarget registers an application for each role that the conformance
-// runner tries the server with, and writes the file that it reads. The demo
-// calls nobody, so that there is none for the back channel.
+// WriteTarget registers an application for each role of the conformance runner, and
+// writes the target file. The demo calls no other server, so the role for
+// back-channel logout is missing.
 func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 	t := &conformance.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[conformance.Need]*conformance.Client{},
 		User: conformance.User{Username: c.alice.Username, Password: c.alice.Password},
