@@ -221,9 +221,9 @@ func TestTracesByTheEnvironment(t *testing.T) {
 		}
 	}
 	for env, want := range map[string]string{
-		"OTEL_TRACES_EXPORTER=zipkin":                                                     `OTEL_TRACES_EXPORTER: there is no exporter "zipkin" here, only otlp and none`,
-		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc":               `OTEL_EXPORTER_OTLP_PROTOCOL: there is no protocol "grpc" here, only http/protobuf`,
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL + " OTEL_EXPORTER_OTLP_PROTOCOL=http/json": `OTEL_EXPORTER_OTLP_PROTOCOL: there is no protocol "http/json" here, only http/protobuf`,
+		"OTEL_TRACES_EXPORTER=zipkin":                                                     `OTEL_TRACES_EXPORTER: the exporter "zipkin" is not supported, only otlp and none`,
+		"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc":               `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "grpc" is not supported, only http/protobuf`,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL + " OTEL_EXPORTER_OTLP_PROTOCOL=http/json": `OTEL_EXPORTER_OTLP_PROTOCOL: the protocol "http/json" is not supported, only http/protobuf`,
 	} {
 		got := run(t, t.TempDir(), strings.Fields(env), "", "serve")
 		if got.code != 1 || !strings.Contains(got.stderr, want) {

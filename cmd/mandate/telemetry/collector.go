@@ -10,7 +10,7 @@ import (
 	"mandate/storage"
 )
 
-// collector reads the numbers of the provider and the store when it is asked.
+// collector reads the numbers of the provider and of the store at each scrape.
 type collector struct {
 	provider *provider.Provider
 	descs    map[string]*prometheus.Desc
@@ -24,10 +24,11 @@ func newCollector(p *provider.Provider) *collector {
 	return c
 }
 
-// Describe is nothing: this one is asked for what it has at the moment.
+// Describe sends nothing: the metrics depend on the state at a scrape.
 func (*collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect costs one statement, for the lag of the clean-up.
+// Collect sends the metrics. It executes one SQL statement, for the lag of the
+// clean-up.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := c.provider.Stats()
 	tell := func(f family, value float64, labels ...string) {
@@ -65,7 +66,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 type teller func(f family, value float64, labels ...string)
 
-// collectLag: a scrape is not to wait for a database that does not answer.
+// collectLag has a time limit: a scrape does not wait for a database that does not
+// answer.
 func (c *collector) collectLag(tell teller) {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
@@ -99,8 +101,7 @@ func (c *collector) collectStorage(s storage.Stats, tell teller, out chan<- prom
 	}
 }
 
-// orInvalid has the scrape say what is wrong with a metric, where a panic would
-// end the server.
+// orInvalid reports an invalid metric in the scrape. A panic would end the server.
 func orInvalid(m prometheus.Metric, err error, desc *prometheus.Desc) prometheus.Metric {
 	if err != nil {
 		return prometheus.NewInvalidMetric(desc, err)

@@ -1,4 +1,4 @@
-// Package telemetry makes metrics of the numbers that the other packages keep,
-// and traces of what they do. They know neither Prometheus nor OpenTelemetry:
-// they count, and call a function where somebody gave them one.
+// Package telemetry exports the numbers that the other packages count as metrics,
+// and the times of their work as traces. Those packages import neither Prometheus
+// nor OpenTelemetry: they count, and call a function if one is set.
 package telemetry

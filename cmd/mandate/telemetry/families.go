@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// family is a metric, as it is told and as the README has it.
+// family is a metric as Prometheus reads it and as the documentation lists it.
 type family struct {
 	name   string
 	kind   string
@@ -16,46 +16,46 @@ const (
 	histogram = "histogram"
 )
 
-// The families. No label has more values than the source names: never a
-// client, a person, an address or a path.
+// The families of metrics. Labels have only the values that the source code lists:
+// no client, person, address or path.
 var (
-	buildInfo = family{"mandate_build_info", gauge, []string{"version", "go_version"}, "1, with the version of the program in the labels."}
+	buildInfo = family{"mandate_build_info", gauge, []string{"version", "go_version"}, "Always 1; the labels contain the version of the program."}
 
-	requestsTotal   = family{"mandate_http_requests_total", counter, []string{"route", "method", "status"}, "Requests by the pattern of their route, their method and the class of the status; a client that did not wait counts as 4xx."}
-	requestDuration = family{"mandate_http_request_duration_seconds", histogram, []string{"route", "method"}, "Time from a request's header to the end of the answer."}
-	tokenRequests   = family{"mandate_token_requests_total", counter, []string{"grant_type", "outcome"}, "Requests at the token endpoint; the outcome is ok, an error code of OAuth, or other."}
-	introspections  = family{"mandate_introspections_total", counter, []string{"outcome"}, "Requests at the introspection endpoint: the token was active or inactive, the caller was refused, or the server failed."}
-	issuedTotal     = family{"mandate_tokens_issued_total", counter, []string{"kind"}, "Tokens and codes that were given out: access, refresh, id, code."}
+	requestsTotal   = family{"mandate_http_requests_total", counter, []string{"route", "method", "status"}, "Requests by route pattern, method and class of the status. A request that the client aborted counts as 4xx."}
+	requestDuration = family{"mandate_http_request_duration_seconds", histogram, []string{"route", "method"}, "Time from the header of a request to the end of the response."}
+	tokenRequests   = family{"mandate_token_requests_total", counter, []string{"grant_type", "outcome"}, "Requests at the token endpoint. The outcome is ok, an OAuth error code, or other."}
+	introspections  = family{"mandate_introspections_total", counter, []string{"outcome"}, "Requests at the introspection endpoint. The token was active or inactive, the caller was refused, or the server failed."}
+	issuedTotal     = family{"mandate_tokens_issued_total", counter, []string{"kind"}, "Issued tokens and authorization codes: access, refresh, id, code."}
 
-	dbConnections = family{"mandate_db_connections", gauge, []string{"pool", "state"}, "Connections to the database, in_use or idle. The pools are read and write on SQLite, shared on PostgreSQL."}
-	dbLimit       = family{"mandate_db_connections_limit", gauge, []string{"pool"}, "The most connections that a pool may have."}
-	dbWaits       = family{"mandate_db_connection_waits_total", counter, []string{"pool"}, "How often somebody had to wait for a connection."}
-	dbWaited      = family{"mandate_db_connection_wait_seconds_total", counter, []string{"pool"}, "Time that was spent waiting for a connection."}
+	dbConnections = family{"mandate_db_connections", gauge, []string{"pool", "state"}, "Connections to the database, in_use or idle. SQLite has the pools read and write, PostgreSQL has the pool shared."}
+	dbLimit       = family{"mandate_db_connections_limit", gauge, []string{"pool"}, "Largest number of connections of a pool."}
+	dbWaits       = family{"mandate_db_connection_waits_total", counter, []string{"pool"}, "Number of times that a connection was not free at once."}
+	dbWaited      = family{"mandate_db_connection_wait_seconds_total", counter, []string{"pool"}, "Total time of waiting for a connection."}
 
 	queueItems   = family{"mandate_db_write_queue_items", gauge, nil, "Writes that wait to share a commit (SQLite) or a statement (PostgreSQL)."}
-	queueLimit   = family{"mandate_db_write_queue_limit", gauge, nil, "The most writes that may wait; more are refused with 503."}
-	queueRefused = family{"mandate_db_writes_refused_total", counter, nil, "Writes that were refused since too many waited."}
+	queueLimit   = family{"mandate_db_write_queue_limit", gauge, nil, "Largest number of writes that may wait. Further writes are refused with 503."}
+	queueRefused = family{"mandate_db_writes_refused_total", counter, nil, "Writes that were refused because too many writes waited."}
 	batchItems   = family{"mandate_db_write_batch_items", histogram, nil, "Writes that shared a commit or a statement."}
 
-	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records of which this node has a copy: application, token."}
-	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that found a copy (hit) or asked the database (miss)."}
-	changesHear = family{"mandate_changes_heard", gauge, nil, "1 while this node hears what other processes change, 0 while it does not, or keeps no copies (MAX_STALENESS_SECONDS: 0)."}
-	changesLost = family{"mandate_changes_lost_total", counter, nil, "How often the way was lost by which changes are heard."}
+	copyEntries = family{"mandate_copies", gauge, []string{"record"}, "Records that this node has cached: application, token."}
+	copyLookups = family{"mandate_copy_lookups_total", counter, []string{"record", "result"}, "Look-ups that the cache answered (hit) or the database (miss)."}
+	changesHear = family{"mandate_changes_heard", gauge, nil, "1 while this node receives notifications about changes by other processes. 0 while it does not, or if it caches nothing (MAX_STALENESS_SECONDS: 0)."}
+	changesLost = family{"mandate_changes_lost_total", counter, nil, "Number of times that the connection for these notifications was lost."}
 
-	cleanupRows   = family{"mandate_cleanup_rows_total", counter, []string{"table"}, "Expired rows that this node removed."}
+	cleanupRows   = family{"mandate_cleanup_rows_total", counter, []string{"table"}, "Expired rows that this node deleted."}
 	cleanupErrors = family{"mandate_cleanup_errors_total", counter, nil, "Rounds of the clean-up that failed."}
-	cleanupLast   = family{"mandate_cleanup_last_success_timestamp_seconds", gauge, nil, "When the clean-up last succeeded at this node; 0 before the first time."}
-	cleanupLag    = family{"mandate_cleanup_lag_seconds", gauge, nil, "Age of the oldest expired token or grant that is still there; absent while the database does not answer."}
+	cleanupLast   = family{"mandate_cleanup_last_success_timestamp_seconds", gauge, nil, "Time of the last successful clean-up at this node; 0 before the first one."}
+	cleanupLag    = family{"mandate_cleanup_lag_seconds", gauge, nil, "Age of the oldest expired token or grant that is still stored; absent while the database does not answer."}
 
-	hashesRunning = family{"mandate_password_hashes_running", gauge, []string{"pool"}, "Passwords that are being hashed, for people at a page or for programs."}
-	hashesLimit   = family{"mandate_password_hashes_limit", gauge, []string{"pool"}, "How many may be hashed at once."}
-	hashesWaiting = family{"mandate_password_hashes_waiting", gauge, []string{"pool"}, "Requests that wait for a place to hash a password."}
-	hashesRefused = family{"mandate_password_hashes_refused_total", counter, []string{"pool"}, "Requests for which there was no such place in time."}
+	hashesRunning = family{"mandate_password_hashes_running", gauge, []string{"pool"}, "Passwords that are being hashed, for people on a page or for programs."}
+	hashesLimit   = family{"mandate_password_hashes_limit", gauge, []string{"pool"}, "Largest number of passwords that are hashed at the same time."}
+	hashesWaiting = family{"mandate_password_hashes_waiting", gauge, []string{"pool"}, "Requests that wait until a password can be hashed."}
+	hashesRefused = family{"mandate_password_hashes_refused_total", counter, []string{"pool"}, "Requests that were refused because this took too long."}
 
-	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logouts: told, failed (a call, which is tried again), given_up."}
+	backchannel = family{"mandate_backchannel_logouts_total", counter, []string{"outcome"}, "Back-channel logout notifications: told (delivered), failed (one attempt, which is repeated), given_up."}
 )
 
-// families is the order of the README.
+// families has the order of the documentation.
 var families = []family{buildInfo, requestsTotal, requestDuration, tokenRequests, introspections, issuedTotal,
 	dbConnections, dbLimit, dbWaits, dbWaited, queueItems, queueLimit, queueRefused, batchItems,
 	copyEntries, copyLookups, changesHear, changesLost, cleanupRows, cleanupErrors, cleanupLast, cleanupLag,

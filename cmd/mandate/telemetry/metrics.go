@@ -14,14 +14,13 @@ import (
 	"mandate/provider"
 )
 
-// Metrics is a registry of its own: nothing that a library does by itself is in
-// it.
+// Metrics is a registry that contains only the metrics of this package.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *requests
 }
 
-// NewMetrics has the metrics of the process and of its requests.
+// NewMetrics returns the metrics of the process and of its requests.
 func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), requests: newRequests()}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
@@ -30,16 +29,16 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// OfServer adds what only the authorization server has.
+// OfServer adds the metrics of the authorization server.
 func (m *Metrics) OfServer(p *provider.Provider) {
 	m.registry.MustRegister(newCollector(p), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
 }
 
-// Route is told of a route, as handlers.Watch has it.
+// Route counts the requests of a route, for handlers.Watch.
 func (m *Metrics) Route(pattern string) func(handlers.Seen) { return m.requests.route(pattern) }
 
-// Handler answers a scrape. What of it fails is left out and logged: the rest is
-// needed most when something is wrong.
+// Handler serves a scrape. A metric that fails is left out and logged: the others
+// are needed most when something fails.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,

@@ -11,8 +11,8 @@ import (
 	"mandate/provider"
 )
 
-// Label values are looked up when a route is made or first answers so, and never
-// by a request after that.
+// Label values are looked up when a route is registered or first gives such a
+// response, not at each request.
 type requests struct {
 	total, tokens, introspections *prometheus.CounterVec
 	duration                      *prometheus.HistogramVec
@@ -21,8 +21,8 @@ type requests struct {
 	introspected [len(verdicts)]prometheus.Counter
 }
 
-// The values of labels. The last method, grant and outcome is for all that is not
-// in its list.
+// The values of labels. The last method, grant and outcome stands for all that the
+// list does not contain.
 var (
 	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
@@ -36,7 +36,8 @@ var (
 func newRequests() *requests {
 	r := &requests{total: requestsTotal.counters(), tokens: tokenRequests.counters(), introspections: introspections.counters(),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: requestDuration.name, Help: requestDuration.help, Buckets: buckets}, requestDuration.labels)}
-	// Each is there from the start, at 0: the first of its kind is an increase.
+	// Each counter exists from the start with the value 0, so that the first event
+	// is visible as an increase.
 	for i, grant := range grants {
 		for j, outcome := range outcomes {
 			r.granted[i][j] = r.tokens.WithLabelValues(grant, outcome)
@@ -48,7 +49,7 @@ func newRequests() *requests {
 	return r
 }
 
-// cell counts the requests of a route that have a method and a class of status.
+// cell counts the requests of a route with one method and one class of status.
 type cell struct {
 	count prometheus.Counter
 	took  prometheus.Observer
@@ -61,7 +62,7 @@ func (r *requests) route(pattern string) func(handlers.Seen) {
 		c := cells[method][class].Load()
 		if c == nil {
 			c = &cell{r.total.WithLabelValues(pattern, methods[method], classes[class]), r.duration.WithLabelValues(pattern, methods[method])}
-			cells[method][class].Store(c) // of two at once either is right: they count at the same place
+			cells[method][class].Store(c) // if two requests store one at the same time, either works: both are the same counter
 		}
 		c.count.Inc()
 		c.took.Observe(seen.Took.Seconds())
@@ -81,7 +82,7 @@ func (r *requests) route(pattern string) func(handlers.Seen) {
 	return count
 }
 
-// place finds a word, or the last place.
+// place is the index of a word, or the last index.
 func place(words []string, word string) int {
 	for i, known := range words[:len(words)-1] {
 		if known == word {

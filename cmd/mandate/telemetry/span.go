@@ -14,8 +14,8 @@ import (
 	"mandate/storage"
 )
 
-// Statements tells of statements that a request, or a call, makes; those of the
-// clean-up and its like are nobody's.
+// Statements traces the SQL statements of requests and of calls. Statements of
+// background work, such as the clean-up, are not traced.
 func (t *Tracing) Statements(system string) storage.Tracer {
 	return func(ctx context.Context, statement string) (context.Context, func(error)) {
 		above := spanOf(ctx)
@@ -34,7 +34,7 @@ func (t *Tracing) Statements(system string) storage.Tracer {
 	}
 }
 
-// statementName is the verb and the table.
+// statementName is the verb and the table of a statement.
 func statementName(statement string) string {
 	words := strings.Fields(statement)
 	for i, word := range words {
@@ -48,8 +48,8 @@ func statementName(statement string) string {
 	return words[0]
 }
 
-// failure is a word for an error whose text may hold what somebody sent. That a
-// row is not there, or was taken, is an answer.
+// failure is a word for an error, whose text may contain data from a request. A row
+// that is missing or already used is no error.
 func failure(err error) string {
 	switch {
 	case err == nil, errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrSpent), errors.Is(err, storage.ErrConflict):
@@ -64,11 +64,11 @@ func failure(err error) string {
 	return "database"
 }
 
-// Calls tells of calls over HTTP. The address that was registered is shown as
-// far as its host: the rest may have a secret in it.
+// Calls traces HTTP calls. Of a registered URL the span shows the host only: the
+// rest may contain a secret.
 func (t *Tracing) Calls(next http.RoundTripper) http.RoundTripper { return &calls{t, next, false} }
 
-// OwnCalls tells the one that is called of the trace too.
+// OwnCalls also sends the trace context to the called server.
 func (t *Tracing) OwnCalls(next http.RoundTripper) http.RoundTripper { return &calls{t, next, true} }
 
 type calls struct {

@@ -19,9 +19,10 @@ import (
 	"mandate/handlers"
 )
 
-// Tracing sends spans to where OpenTelemetry's own variables say. Its span is
-// kept in the context under a key of ours: the framework of grants makes spans
-// of its own where it finds one, and puts into them what clients sent.
+// Tracing sends spans to the endpoint that the environment variables of
+// OpenTelemetry name. It keeps its span in the context under a key of its own: the
+// OAuth framework creates spans of its own if it finds one there, and copies data
+// from requests into them.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -29,22 +30,22 @@ type Tracing struct {
 }
 
 const (
-	maxAnswer = 64 << 10 // what is read of a collector's answer, in bytes; a longer answer is an error
-	maxError  = 1000     // what is logged of an error, in bytes
+	maxAnswer = 64 << 10 // the largest response of a collector in bytes; a longer one is an error
+	maxError  = 1000     // the longest text of an error in the log, in bytes
 )
 
-// NewTracing reads OTEL_TRACES_EXPORTER and its kin by lookup; the rest of them
-// is read by the library. It is nil where nobody asked for traces.
+// NewTracing reads OTEL_TRACES_EXPORTER and related variables with lookup; the
+// library reads the others. It returns nil if tracing is not enabled.
 func NewTracing(ctx context.Context, lookup func(string) string, version string, log *slog.Logger) (*Tracing, error) {
 	on, err := wanted(lookup)
 	if err != nil || !on {
 		return nil, err
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithMaxResponseSize(maxAnswer)) // connects to nobody yet
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithMaxResponseSize(maxAnswer)) // it does not connect yet
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	// What the environment says comes after, and counts.
+	// Attributes from the environment come later, and override these.
 	described, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "mandate"), attribute.String("service.version", version)), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -54,8 +55,9 @@ func NewTracing(ctx context.Context, lookup func(string) string, version string,
 	return &Tracing{provider: made, tracer: made.Tracer("mandate", trace.WithInstrumentationVersion(version))}, nil
 }
 
-// wanted is off unless an endpoint or the exporter is named. What this program
-// does not have is an error: a trace that nobody finds is no help.
+// wanted is false unless an endpoint or an exporter is set. An exporter or a
+// protocol that this program does not support is an error, since its traces would
+// be missing.
 func wanted(lookup func(string) string) (bool, error) {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -72,14 +74,15 @@ func wanted(lookup func(string) string) (bool, error) {
 	case strings.EqualFold(first("OTEL_SDK_DISABLED"), "true"), exporter == "none", exporter == "" && endpoint == "":
 		return false, nil
 	case exporter != "" && exporter != "otlp":
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: there is no exporter %q here, only otlp and none", exporter)
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: the exporter %q is not supported, only otlp and none", exporter)
 	case protocol != "" && protocol != "http/protobuf":
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: there is no protocol %q here, only http/protobuf", protocol)
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: the protocol %q is not supported, only http/protobuf", protocol)
 	}
 	return true, nil
 }
 
-// shortened gives the text of an error, which may hold all that a collector said.
+// shortened is the text of an error, which may contain a whole response of a
+// collector.
 func shortened(err error) string {
 	text := err.Error()
 	if len(text) > maxError {
@@ -88,18 +91,18 @@ func shortened(err error) string {
 	return text
 }
 
-// Close sends what has not been sent.
+// Close sends the remaining spans.
 func (t *Tracing) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
 type spanKey struct{}
 
-// spanOf gives the span that runs, or nil.
+// spanOf is the current span, or nil.
 func spanOf(ctx context.Context) trace.Span {
 	span, _ := ctx.Value(spanKey{}).(trace.Span)
 	return span
 }
 
-// start begins a span below the one that runs, if one does.
+// start begins a span, as a child of the current one if there is one.
 func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	parent := context.Background()
 	if above := spanOf(ctx); above != nil {
@@ -109,9 +112,9 @@ func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, a
 	return context.WithValue(ctx, spanKey{}, span), span
 }
 
-// Begin begins the span of a request, as handlers.Watch has it. It goes on with
-// the caller's trace (W3C Trace Context); whether the caller decides what is
-// sampled is OTEL_TRACES_SAMPLER's.
+// Begin begins the span of a request, for handlers.Watch. It continues the trace of
+// the caller (W3C Trace Context). OTEL_TRACES_SAMPLER decides whether the caller
+// chooses what is sampled.
 func (t *Tracing) Begin(r *http.Request) (context.Context, string, func(handlers.Seen)) {
 	method := methods[place(methods[:], r.Method)]
 	caller := t.w3c.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
