@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// screen collects what a command prints while it runs.
+// screen collects the output of a command while it runs.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -31,8 +31,8 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// startDemo runs the demo beside the test and returns what it has printed. At
-// the end of the test it must leave nothing behind.
+// startDemo runs the demo during the test and returns its output. At the end of the
+// test the demo must have deleted its files.
 func startDemo(t *testing.T, address string) string {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -62,7 +62,7 @@ func startDemo(t *testing.T, address string) string {
 	return ""
 }
 
-// TestDemoTarget runs the line by which the demo says how to check it.
+// TestDemoTarget runs the command that the demo prints for a conformance check.
 func TestDemoTarget(t *testing.T) {
 	out := startDemo(t, "127.0.0.1:"+freePort())
 	line := regexp.MustCompile(`(?m)^\S+ (conformance --target \S+)$`).FindStringSubmatch(out)
@@ -71,14 +71,15 @@ func TestDemoTarget(t *testing.T) {
 	}
 	var report, log screen
 	p := &program{stdin: strings.NewReader(""), stdout: &report, stderr: &log}
-	// Rules of a code, of a refresh, of a client by itself, of an ID token, of a logout.
+	// These rules cover a code, a refresh, client credentials, an ID token and a
+	// logout.
 	code := p.run(t.Context(), append(strings.Fields(line[1]), "--only", "RFC7636", "--only", "RFC6749/6", "--only", "RFC6749/4.4", "--only", "OIDCCore/2", "--only", "OIDCRPLogout/2"))
 	if code != exitDone || !strings.Contains(report.String(), "RP-Initiated Logout") || strings.Contains(report.String(), "the target has no") {
 		t.Errorf("exit code %d\n%s%s", code, report.String(), log.String())
 	}
 }
 
-// TestDemoLines pastes every line that the demo prints into a shell.
+// TestDemoLines runs every command that the demo prints in a shell.
 func TestDemoLines(t *testing.T) {
 	_, err := exec.LookPath("curl")
 	if err != nil {

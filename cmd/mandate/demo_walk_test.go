@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestDemoWalk follows the link as a browser would, to the pages that show the
-// exchange. The port that the demo wants is taken.
+// TestDemoWalk follows the links as a browser does, to the pages that show the
+// messages. The port of the demo is in use.
 func TestDemoWalk(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:"+freePort())
 	if err != nil {
@@ -39,13 +39,14 @@ func TestDemoWalk(t *testing.T) {
 	b.shows("error=access_denied")
 	b.hides("/o/token/")
 
-	// The answer has to be the one that this browser asked for, and from this server.
+	// The response must belong to the request of this browser, and come from this
+	// server.
 	for _, forged := range []struct{ answer, why string }{
 		{"code=x&state=forged&iss=" + url.QueryEscape(base+"/o"), "The state in the response is not the one that was sent"},
 		{"code=x&state=STATE&iss=" + url.QueryEscape("https://evil.example/o"), "The response comes from another server"},
 	} {
 		b.open(first)
-		b.follow("Go to Web") // as far as the approval, for the cookie
+		b.follow("Go to Web") // until the consent page, to get the cookie
 		state := b.at.Query().Get("state")
 		b.open(first + "callback?" + strings.Replace(forged.answer, "STATE", state, 1))
 		b.shows("The demo cannot continue", forged.why)
@@ -57,7 +58,7 @@ func TestDemoWalk(t *testing.T) {
 	b.shows("GET /o/authorize/", "code_challenge_method=S256", "grant_type=authorization_code", `"access_token": "mat_`,
 		`"username": "alice"`, `"active": true`, "grant_type=refresh_token")
 	b.hides(`"error"`, "id_token", "nonce")
-	// It is good once.
+	// It works once.
 	b.open(b.at.String())
 	b.shows("The demo cannot continue")
 
@@ -99,7 +100,7 @@ func (b *demoBrowser) take(answer *http.Response, err error) {
 	b.at, b.page = answer.Request.URL, html.UnescapeString(string(body))
 }
 
-// submit sends the form of the page, with its hidden fields.
+// submit sends the form of the page with its hidden fields.
 func (b *demoBrowser) submit(form url.Values) {
 	b.t.Helper()
 	action := regexp.MustCompile(`<form method="post" action="([^"]+)"`).FindAllStringSubmatch(b.page, -1)
@@ -116,7 +117,7 @@ func (b *demoBrowser) submit(form url.Values) {
 	b.take(b.client.PostForm(target.String(), form))
 }
 
-// follow goes where a link leads.
+// follow opens the target of a link.
 func (b *demoBrowser) follow(name string) {
 	b.t.Helper()
 	link := regexp.MustCompile(`<a class="button" href="([^"]+)">` + name + `</a>`).FindStringSubmatch(b.page)

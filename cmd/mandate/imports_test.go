@@ -14,13 +14,13 @@ import (
 
 const (
 	fositeModule = "github.com/ory/fosite"
-	standardOnly = "" // a layer that lists it imports nothing but the standard library
+	standardOnly = "" // a layer that lists it imports only the standard library
 )
 
-// layers is who may import whom: of ours, and of what only one layer may know.
-// An import path stands for all below it; one that no layer lists, such as
-// most of the standard library, is anybody's. Changing the architecture means
-// changing this table.
+// layers lists the imports that a package may have: packages of this module, and
+// those that only some packages may import. An import path includes everything
+// below it. A path that no layer lists, such as most of the standard library, is
+// allowed everywhere. A change of the architecture is a change of this table.
 var layers = map[string][]string{
 	"storage":               {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
 	"storage/postgrestest":  {"database/sql", "github.com/lib/pq"},
@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"provider/policy":       {"mandate/storage", "mandate/provider/oauth"},
 	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/resource":     {"mandate/provider/jose", standardOnly},
-	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // of provider: names of grants, and what a private key must be
+	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // from provider it needs the grant types and the check of a private key
 	"cmd/mandate/demo":      {"mandate/provider", "mandate/templates", "mandate/conformance"},
 	"cmd/mandate/httpserve": {standardOnly},
 	"cmd/mandate/lines":     {standardOnly},
@@ -50,14 +50,14 @@ var layers = map[string][]string{
 		"flag", "github.com/spf13/cobra"},
 }
 
-// forbidden is what a layer does without, as an import or as a name.
+// forbidden lists the imports and names that a layer must not use.
 var forbidden = map[string][]string{
 	"storage":  {"net/http"},
 	"provider": {"http.ResponseWriter"},
 }
 
-// ofTheProgram decides how the process is told things and when it ends. A test
-// helper, which no program holds, may ask the environment too.
+// ofTheProgram lists the names that read the input of the process or end it. A test
+// helper, which is in no program, may also read the environment.
 var ofTheProgram = []string{"os.Exit", "os.Args", "os.Getenv", "os.LookupEnv", "os.Environ", "log.Fatal", "log.Fatalf"}
 
 func TestLayers(t *testing.T) {

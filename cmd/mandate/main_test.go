@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(withPostgres{m}, map[string]func(){"mandate": main})
 }
 
-// withPostgres stops the server that the tests shared.
+// withPostgres stops the PostgreSQL server that the tests share.
 type withPostgres struct{ m *testing.M }
 
 func (w withPostgres) Run() int { return postgrestest.Main(w.m) }
 
-// TestScripts runs testdata/script: one file for each command.
+// TestScripts runs testdata/script, which has one file for each command.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// freePort is below the range that outgoing connections take theirs from.
+// freePort is a port below the range of outgoing connections.
 func freePort() string {
 	for {
 		port := strconv.Itoa(20000 + rand.IntN(12000))
@@ -58,7 +58,7 @@ func freePort() string {
 	}
 }
 
-// exitCode runs a command that has to end with a code: code 2 mandate user
+// exitCode runs a command that must end with an exit code: code 2 mandate user
 func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	got := 0
@@ -72,9 +72,9 @@ func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// fetch sends a request to a server that may still be starting, and prints the
-// answer: fetch 200 URL [name=value...]. A value for bearer or basic goes to
-// the header, others make it a POST of a form.
+// fetch sends a request to a server, which may still be starting, and prints the
+// response: fetch 200 URL [name=value...]. The names bearer and basic set the
+// Authorization header. Other names make it a POST request with a form.
 func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	form, method := url.Values{}, http.MethodGet
 	header := http.Header{}
@@ -115,8 +115,8 @@ func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// member puts a member of the JSON object that was printed last into a
-// variable: member client_id ID
+// member stores a member of the last printed JSON object in a variable: member
+// client_id ID
 func member(ts *testscript.TestScript, _ bool, args []string) {
 	var object map[string]any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))

@@ -9,7 +9,7 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// shell runs commands as the command line does, on one database.
+// shell runs commands on one database, as the command line does.
 type shell struct {
 	t       *testing.T
 	environ []string
@@ -27,8 +27,8 @@ func (s shell) run(code int, want string, args ...string) {
 
 const keyVariable = "MANDATE_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-// Nodes of several releases may share a PostgreSQL: nothing but the command
-// that is for it changes the schema.
+// Nodes of several releases may share a PostgreSQL database: only the migrate
+// command changes its schema.
 func TestPostgresSchemaIsMigratedByCommand(t *testing.T) {
 	address := postgrestest.URL(t)
 	s := shell{t, []string{keyVariable, "MANDATE_DATABASE_URL=" + address}}
@@ -49,7 +49,7 @@ func TestSQLiteSchemaOfANewerRelease(t *testing.T) {
 	s.newerSchema("sqlite", "file:"+path)
 }
 
-// newerSchema: an older program does not touch what it does not know.
+// newerSchema checks that an older program does not use a newer schema.
 func (s shell) newerSchema(driver, address string) {
 	s.t.Helper()
 	db, err := sql.Open(driver, address)

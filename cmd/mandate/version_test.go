@@ -15,10 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVersionOfABuild builds the program from this repository, and compares what
-// it says with what git says.
+// TestVersionOfABuild builds the program from this repository and compares its
+// output with that of git.
 func TestVersionOfABuild(t *testing.T) {
-	// The go command looks for a folder of this name; in a linked work tree it is a file.
+	// The go command looks for a folder of this name. In a linked work tree it is a
+	// file.
 	info, err := os.Stat("../../.git")
 	if err != nil || !info.IsDir() {
 		t.Skip("this source is not the work tree of a git repository of its own")

@@ -20,7 +20,7 @@ import (
 
 const testKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
-// load reads a configuration from text as if it stood in mandate.yaml.
+// load reads a configuration from text, as the content of mandate.yaml.
 func load(t testing.TB, text string, environ ...string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func mustLoad(t testing.TB, text string, environ ...string) *Config {
 	return c
 }
 
-// settings compares configurations without where the values came from.
+// settings compares configurations without the sources of the values.
 var settings = cmp.Options{cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".sources" }, cmp.Ignore()),
 	cmp.AllowUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
@@ -86,7 +86,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// Every setting has a default, numbers have bounds, and no key has two meanings.
+// Every setting has a default, every number has limits, and no key exists twice.
 func TestConfigTags(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range allFields(&Config{}) {
@@ -180,7 +180,8 @@ func TestConfigEnvironment(t *testing.T) {
 		"MANDATE_RESOURCE_SERVER_INTROSPECTION_URL=http://localhost/o/introspect/",
 		"MANDATE_RESOURCE_SERVER_AUTH_TOKEN=mat_123",
 		"MANDATE_TEST_ANYTHING=1", "MANDATE_CONFIG=/elsewhere", "MANDATEX=1", "PATH=/bin",
-		// What Kubernetes adds where a service is called mandate or mandate-web.
+		// Kubernetes adds these variables if a service is named mandate or
+		// mandate-web.
 		"MANDATE_SERVICE_HOST=10.0.0.1", "MANDATE_SERVICE_PORT=8000", "MANDATE_SERVICE_PORT_HTTP=8000", "MANDATE_PORT=tcp://10.0.0.1:8000",
 		"MANDATE_PORT_8000_TCP=tcp://10.0.0.1:8000", "MANDATE_PORT_8000_TCP_PROTO=tcp", "MANDATE_WEB_SERVICE_HOST=10.0.0.1", "MANDATE_WEB_PORT=tcp://10.0.0.1:80")
 	want := mustLoad(t, `
@@ -202,7 +203,8 @@ OAUTH2_PROVIDER:
 	}
 }
 
-// Which file is read: the one named, else that of MANDATE_CONFIG, else mandate.yaml if it is there.
+// The file is the named one, or that of MANDATE_CONFIG, or mandate.yaml if it
+// exists.
 func TestConfigWhichFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -239,7 +241,8 @@ func TestConfigWhichFile(t *testing.T) {
 	}
 }
 
-// The list of names that are none here covers what django-oauth-toolkit knows; each has a sentence.
+// The list of unavailable settings covers those of django-oauth-toolkit. Each has a
+// sentence.
 func TestConfigUnavailable(t *testing.T) {
 	for _, u := range unavailable {
 		key := strings.ReplaceAll(u.key, "*", "ANYTHING")
@@ -261,7 +264,7 @@ func TestConfigUnavailable(t *testing.T) {
 	}
 }
 
-// Nothing that is set may be lost on its way into the struct: each key changes one field.
+// Every key changes one field: no setting is lost.
 func TestConfigEachKey(t *testing.T) {
 	base := mustLoad(t, "")
 	values := map[reflect.Type]string{
@@ -280,7 +283,7 @@ func TestConfigEachKey(t *testing.T) {
 		"RESOURCE_SERVER_JWKS_URL", "RESOURCE_SERVER_ISSUER", "OIDC_ENABLED"}
 	for _, f := range allFields(base) {
 		if slices.Contains(together, f.key) {
-			continue // tested with what they need
+			continue // other tests set these with the settings that they need
 		}
 		value, ok := special[f.key]
 		if !ok {
@@ -300,13 +303,13 @@ func TestConfigEachKey(t *testing.T) {
 				changed++
 			}
 		}
-		if changed != 1 && f.key != "SCOPES" { // which DEFAULT_SCOPES follows
+		if changed != 1 && f.key != "SCOPES" { // DEFAULT_SCOPES depends on it
 			t.Errorf("%s changed %d settings", f.key, changed)
 		}
 	}
 }
 
-// newRSAKey is a key as an operator would bring one.
+// newRSAKey is a private key in PEM, as an operator would configure it.
 func newRSAKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Every kind of mistake, with the exact words: the key, the line, what to change.
+// These are all kinds of mistakes, with the exact message: the key, the line, what
+// to change.
 func TestConfigErrors(t *testing.T) {
 	const p = "OAUTH2_PROVIDER:\n  "
 	const at, pat = "mandate.yaml:1: ", "mandate.yaml:2: OAUTH2_PROVIDER."
@@ -218,7 +219,8 @@ func TestConfigEnvironmentErrors(t *testing.T) {
 	}
 }
 
-// One start shows every mistake, in the order of the file, then of the environment.
+// One start shows every mistake, in the order of the file and then of the
+// environment.
 func TestConfigAllErrors(t *testing.T) {
 	_, err := load(t, "LISTENN: a\nLOG_LEVEL: loud\nSESSION_IDLE_SECONDS: 99\nSESSION_COOKIE_AGE: 98\nBASE_URL: x\nSHUTDOWN_SECONDS: x\nDATABASE_URL: postgres://a/b",
 		"MANDATE_Z=1", "MANDATE_READ_SCOPE=a b")
@@ -236,7 +238,7 @@ func TestConfigAllErrors(t *testing.T) {
 	}
 }
 
-// A value in a place that wants another kind may be a secret; no message repeats it.
+// A value at the wrong place may be a secret: no message contains it.
 func TestConfigErrorsHideSecrets(t *testing.T) {
 	const secret = "hunter2"
 	for _, f := range allFields(&Config{}) {
@@ -255,7 +257,8 @@ func TestConfigErrorsHideSecrets(t *testing.T) {
 	}
 }
 
-// Aliases that would unfold to 10^9 values, and mappings as deep as the file allows.
+// Nested aliases of 10^9 values, and mappings of the greatest depth that the file
+// size allows.
 func TestConfigBombs(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 'b'; i < 'k'; i++ {

@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzConfig: no file and no variable breaks the loader, every problem has words,
-// and what loads prints as something that loads again, unless it holds a secret.
+// FuzzConfig checks that no file and no variable makes the loader panic, that every
+// problem has a text, and that the printed form of a loaded configuration loads
+// again, unless it contains a secret.
 func FuzzConfig(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(seeds) == 0 {
@@ -28,7 +29,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("%TAG ! x\n---\n!a b: ? c", "DATABASE_URL", "postgres://a:b@c/d?password=e")
 	f.Fuzz(func(t *testing.T, text, key, value string) {
 		if strings.Contains(text+key, "_FILE") || key == "CONFIG" {
-			return // would read files of this machine
+			return // it would read files of this machine
 		}
 		c, err := load(t, text, envPrefix+key+"="+value)
 		if err != nil {

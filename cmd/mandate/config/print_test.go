@@ -46,7 +46,8 @@ func TestConfigPrint(t *testing.T) {
 	}
 }
 
-// What is printed can be loaded, and is the same; masked secrets are told apart.
+// The printed configuration can be loaded and is the same. A masked secret is
+// refused.
 func TestConfigPrintLoads(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "ke\ny")
 	err := os.WriteFile(key, []byte(testKey), 0o600)
@@ -79,7 +80,7 @@ func TestConfigPrintLoads(t *testing.T) {
 	}
 }
 
-// withoutSource cuts the comments, of which the file differs.
+// withoutSource removes the comments, which name another file.
 func withoutSource(text string) []string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -15,8 +15,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// TestDemoRefusesIDTokens: what the page of the walk says of an ID token, it
-// must not say of a bad one. Here another library signs them.
+// TestDemoRefusesIDTokens checks that the page does not call an invalid ID token
+// valid. Another library signs the tokens of this test.
 func TestDemoRefusesIDTokens(t *testing.T) {
 	private, stranger := rsaKey(t), rsaKey(t)
 	keys := published(t, private)
@@ -43,7 +43,7 @@ func TestDemoRefusesIDTokens(t *testing.T) {
 			"signature cut off": {fine[:strings.LastIndex(fine, ".")+1], "The signature"},
 			"another's key":     {signed(t, algorithm, "k", map[string]any{"RS256": stranger, "HS256": []byte(strings.Repeat("t", 32))}[algorithm], good), "The signature"},
 			"another kid":       {signed(t, algorithm, "other", own, good), map[string]string{"RS256": "The signature"}[algorithm]},
-			// RFC 8725 §2.1: what everybody knows, taken for a secret.
+			// RFC 8725 §2.1: a public key must not be used as a secret.
 			"the public key as secret": {signed(t, "HS256", "k", private.N.Bytes(), good), map[string]string{"RS256": "alg is", "HS256": "The signature"}[algorithm]},
 			"another server":           {but("iss", "https://evil.example/o"), "iss is"},
 			"another site":             {but("aud", "other"), "aud is"},
@@ -74,7 +74,7 @@ func rsaKey(t *testing.T) *rsa.PrivateKey {
 	return key
 }
 
-// published is a key as the site finds it.
+// published is the key set that the site loads.
 func published(t *testing.T, key *rsa.PrivateKey) keySet {
 	t.Helper()
 	number := func(n *big.Int) string { return base64.RawURLEncoding.EncodeToString(n.Bytes()) }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// slow is a reader of the log who takes one write at a time.
+// slow is a destination that accepts one write at a time.
 type slow struct {
 	let    chan struct{}
 	writes [][]byte
@@ -34,7 +34,7 @@ func TestLinesShareAWriteInTheirOrder(t *testing.T) {
 		if len(to.writes) != 2 || string(to.writes[0]) != "line 0\n" || string(to.writes[1]) != "line 1\nline 2\nline 3\nline 4\n" {
 			t.Errorf("%q", to.writes)
 		}
-		l.Close() // nothing waits
+		l.Close() // no line waits
 	})
 }
 
