@@ -322,7 +322,7 @@ func TestRFC7518WrongKeys(t *testing.T) {
 	wrong["an EC key"] = [2]string{good[1], "is not an RSA key"}
 	for what, test := range wrong {
 		if !utf8.ValidString(test[0]) {
-			test[1] = "the file does not hold UTF-8 text" // no YAML has it either
+			test[1] = "the file does not contain UTF-8 text" // no YAML has it either
 		}
 		err := os.WriteFile(file, []byte(test[0]), 0o600)
 		if err != nil {

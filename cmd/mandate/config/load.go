@@ -249,7 +249,7 @@ func (l *loader) fromFile(f field, spelling, path string, at source) {
 		return
 	}
 	if !utf8.Valid(data) {
-		l.report(at, f.name, "the file does not hold UTF-8 text")
+		l.report(at, f.name, "the file does not contain UTF-8 text")
 		return
 	}
 	at.value = path
