@@ -30,13 +30,13 @@ func TestConfigErrors(t *testing.T) {
 		{"LISTEN: &a \":1\"\nBASE_URL: *a\n", at + "LISTEN: must be text, not a YAML anchor; put a value that starts with & in quotes\n" +
 			"mandate.yaml:2: BASE_URL: must be text, not a YAML alias; write the value out"},
 		{"LISTEN: !env PORT\n", at + "LISTEN: must be text, not a value with a YAML tag; put it in quotes"},
-		{"<<: {LISTEN: a}\n", at + "(a key): is not a setting; README.md lists all settings"},
+		{"<<: {LISTEN: a}\n", at + "(a key): is not a setting; docs/configuration.md lists all settings"},
 
 		// Keys.
 		{"LISTENN: :1\n", at + "LISTENN: is not a setting; did you mean LISTEN?"},
 		{"base-url: x\n", at + "base-url: is not a setting; did you mean BASE_URL?"},
-		{"SOMETHING_ELSE_ALTOGETHER: x\n", at + "SOMETHING_ELSE_ALTOGETHER: is not a setting; README.md lists all settings"},
-		{testKey + ": x\n", at + "(a key): is not a setting; README.md lists all settings"},
+		{"SOMETHING_ELSE_ALTOGETHER: x\n", at + "SOMETHING_ELSE_ALTOGETHER: is not a setting; docs/configuration.md lists all settings"},
+		{testKey + ": x\n", at + "(a key): is not a setting; docs/configuration.md lists all settings"},
 		{p + "ACCESS_TOKEN_EXPIRES_SECONDS: 1\n", pat + "ACCESS_TOKEN_EXPIRES_SECONDS: is not a setting; did you mean ACCESS_TOKEN_EXPIRE_SECONDS?"},
 		{"SCOPES: {a: A}\n", at + "SCOPES: belongs inside OAUTH2_PROVIDER"},
 		{"RESOURCE_SERVER_AUTH_TOKEN_FILE: x\n", at + "RESOURCE_SERVER_AUTH_TOKEN_FILE: belongs inside OAUTH2_PROVIDER"},
@@ -189,12 +189,12 @@ func TestConfigEnvironmentErrors(t *testing.T) {
 	for _, test := range []struct{ env, want string }{
 		{"MANDATE_LISTENN=:1", "MANDATE_LISTENN: is not a setting; did you mean MANDATE_LISTEN?"},
 		{"MANDATE_CONFIGG=a", "MANDATE_CONFIGG: is not a setting; did you mean MANDATE_CONFIG?"},
-		{"MANDATE_A\nB=a", "\"MANDATE_A\\nB\": is not a setting; README.md lists all settings"},
-		{"MANDATE_=a", "MANDATE_: is not a setting; README.md lists all settings"},
+		{"MANDATE_A\nB=a", "\"MANDATE_A\\nB\": is not a setting; docs/configuration.md lists all settings"},
+		{"MANDATE_=a", "MANDATE_: is not a setting; docs/configuration.md lists all settings"},
 		{"MANDATE_OAUTH2_PROVIDER_SCOPES={}", "MANDATE_OAUTH2_PROVIDER_SCOPES: is not a setting; did you mean MANDATE_SCOPES?"},
 		{"MANDATE_OAUTH2_PROVIDER={}", "MANDATE_OAUTH2_PROVIDER: is a block; set its keys one by one (for example MANDATE_SCOPES)"},
 		{"MANDATE_OIDC_ENABLED=true", "MANDATE_OIDC_ENABLED: needs the scope openid (OIDC Core §3.1.2.1), which is not in SCOPES; add it there"},
-		{"MANDATE_PORT=8000", "MANDATE_PORT: is not a setting; README.md lists all settings"},
+		{"MANDATE_PORT=8000", "MANDATE_PORT: is not a setting; docs/configuration.md lists all settings"},
 		{"MANDATE_LISTEN_FILE=a", "MANDATE_LISTEN_FILE: is not a setting: only secrets can be read from a file, and LISTEN is not a secret"},
 		{"MANDATE_SHUTDOWN_SECONDS=", "MANDATE_SHUTDOWN_SECONDS: is empty; set a value or remove it"},
 		{"MANDATE_SHUTDOWN_SECONDS=abc", "MANDATE_SHUTDOWN_SECONDS: must be a whole number, not text"},

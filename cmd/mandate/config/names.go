@@ -158,7 +158,7 @@ func suggestion(key string, known []string) string {
 		}
 	}
 	if best == "" {
-		return "; README.md lists all settings"
+		return "; docs/configuration.md lists all settings"
 	}
 	return "; did you mean " + best + "?"
 }
