@@ -1,6 +1,6 @@
 // Package demo fills a server with example people and applications, and runs web
 // sites that send a browser to it. Their pages show each message of the
-// authorization code flow (RFC 6749 §4.1) and of OpenID Connect (OIDC Core §3.1).
+// authorization code flow (RFC 6749) and of OpenID Connect (OIDC Core).
 package demo
 
 import (
