@@ -52,7 +52,7 @@ type Registered struct {
 func mayAdminister(actor *User) bool { return actor == nil || actor.Administrator }
 
 // Register makes an application.
-func (p *Provider) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
+func (p *Clients) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
 	found := &oauth.Invalid{}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
@@ -108,11 +108,11 @@ func newApplication(actor *User) Application {
 
 // setOwner finds the owner whom the operator names. The operator answers for the
 // application all the same.
-func (p *Provider) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *oauth.Invalid) error {
+func (p *Clients) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *oauth.Invalid) error {
 	if actor != nil || r.Owner == "" {
 		return nil
 	}
-	u, err := p.UserByName(ctx, r.Owner)
+	u, err := p.people.UserByName(ctx, r.Owner)
 	if errors.Is(err, oauth.ErrNotFound) {
 		found.Add("owner", "There is no user of that name.")
 		return nil
@@ -126,7 +126,7 @@ func (p *Provider) setOwner(ctx context.Context, a *Application, actor *User, r 
 
 // apply writes a checked registration into the record, and makes the secret
 // where the record lacks one that it needs.
-func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (string, error) {
+func (p *Clients) apply(ctx context.Context, a *Application, r Registration) (string, error) {
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
@@ -142,7 +142,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == policy.FormatJWT {
-		err = p.Provide(ctx)
+		err = p.keys.Provide(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -167,7 +167,7 @@ func (p *Provider) apply(ctx context.Context, a *Application, r Registration) (s
 }
 
 // hashStored turns a readable secret into a hash of it; there is no way back.
-func (p *Provider) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
+func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
 	if !readable(stored) {
 		return stored, nil
 	}
@@ -178,12 +178,12 @@ func (p *Provider) hashStored(ctx context.Context, applicationID, stored string)
 	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
 }
 
-func (p *Provider) checkRedirectURIs(found *oauth.Invalid, r Registration) {
+func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
 	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
 		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
-	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.redirects().Check)
+	checkURIs(found, "redirect_uris", r.RedirectURIs, p.config.Redirects.Check)
 }
 
 const maxURIs = 100 // of one kind, for one application
@@ -206,13 +206,13 @@ func checkURIs(found *oauth.Invalid, field string, uris []string, check func(str
 
 // Application reads an application for its owner or an administrator; for
 // anybody else there is none.
-func (p *Provider) Application(ctx context.Context, actor *User, id string) (Application, error) {
+func (p *Clients) Application(ctx context.Context, actor *User, id string) (Application, error) {
 	a, err := p.store.Application(ctx, id)
 	return mayRead(actor, a, err)
 }
 
 // ApplicationByClientID is Application by the other name.
-func (p *Provider) ApplicationByClientID(ctx context.Context, actor *User, clientID string) (Application, error) {
+func (p *Clients) ApplicationByClientID(ctx context.Context, actor *User, clientID string) (Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
 	return mayRead(actor, a, err)
 }
@@ -228,7 +228,7 @@ func mayRead(actor *User, a Application, err error) (Application, error) {
 }
 
 // Applications lists what the actor may see, and how many match in all.
-func (p *Provider) Applications(ctx context.Context, actor *User, search string, limit, offset int) ([]Application, int, error) {
+func (p *Clients) Applications(ctx context.Context, actor *User, search string, limit, offset int) ([]Application, int, error) {
 	owner := ""
 	if !mayAdminister(actor) {
 		owner = actor.ID
@@ -239,7 +239,7 @@ func (p *Provider) Applications(ctx context.Context, actor *User, search string,
 
 // UpdateApplication changes an application. A secret comes back where it
 // became confidential and so got one.
-func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string, r Registration) (*Registered, error) {
+func (p *Clients) UpdateApplication(ctx context.Context, actor *User, id string, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (p *Provider) UpdateApplication(ctx context.Context, actor *User, id string
 
 // RotateSecret makes a new secret. The old one works on until the overlap
 // ends, so that every place that holds it can be changed first.
-func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, overlap time.Duration) (*Registered, error) {
+func (p *Clients) RotateSecret(ctx context.Context, actor *User, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -305,7 +305,7 @@ func (p *Provider) RotateSecret(ctx context.Context, actor *User, id string, ove
 }
 
 // DeleteApplication removes an application and ends its tokens.
-func (p *Provider) DeleteApplication(ctx context.Context, actor *User, id string) error {
+func (p *Clients) DeleteApplication(ctx context.Context, actor *User, id string) error {
 	_, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err

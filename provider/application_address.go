@@ -16,7 +16,7 @@ func isPort(text string) bool {
 
 // checkOutboundURI says what is wrong with an address that the server is to
 // call, or "".
-func (p *Provider) checkOutboundURI(uri string, clientType string) string {
+func (p *Clients) checkOutboundURI(uri string, clientType string) string {
 	if wrong := redirect.CheckText(uri); wrong != "" {
 		return wrong
 	}

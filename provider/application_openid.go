@@ -14,7 +14,7 @@ import (
 const leastHMACSecret = 32
 
 // checkOpenID checks what only OpenID Connect knows of an application.
-func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Application) {
+func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was Application) {
 	if !p.config.OpenID {
 		// An algorithm is of the access tokens then, where those are signed.
 		signs := r.AccessTokenFormat == policy.FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
@@ -38,9 +38,9 @@ func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Applica
 		found.Add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
-		wrong := p.config.redirects().Check(uri)
+		wrong := p.config.Redirects.Check(uri)
 		// OIDC RP-Logout §3.1
-		if wrong == "" && p.config.RPLogout.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
+		if wrong == "" && p.config.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
 			wrong = "may begin with http:// for a confidential application only"
 		}
 		return wrong
@@ -52,7 +52,7 @@ func (p *Provider) checkOpenID(found *oauth.Invalid, r Registration, was Applica
 
 // OIDC Core §10.1: the key is the client secret. A hash of it signs nothing,
 // and a public client has none (OIDC Registration §2).
-func (p *Provider) checkHMAC(found *oauth.Invalid, field string, r Registration, was Application) {
+func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, was Application) {
 	switch {
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, which a public application has not.")

@@ -9,27 +9,6 @@ import (
 	"time"
 )
 
-// copyBytes bounds what is copied of a token whose size somebody else decides, and
-// four times that of an application, of which there are fewer: so many copies take
-// a known part of the memory.
-const copyBytes = 1024
-
-// application finds an application as nearly every request asks for one: as it may
-// act now.
-func (p *Provider) application(ctx context.Context, clientID string) (Application, error) {
-	read := func(ctx context.Context, clientID string) (Application, error) {
-		a, err := p.store.ApplicationByClientID(ctx, clientID)
-		return p.rules.Effective(a), err
-	}
-	return p.applications.Get(ctx, clientID, read, func(a Application) bool {
-		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= 4*copyBytes
-	})
-}
-
-func applicationChanged(c *copies.Changes, read time.Time, a Application) bool {
-	return c.Of(storage.OfApplication, &a.ID, read) || c.Of(storage.OfUser, a.OwnerID, read)
-}
-
 // token reads a token for those who only look at it. Of refresh tokens there is
 // no copy: they are spent without a word to anybody. A copy of a signed one
 // saves the look at its signature too.
@@ -45,3 +24,6 @@ func tokenChanged(c *copies.Changes, read time.Time, t knownToken) bool {
 		c.Of(storage.OfGrant, t.GrantID, read) || c.Of(storage.OfUser, t.UserID, read) || c.Of(storage.OfUser, t.OwnerID, read) || c.Of(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.Of(storage.OfKeys, new(string), read) // which names no key
 }
+
+// copyBytes bounds the size of a token that is copied, which the application decides.
+const copyBytes = 1024

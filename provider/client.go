@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/ory/fosite"
-
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -87,27 +85,27 @@ func parseBasic(header string) (credentials, error) {
 	return credentials{id, secret}, nil
 }
 
-// authenticateClient is what fosite asks at the token endpoint, and ours ask
-// at introspection and revocation.
-func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
+// Authenticate authenticates the client of a request, at each endpoint that requires it
+// (RFC 6749 §2.3).
+func (p *Clients) authenticate(ctx context.Context, r *http.Request, form url.Values) (Application, error) {
 	sent, err := clientCredentials(r, form)
 	if err != nil {
-		return nil, err
+		return Application{}, err
 	}
 	a, err := p.identify(ctx, sent)
 	if err != nil {
-		return nil, err
+		return Application{}, err
 	}
 	by := callOf(ctx)
 	by.application, by.secret = &a, sent.secret
-	return &client{a, p}, nil
+	return a, nil
 }
 
 // identify finds the application and proves that it is the one. Who fails is
 // slowed, per client and network. Who is right is not: a generated secret
 // cannot be guessed, so a worker that still has an old one must not keep its
 // fellows out. Only a secret that somebody chose waits its turn.
-func (p *Provider) identify(ctx context.Context, sent credentials) (Application, error) {
+func (p *Clients) identify(ctx context.Context, sent credentials) (Application, error) {
 	a, err := p.application(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		// Ids that nobody has are without number: only their address is counted.
@@ -138,7 +136,7 @@ func (p *Provider) identify(ctx context.Context, sent credentials) (Application,
 	return a, nil
 }
 
-func (p *Provider) wrongClient(tries throttle.Try) error {
+func (p *Clients) wrongClient(tries throttle.Try) error {
 	_, err := p.limits.Take(tries)
 	if err != nil {
 		return err
@@ -149,4 +147,25 @@ func (p *Provider) wrongClient(tries throttle.Try) error {
 // wrongSecret is one text for all: it does not say which ids exist.
 func wrongSecret() *oauth.Error {
 	return invalidClient("There is no client with this id, or the secret is wrong.")
+}
+
+// call is what one request carries past fosite, in its context.
+type call struct {
+	address     string       // of the client
+	application *Application // once it is known
+	secret      string       // that it has shown, and that was right
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) *call {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return &call{}
+	}
+	return c
 }

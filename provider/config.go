@@ -107,6 +107,11 @@ func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength}
 }
 
+// clients gives what the configuration says about clients.
+func (c Config) clients() ClientsConfig {
+	return ClientsConfig{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
+}
+
 // keys gives what the configuration says about signing keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{

@@ -69,6 +69,15 @@ func failed(err error) *oauth.Error {
 	return &oauth.Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: oauth.ASCII(description), Cause: err, LogText: rfc.DescriptionField}
 }
 
+// authenticateClient is what fosite asks at the token endpoint.
+func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
+	a, err := p.authenticate(ctx, r, form)
+	if err != nil {
+		return nil, err
+	}
+	return &client{a, p}, nil
+}
+
 // noHasher and noFetcher are never asked: client authentication is ours. fosite's
 // own fetcher starts goroutines when it is made.
 type (
@@ -80,27 +89,6 @@ var errUnused = errors.New("fosite called what it was not given")
 
 func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }
 func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, errUnused }
-
-// call is what one request carries past fosite, in its context.
-type call struct {
-	address     string       // of the client
-	application *Application // once it is known
-	secret      string       // that it has shown, and that was right
-}
-
-type callKey struct{}
-
-func withCall(ctx context.Context, c *call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
-func callOf(ctx context.Context) *call {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return &call{}
-	}
-	return c
-}
 
 // clients is fosite's store of clients.
 type clients struct{ p *Provider }

@@ -133,46 +133,6 @@ func (p *Provider) hint(ctx context.Context, text string) (jose.Claims, error) {
 	return claims, nil
 }
 
-// hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
-// bytes, and while two secrets work the one that the client has just shown.
-func (p *Provider) hmacSecret(ctx context.Context, a Application) (string, error) {
-	if !readable(a.Secret) {
-		return "", errors.New("HS256 needs a client secret that is kept readable")
-	}
-	// RFC 7518 §3.2: a shorter key is none. The one before a rotation may be older
-	// than the choice of HS256.
-	if shown := callOf(ctx).secret; len(shown) >= leastHMACSecret {
-		return shown, nil
-	} else if shown != "" {
-		return "", invalidClient("The ID tokens of this application are signed with its secret by HS256, which takes a secret of at least %d bytes: use the new secret.", leastHMACSecret)
-	}
-	secret, err := p.readSecret(a.ID, a.Secret)
-	if err == nil && len(secret) < leastHMACSecret {
-		err = fmt.Errorf("HS256 needs a client secret of at least %d bytes", leastHMACSecret)
-	}
-	return secret, err
-}
-
-// hmacKeys are the secret, and the one before it while it works.
-func (p *Provider) hmacKeys(a Application) ([]any, error) {
-	secrets := []string{a.Secret}
-	if readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
-		secrets = append(secrets, a.OldSecret)
-	}
-	var keys []any
-	for _, kept := range secrets {
-		secret, err := p.readSecret(a.ID, kept)
-		if err != nil {
-			return nil, err
-		}
-		// RFC 7518 §3.2: a shorter secret can be found, so it signs nothing.
-		if len(secret) >= leastHMACSecret {
-			keys = append(keys, []byte(secret))
-		}
-	}
-	return keys, nil
-}
-
 // hintKeys gives the keys that may have signed a hint: those of the server, or the
 // secret of the application that the hint was issued to, if it has HS256 registered.
 func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {

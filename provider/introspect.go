@@ -122,11 +122,10 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}
 	}
-	c, err := p.authenticateClient(ctx, r, r.PostForm)
+	a, err := p.authenticate(ctx, r, r.PostForm)
 	if err != nil {
 		return "", bothChallenges(err)
 	}
-	a := c.(*client).Application
 	if a.ClientType == policy.Public {
 		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
 			Description: "A public application may not introspect tokens, since it has no secret: use a confidential one."}

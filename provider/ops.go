@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mandate/provider/copies"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/storage"
@@ -77,7 +76,7 @@ func (p *Provider) Stats() Stats {
 	c := &p.counters
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
-		Copies:  []Copies{copiesOf("application", p.applications), copiesOf("token", p.tokens)},
+		Copies:  []Copies{copiesOf("application", p.Clients.copyStats), copiesOf("token", p.tokens.Stats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),
@@ -98,8 +97,8 @@ func (p *Provider) Lag(ctx context.Context) (int64, error) {
 	return max(0, oauth.Now()-oldest), nil
 }
 
-func copiesOf[T any](of string, c *copies.Copies[T]) Copies {
-	hits, misses, entries := c.Stats()
+func copiesOf(of string, stats func() (hits, misses int64, entries int)) Copies {
+	hits, misses, entries := stats()
 	return Copies{of, hits, misses, entries}
 }
 

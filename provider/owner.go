@@ -10,7 +10,7 @@ import (
 )
 
 // OwnedBy lists the applications that a person owns.
-func (p *Provider) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
+func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
 	owned, err := p.store.OwnedBy(ctx, userID)
 	return owned, oauth.Stored(err)
 }
@@ -20,19 +20,19 @@ func (p *Provider) OwnedBy(ctx context.Context, userID string) ([]Application, e
 func AnsweredByOwner(a Application) bool { return a.Responsible == storage.ByOwner }
 
 // TakeOver makes an administrator, or the operator, answer for an application.
-func (p *Provider) TakeOver(ctx context.Context, actor *User, id string) (Application, error) {
+func (p *Clients) TakeOver(ctx context.Context, actor *User, id string) (Application, error) {
 	owner, responsible := people.HeirOf(actor)
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 
 // Assign gives an application to another owner, who answers for it from then on.
-func (p *Provider) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
+func (p *Clients) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
 		found.Add("owner", "This field is required.")
 		return Application{}, found
 	}
-	u, err := p.UserByName(ctx, username)
+	u, err := p.people.UserByName(ctx, username)
 	switch {
 	case errors.Is(err, oauth.ErrNotFound):
 		found.Add("owner", "There is no user of that name.")
@@ -46,7 +46,7 @@ func (p *Provider) Assign(ctx context.Context, actor *User, id, username string)
 	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
 }
 
-func (p *Provider) assign(ctx context.Context, actor *User, id string, owner *string, responsible string) (Application, error) {
+func (p *Clients) assign(ctx context.Context, actor *User, id string, owner *string, responsible string) (Application, error) {
 	was, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return was, err

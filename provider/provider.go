@@ -29,6 +29,7 @@ import (
 type Provider struct {
 	*keys.Ring
 	*people.People
+	*Clients
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -39,11 +40,9 @@ type Provider struct {
 	sealers  sealers
 	pairwise []byte // makes subjects that no two sectors can compare
 
-	changes      *copies.Changes
-	applications *copies.Copies[Application]
-	tokens       *copies.Copies[knownToken]
-	proven       proofs // secrets that a slow hash was worked for
-	quotas       quotas
+	changes *copies.Changes
+	tokens  *copies.Copies[knownToken]
+	quotas  quotas
 
 	outbound *outbound.Client // to addresses that somebody registered
 	ended    chan struct{}    // a session has ended at this node
@@ -62,7 +61,6 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
 	p.changes = copies.NewChanges(config.MaxStaleness)
 	p.quotas.rate = newRates(config)
-	p.applications = copies.New(10_000, p.changes, applicationChanged)
 	p.tokens = copies.New(50_000, p.changes, tokenChanged)
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
@@ -91,6 +89,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	p.Clients = newClients(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -182,10 +181,9 @@ func (p *Provider) Run(ctx context.Context) {
 		case <-sweep:
 			p.sweep(ctx)
 		case <-copies.C:
-			p.applications.Drop()
+			p.Clients.dropCopies()
 			p.tokens.Drop()
 			p.changes.Drop()
-			p.proven.drop()
 		case <-keys.C:
 			err := p.Rotate(ctx)
 			if err != nil && ctx.Err() == nil {

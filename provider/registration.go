@@ -13,7 +13,7 @@ import (
 // checkRegistration holds what somebody says of an application to the rules, and
 // to what the application's standing allows. was is the application before, which
 // for a new one says only who answers for it.
-func (p *Provider) checkRegistration(found *oauth.Invalid, actor *User, r Registration, was Application) {
+func (p *Clients) checkRegistration(found *oauth.Invalid, actor *User, r Registration, was Application) {
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
@@ -57,7 +57,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may 
 	}
 }
 
-func (p *Provider) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
+func (p *Clients) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
 	for _, name := range r.Scopes {
 		switch {
 		case name == policy.Introspection && mayAdminister(actor):

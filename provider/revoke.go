@@ -16,11 +16,10 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 	if err != nil {
 		return "", err
 	}
-	c, err := p.authenticateClient(withCall(ctx, &call{address: address}), r, form)
+	a, err := p.authenticate(withCall(ctx, &call{address: address}), r, form)
 	if err != nil {
 		return "", err
 	}
-	a := c.(*client).Application
 	if form.Get("token") == "" {
 		return a.ClientID, oauth.Refuse("invalid_request", "token is missing.")
 	}

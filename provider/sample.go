@@ -15,7 +15,7 @@ const sampleClientID = "mandate-sample-api"
 // SampleAPIClient gives the sample API its own credentials for introspection,
 // and registers it where it is not. The secret comes from the server's key: all
 // nodes find the same one, and none has to keep it.
-func (p *Provider) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
+func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
 	secret, err = seal.Derive(p.config.ServerKey, "sample-api")
 	if err != nil {
 		return "", "", err

@@ -39,12 +39,12 @@ func chosen(stored string) bool {
 
 // storeSecret gives the form in which a secret is kept. made says that it is
 // one of ours.
-func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
+func (p *Clients) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
-		return storedMade + p.sealers.secrets.Seal([]byte(secret), applicationID), nil
+		return storedMade + p.secrets.Seal([]byte(secret), applicationID), nil
 	case !hash:
-		return storedChosen + p.sealers.secrets.Seal([]byte(secret), applicationID), nil
+		return storedChosen + p.secrets.Seal([]byte(secret), applicationID), nil
 	case made:
 		return storedDigest + seal.Digest(secret), nil
 	default:
@@ -53,15 +53,15 @@ func (p *Provider) storeSecret(ctx context.Context, applicationID, secret string
 }
 
 // readSecret opens a secret that was kept readable.
-func (p *Provider) readSecret(applicationID, stored string) (string, error) {
-	text, err := p.sealers.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
+func (p *Clients) readSecret(applicationID, stored string) (string, error) {
+	text, err := p.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
 	return string(text), err
 }
 
 // secretMatches compares without telling by its time how much was right. An
 // empty secret, stored or sent, never matches. Where only a slow hash can say, it
 // says that.
-func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
+func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
 	switch {
 	case stored == "" || secret == "":
 		return false, false, nil
@@ -80,7 +80,7 @@ func (p *Provider) secretMatches(applicationID, stored, secret string) (ok, slow
 
 // proveSecret accepts the current secret, and the one before it until its
 // overlap ends. What nobody can guess is compared and no more.
-func (p *Provider) proveSecret(ctx context.Context, a Application, secret string) error {
+func (p *Clients) proveSecret(ctx context.Context, a Application, secret string) error {
 	stored := append(make([]string, 0, 2), a.Secret)
 	if a.OldSecretExpiresAt > oauth.Now() {
 		stored = append(stored, a.OldSecret)
@@ -117,7 +117,7 @@ func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
 
 // hashSecret works for the slow hashes of a secret, once for all who send the
 // same one meanwhile and are counted together: a worker's fellows begin when it does.
-func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
+func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
 	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.Key, secret)
 	for {
 		run, first := p.proven.join(name)
@@ -149,7 +149,7 @@ func (p *Provider) hashSecret(ctx context.Context, applicationID string, stored 
 
 // hashCounted takes a try before the work begins, so that guesses that come at
 // once are counted before they are hashed. Who is right has it back.
-func (p *Provider) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
+func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
 	giveBack, err := p.limits.Take(tries)
 	if err != nil {
 		return false, err
