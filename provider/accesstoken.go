@@ -16,12 +16,6 @@ import (
 // (RFC 9068 §2.1, §5).
 const signedType = "at+jwt"
 
-func checkFormat(found *oauth.Invalid, format string) {
-	if format != "" && format != policy.FormatOpaque && format != policy.FormatJWT {
-		found.Add("access_token_format", "There is no format %q: use opaque or jwt.", oauth.Clip(format, 40))
-	}
-}
-
 // accessToken is made but not yet stored. A signed one is never: rows is empty.
 type accessToken struct {
 	text string
@@ -78,7 +72,7 @@ func (p *Provider) signAccess(ctx context.Context, a Application, f family, scop
 // tokens too, but for HS256, whose key no API may have (RFC 9068 §4).
 func AccessAlgorithm(a Application) string {
 	if a.Algorithm == "" || a.Algorithm == jose.HS256 {
-		return defaultAlgorithm
+		return policy.DefaultAlgorithm
 	}
 	return a.Algorithm
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"testing"
@@ -34,7 +35,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 			t.Error("there are keys, and nothing to sign")
 		}
 		// A lifetime of its own, much longer than a key signs.
-		app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
+		app := f.app(signed, func(r *clients.Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
 		other := &fixture{node, t, f.file, nil}
 		text := other.must(other.token(app, "grant_type", policy.GrantClient)).AccessToken
 		if !published(f.Provider) || !published(node) {
@@ -61,7 +62,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		f := begin(t, shortJWT)
 		app := f.app(signed)
 		wantError(t, f.RotateKey(t.Context(), "RSA", time.Hour), "no error")
-		wantError(t, f.change(app, signed, func(r *Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
+		wantError(t, f.change(app, signed, func(r *clients.Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
 		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		claims, header := f.claimsOf(answer.AccessToken)
 		key, err := f.ByID(t.Context(), header["kid"].(string))
@@ -72,7 +73,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 	t.Run("a token ends with its key, where its lifetime was shortened meanwhile", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, shortJWT)
-			app := f.app(signed, func(r *Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
+			app := f.app(signed, func(r *clients.Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
 			text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 			wantError(t, f.change(app, signed), "no error")
 			wantError(t, f.RotateKey(t.Context(), "RSA", 0), "no error")
@@ -100,7 +101,7 @@ func BenchmarkSignedAccessToken(b *testing.B) {
 	f := begin(b, shortJWT, withOpenID)
 	caller := f.app(introspects)
 	for _, format := range []string{"opaque", "RS256", "ES256"} {
-		app := f.app(func(r *Registration) {
+		app := f.app(func(r *clients.Registration) {
 			if format != "opaque" {
 				r.AccessTokenFormat, r.Algorithm = policy.FormatJWT, format
 			}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -16,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func signed(r *Registration) { r.AccessTokenFormat = policy.FormatJWT }
-func shortJWT(c *Config)     { c.JWTAccessTokenLifetime = 10 * time.Minute }
+func signed(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }
+func shortJWT(c *Config)             { c.JWTAccessTokenLifetime = 10 * time.Minute }
 func withOpenID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
@@ -100,7 +101,7 @@ func TestSignedAccessToken(t *testing.T) {
 func TestSignedAccessTokenPairwise(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	s, caller := f.login("alice"), f.app(introspects)
-	app := f.app(signed, func(r *Registration) { r.Pairwise = true })
+	app := f.app(signed, func(r *clients.Registration) { r.Pairwise = true })
 	claims, _ := f.claimsOf(f.tokens(app, s, "scope", "openid").AccessToken)
 	if claims["sub"] == s.User.ID || claims["sub"] != f.subject(app.Application.Sector, s.User.ID) {
 		t.Error(claims["sub"])
@@ -123,7 +124,7 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256", "EdDSA": "EdDSA", "HS256": "RS256"} {
-		app := f.app(signed, func(r *Registration) { r.Algorithm, r.HashClientSecret = chosen, false })
+		app := f.app(signed, func(r *clients.Registration) { r.Algorithm, r.HashClientSecret = chosen, false })
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		_, header := f.claimsOf(text)
 		if header["alg"] != want {
@@ -132,17 +133,17 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 		f.wantActive(true, text)
 	}
 	off := begin(t, shortJWT)
-	off.app(signed, func(r *Registration) { r.Algorithm = "ES256" })
-	for what, change := range map[string]func(*Registration){
-		"of nothing": func(r *Registration) { r.Algorithm = "ES256" },
-		"HS256":      func(r *Registration) { signed(r); r.Algorithm = "HS256" },
+	off.app(signed, func(r *clients.Registration) { r.Algorithm = "ES256" })
+	for what, change := range map[string]func(*clients.Registration){
+		"of nothing": func(r *clients.Registration) { r.Algorithm = "ES256" },
+		"HS256":      func(r *clients.Registration) { signed(r); r.Algorithm = "HS256" },
 	} {
-		r := Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
+		r := clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
 		change(&r)
 		_, err := off.Register(t.Context(), nil, r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Register(t.Context(), nil, Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Register(t.Context(), nil, clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -250,18 +251,18 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 // What happens to the person, the approval and the application reaches a signed
 // token as it does an opaque one, at once, at a node that has a copy.
 func TestSignedAccessTokenMeanwhile(t *testing.T) {
-	for rule, change := range map[string]func(*fixture, *Registered, *SignedIn) error{
-		"the person is deactivated": func(f *fixture, _ *Registered, s *SignedIn) error {
+	for rule, change := range map[string]func(*fixture, *clients.Registered, *SignedIn) error{
+		"the person is deactivated": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DisableUser(f.t.Context(), s.User.Username)
 		},
-		"the person is deleted": func(f *fixture, _ *Registered, s *SignedIn) error {
+		"the person is deleted": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DeleteUser(f.t.Context(), &User{}, s.User.ID, "")
 		},
-		"the approval is withdrawn": func(f *fixture, app *Registered, s *SignedIn) error {
+		"the approval is withdrawn": func(f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.RevokeApplication(f.t.Context(), s.User.ID, app.Application.ID)
 		},
-		"the session ends": func(f *fixture, _ *Registered, s *SignedIn) error { return f.Logout(f.t.Context(), s) },
-		"the application is deleted": func(f *fixture, app *Registered, _ *SignedIn) error {
+		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logout(f.t.Context(), s) },
+		"the application is deleted": func(f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.DeleteApplication(f.t.Context(), nil, app.Application.ID)
 		},
 	} {
@@ -276,7 +277,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 	}
 	t.Run("an application that takes the client id over has none of its tokens", func(t *testing.T) {
 		f := begin(t, shortJWT)
-		named := func(r *Registration) { r.ClientID = "robot"; signed(r) }
+		named := func(r *clients.Registration) { r.ClientID = "robot"; signed(r) }
 		app := f.app(named)
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		wantError(t, f.DeleteApplication(t.Context(), nil, app.Application.ID), "no error")
@@ -287,7 +288,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, s := f.app(signed), f.login("alice")
 		first := f.tokens(app, s)
-		wantError(t, f.change(app, func(r *Registration) { r.AccessTokenFormat = policy.FormatOpaque }), "no error")
+		wantError(t, f.change(app, func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatOpaque }), "no error")
 		second := f.must(f.refresh(app, first.RefreshToken))
 		wantError(t, f.change(app, signed), "no error")
 		third := f.must(f.refresh(app, second.RefreshToken))

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -18,7 +19,7 @@ func TestAuthorizedApplications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
 		alice, bob := f.login("alice"), f.login("bob")
-		named := func(name string) func(*Registration) { return func(r *Registration) { r.Name = name } }
+		named := func(name string) func(*clients.Registration) { return func(r *clients.Registration) { r.Name = name } }
 		app, other, unused := f.app(named("one")), f.app(named("Two")), f.app(named("three"))
 		f.tokens(app, bob)
 		since := oauth.Now()

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"slices"
 	"testing"
@@ -10,12 +11,12 @@ import (
 func TestVouchedApplication(t *testing.T) {
 	f := begin(t)
 	owner, root := f.person("owner"), User{Administrator: true}
-	for vouched, vouch := range map[string]func(*Registration){
-		"skip_consent": func(r *Registration) { r.SkipConsent = true },
+	for vouched, vouch := range map[string]func(*clients.Registration){
+		"skip_consent": func(r *clients.Registration) { r.SkipConsent = true },
 		"pkce_exempt":  exempt,
-		"nothing":      func(*Registration) {},
+		"nothing":      func(*clients.Registration) {},
 	} {
-		r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
+		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
 			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
 		vouch(&r)
 		by := &owner
@@ -28,18 +29,20 @@ func TestVouchedApplication(t *testing.T) {
 		}
 		for _, test := range []struct {
 			field, rule string
-			change      func(*Registration)
+			change      func(*clients.Registration)
 		}{
-			{"redirect_uris", "another redirect URI", func(r *Registration) { r.RedirectURIs = []string{callback, "https://evil.example/"} }},
-			{"redirect_uris", "one more redirect URI", func(r *Registration) { r.RedirectURIs = append(slices.Clone(r.RedirectURIs), "https://evil.example/") }},
-			{"redirect_uris", "one redirect URI less", func(r *Registration) { r.RedirectURIs = []string{callback} }},
-			{"scope", "one more scope", func(r *Registration) { r.Scopes = []string{"read", "write", "groups"} }},
-			{"scope", "every scope", func(r *Registration) { r.Scopes = nil }},
-			{"grant_type", "one more grant type", func(r *Registration) {
+			{"redirect_uris", "another redirect URI", func(r *clients.Registration) { r.RedirectURIs = []string{callback, "https://evil.example/"} }},
+			{"redirect_uris", "one more redirect URI", func(r *clients.Registration) {
+				r.RedirectURIs = append(slices.Clone(r.RedirectURIs), "https://evil.example/")
+			}},
+			{"redirect_uris", "one redirect URI less", func(r *clients.Registration) { r.RedirectURIs = []string{callback} }},
+			{"scope", "one more scope", func(r *clients.Registration) { r.Scopes = []string{"read", "write", "groups"} }},
+			{"scope", "every scope", func(r *clients.Registration) { r.Scopes = nil }},
+			{"grant_type", "one more grant type", func(r *clients.Registration) {
 				r.GrantTypes = []string{policy.GrantCode, policy.GrantPassword, policy.GrantClient}
 			}},
 			{"grant_type", "one grant type less", grants(policy.GrantCode)},
-			{"client_type", "another client type", func(r *Registration) { r.ClientType = policy.Public }},
+			{"client_type", "another client type", func(r *clients.Registration) { r.ClientType = policy.Public }},
 		} {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
@@ -74,20 +77,20 @@ func TestVouchedApplication(t *testing.T) {
 func TestVouchedApplicationsTokens(t *testing.T) {
 	f := begin(t, withOpenID)
 	owner := f.person("owner")
-	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
-		Pairwise: true, Algorithm: defaultAlgorithm}
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
+		Pairwise: true, Algorithm: policy.DefaultAlgorithm}
 	made, err := f.Register(t.Context(), nil, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, change := range map[string]func(*Registration){
-		"algorithm":              func(r *Registration) { r.Algorithm = "ES256" },
-		"userinfo_algorithm":     func(r *Registration) { r.UserInfoAlgorithm = "ES256" },
-		"pairwise":               func(r *Registration) { r.Pairwise = false },
-		"hash_client_secret":     func(r *Registration) { r.HashClientSecret = false },
-		"access_token_format":    func(r *Registration) { r.AccessTokenFormat = policy.FormatJWT },
-		"access_token_lifetime":  func(r *Registration) { r.AccessTokenLifetime = 36001 },
-		"refresh_token_lifetime": func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 },
+	for field, change := range map[string]func(*clients.Registration){
+		"algorithm":              func(r *clients.Registration) { r.Algorithm = "ES256" },
+		"userinfo_algorithm":     func(r *clients.Registration) { r.UserInfoAlgorithm = "ES256" },
+		"pairwise":               func(r *clients.Registration) { r.Pairwise = false },
+		"hash_client_secret":     func(r *clients.Registration) { r.HashClientSecret = false },
+		"access_token_format":    func(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT },
+		"access_token_lifetime":  func(r *clients.Registration) { r.AccessTokenLifetime = 36001 },
+		"refresh_token_lifetime": func(r *clients.Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 },
 	} {
 		r := r
 		change(&r)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -112,7 +113,7 @@ func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
-	a.Application, err = p.application(ctx, id)
+	a.Application, err = p.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
 	}
@@ -216,7 +217,7 @@ func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
 	// less care with loopback addresses, then compares it with itself.
 	proven := a.Application
 	proven.RedirectURIs = a.RedirectURI
-	ctx = withCall(ctx, &call{application: &proven})
+	ctx = clients.WithCall(ctx, &clients.Call{Client: &proven})
 	// RFC 6749 §3.1: parameters that are not known are ignored. fosite knows some
 	// that this server does not.
 	form := url.Values{}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/url"
@@ -14,11 +15,11 @@ import (
 func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	f := begin(t)
 	app := f.app()
-	two := f.app(func(r *Registration) { r.RedirectURIs = []string{callback, "https://client.example/cb2"} })
-	none := f.app(grants(policy.GrantClient), func(r *Registration) { r.RedirectURIs = nil })
+	two := f.app(func(r *clients.Registration) { r.RedirectURIs = []string{callback, "https://client.example/cb2"} })
+	none := f.app(grants(policy.GrantClient), func(r *clients.Registration) { r.RedirectURIs = nil })
 	for _, test := range []struct {
 		rule string
-		app  *Registered
+		app  *clients.Registered
 		form []string
 		want string
 	}{
@@ -48,7 +49,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	}
 	t.Run("the error shows how the redirect URI differs, and whose it is", func(t *testing.T) {
 		owner := f.person("owner")
-		made, err := f.Register(t.Context(), &owner, Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+		made, err := f.Register(t.Context(), &owner, clients.Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestAuthorizeRefused(t *testing.T) {
 	app, machine := f.app(), f.app(grants(policy.GrantClient))
 	for _, test := range []struct {
 		rule string
-		app  *Registered
+		app  *clients.Registered
 		form []string
 		want string
 	}{
@@ -120,7 +121,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 	app, may, s := f.app(), f.app(introspects), f.login("alice")
 	for _, test := range []struct {
 		rule  string
-		app   *Registered
+		app   *clients.Registered
 		form  []string
 		scope string
 	}{
@@ -176,7 +177,7 @@ func TestAuthorizationResponse(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
 	uris := []string{callback, "https://client.example", "https://client.example/cb?b=2&a=1&b=%7E%2f+x", "https://client.example/cb?", "com.example.app:/cb", "http://127.0.0.1/cb?x", "https://client.example/a%2Fb/;c"}
-	app := f.app(func(r *Registration) { r.RedirectURIs = uris })
+	app := f.app(func(r *clients.Registration) { r.RedirectURIs = uris })
 	states := []string{"x", "a&b=c", "100%", "%41%zz", "a+b c", "#fragment", "?", "=", "ü€\U0001F511", "e\u0301", `"<script>'\`, "\r\nSet-Cookie: x", "\t", " ", "null", strings.Repeat("0123456789abcdef", maxState/16), strings.Repeat("é", maxState/2)}
 	for _, uri := range uris {
 		for _, state := range states {
@@ -212,7 +213,7 @@ func TestAuthorizationResponse(t *testing.T) {
 
 func FuzzAuthorizeQuery(f *testing.F) {
 	h := begin(f)
-	app := h.app(func(r *Registration) {
+	app := h.app(func(r *clients.Registration) {
 		r.RedirectURIs = []string{callback, "http://127.0.0.1/cb", "com.example.app:/cb?x"}
 	})
 	h.sql("UPDATE applications SET client_id = 'client'")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/http"
@@ -63,7 +64,7 @@ func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, 
 // loggedOut is the end of somebody's login at an application that is to be told.
 func (f *fixture) loggedOut(name string) {
 	f.t.Helper()
-	app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+	app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 	s := f.login(name)
 	f.code(app, s, "scope", "openid")
 	err := f.Logout(f.t.Context(), s)
@@ -184,7 +185,7 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 		f := begin(t, func(c *Config) {
 			c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 		}, calls(at))
-		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+		app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 		s := f.login("alice")
 		f.code(app, s, "scope", "openid")
 		err := f.DeleteApplication(t.Context(), nil, app.Application.ID)
@@ -225,7 +226,7 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
-			made, err := f.Register(t.Context(), &mallory, Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+			made, err := f.Register(t.Context(), &mallory, clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
 			if err != nil {
 				t.Fatal(err)
@@ -272,7 +273,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 			c.OpenID, c.Scopes, c.IDTokenLifetime = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}), time.Hour
 			c.SweepInterval, c.SweepBatch = time.Minute, 100
 		}, calls(at))
-		app := f.app(func(r *Registration) { r.BackchannelURI = "https://client.example/logout" })
+		app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 		used, left := f.login("alice"), f.login("bob")
 		keep := f.must(f.exchange(app, f.code(app, used, "scope", "openid")))
 		gone := f.must(f.exchange(app, f.code(app, left, "scope", "openid")))

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -31,8 +32,8 @@ func TestBasic(t *testing.T) {
 		{"an empty id", basic(":secret"), "", "secret"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := parseBasic(test.header)
-			if err != nil || got != (credentials{test.id, test.secret}) {
+			got, err := clients.ParseBasic(test.header)
+			if err != nil || got != (clients.Credentials{ID: test.id, Secret: test.secret}) {
 				t.Error(got, err)
 			}
 		})
@@ -43,7 +44,7 @@ func TestBasic(t *testing.T) {
 		"an encoded NUL": basic("a%00:b"), "not UTF-8": basic("a:\xff"), "encoded and not UTF-8": basic("a:%ff"), "percent-encoding that breaks off": basic("client:100%"), "percent-encoding that is none": basic("cl%zzient:secret"),
 	} {
 		t.Run("RFC6749/5.2 "+rule, func(t *testing.T) {
-			_, err := parseBasic(header)
+			_, err := clients.ParseBasic(header)
 			wantError(t, err, "401 invalid_client")
 			if e, ok := err.(*oauth.Error); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error("without a challenge:", err)
@@ -108,8 +109,8 @@ func TestClientAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
-		_, _, unknown := f.Token(t.Context(), by(&Registered{Application{ClientID: "unknown", ClientType: policy.Confidential}, "x"}, "grant_type", policy.GrantClient), "a")
-		_, _, wrong := f.Token(t.Context(), by(&Registered{app.Application, "x"}, "grant_type", policy.GrantClient), "b")
+		_, _, unknown := f.Token(t.Context(), by(&clients.Registered{Application: Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
+		_, _, wrong := f.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "x"}, "grant_type", policy.GrantClient), "b")
 		if d := cmp.Diff(unknown.Error(), wrong.Error()); d != "" {
 			t.Error(d)
 		}
@@ -119,19 +120,19 @@ func TestClientAuthentication(t *testing.T) {
 		if err == nil || got == nil || got.ID != app.Application.ID {
 			t.Error(got, err)
 		}
-		_, got, err = f.Token(t.Context(), by(&Registered{app.Application, "wrong"}, "grant_type", policy.GrantCode), "")
+		_, got, err = f.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantCode), "")
 		if err == nil || got != nil {
 			t.Error("not proven:", got, err)
 		}
 	})
-	guess := func(r *Registered, address string) string {
+	guess := func(r *clients.Registered, address string) string {
 		_, _, err := f.Token(t.Context(), by(r, "grant_type", policy.GrantClient), address)
 		return kind(err)
 	}
 	t.Run("guessing is slowed for its client and its address, and for nobody else", func(t *testing.T) {
-		chosen := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
-		for _, app := range []*Registered{app, chosen} {
-			wrong := &Registered{app.Application, "wrong"}
+		chosen := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
+		for _, app := range []*clients.Registered{app, chosen} {
+			wrong := &clients.Registered{Application: app.Application, Secret: "wrong"}
 			for n := 1; guess(wrong, "198.51.100.1") == "401 invalid_client"; n++ {
 				if n > int(limits.PerPair.Tries) {
 					t.Fatal("still not slowed")
@@ -156,8 +157,8 @@ func TestClientAuthentication(t *testing.T) {
 		}
 	})
 	t.Run("guessing at ids that nobody has is slowed too", func(t *testing.T) {
-		unknown := func(n int) *Registered {
-			return &Registered{Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, "x"}
+		unknown := func(n int) *clients.Registered {
+			return &clients.Registered{Application: Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}
 		}
 		before := f.limits.Throttle.Size()
 		for n := range limits.PerAddress.Tries {
@@ -216,19 +217,19 @@ func FuzzBasic(f *testing.F) {
 		f.Add(header, "client", "secret")
 	}
 	f.Fuzz(func(t *testing.T, header, id, secret string) {
-		got, err := parseBasic(header)
+		got, err := clients.ParseBasic(header)
 		if err != nil && kind(err) != "401 invalid_client" {
 			t.Fatal(err)
 		}
-		if err == nil && (!oauth.PlainText(got.id) || !oauth.PlainText(got.secret)) {
+		if err == nil && (!oauth.PlainText(got.ID) || !oauth.PlainText(got.Secret)) {
 			t.Fatalf("%q gives %q", header, got)
 		}
 		if !oauth.PlainText(id) || !oauth.PlainText(secret) {
 			return
 		}
 		// RFC 6749 §2.3.1: whatever is encoded as it says comes out again.
-		got, err = parseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
-		if err != nil || got != (credentials{id, secret}) {
+		got, err = clients.ParseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
+		if err != nil || got != (clients.Credentials{ID: id, Secret: secret}) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
 		}
 	})
@@ -240,10 +241,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := begin(t)
-				app := f.app(func(r *Registration) { r.ClientSecret, r.HashClientSecret = "chosen by a person", hash })
+				app := f.app(func(r *clients.Registration) { r.ClientSecret, r.HashClientSecret = "chosen by a person", hash })
 				ask := func(secret, want string) {
 					t.Helper()
-					_, err := f.token(&Registered{app.Application, secret}, "grant_type", policy.GrantClient)
+					_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
 				for range 3 * int(limits.PerPair.Tries) { // who is right spends none

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/keys"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -108,8 +109,8 @@ func (c Config) people() people.Config {
 }
 
 // clients gives what the configuration says about clients.
-func (c Config) clients() ClientsConfig {
-	return ClientsConfig{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
+func (c Config) clients() clients.Config {
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
 }
 
 // keys gives what the configuration says about signing keys.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -15,7 +16,7 @@ import (
 )
 
 // ask gives the ticket of a consent page that must be shown.
-func (f *fixture) ask(t *testing.T, app *Registered, s *SignedIn, pairs ...string) *Asked {
+func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *Asked {
 	t.Helper()
 	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
@@ -25,7 +26,7 @@ func (f *fixture) ask(t *testing.T, app *Registered, s *SignedIn, pairs ...strin
 }
 
 // approve answers a consent page with yes.
-func (f *fixture) approve(t *testing.T, app *Registered, s *SignedIn, pairs ...string) string {
+func (f *fixture) approve(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) string {
 	t.Helper()
 	a, err := f.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
 	if err != nil || a.Refused != nil {
@@ -41,10 +42,10 @@ func (f *fixture) approve(t *testing.T, app *Registered, s *SignedIn, pairs ...s
 func TestConsentIsRemembered(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.login("alice"), f.login("bob")
-	app, other, open, skips := f.app(), f.app(), f.app(public), f.app(func(r *Registration) { r.SkipConsent = true })
+	app, other, open, skips := f.app(), f.app(), f.app(public), f.app(func(r *clients.Registration) { r.SkipConsent = true })
 	f.approve(t, app, alice, "scope", "read write")
 	f.approve(t, open, alice, "scope", "read write")
-	asks := func(f *fixture, app *Registered, s *SignedIn, scope string) (bool, string) {
+	asks := func(f *fixture, app *clients.Registered, s *SignedIn, scope string) (bool, string) {
 		asked, err := f.Next(t.Context(), f.authorize(app, "scope", scope), s)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +57,7 @@ func TestConsentIsRemembered(t *testing.T) {
 	}
 	for _, test := range []struct {
 		rule  string
-		app   *Registered
+		app   *clients.Registered
 		s     *SignedIn
 		scope string
 		want  bool
@@ -199,31 +200,31 @@ func TestConsentMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		sent    []string
-		change  func(*testing.T, *fixture, *Registered) error
+		change  func(*testing.T, *fixture, *clients.Registered) error
 		err     string // for a page
 		refused string // for the client
 		scope   string
 	}{
-		{"nothing changes", nil, func(*testing.T, *fixture, *Registered) error { return nil }, "no error", "no error", "read write groups"},
-		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *Registered) error {
+		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
+		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *clients.Registered) error {
 			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
 		}, "400 invalid_client", "", ""},
-		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
-			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
+			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "400 invalid_request", "", ""},
-		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
+		{"a redirect URI joins the one that was left out", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, twoURIs)
 		}, "400 invalid_request", "", ""},
-		{"the redirect URI that was left out is another", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
-			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		{"the redirect URI that was left out is another", []string{"redirect_uri", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
+			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "400 invalid_request", "", ""},
-		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
+		{"the grant type is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "no error", "400 unauthorized_client", ""},
-		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *Registered) error {
-			return f.change(app, func(r *Registration) { r.Scopes = []string{"read", "groups"} })
+		{"a scope is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
+			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"read", "groups"} })
 		}, "no error", "400 invalid_scope", ""},
-		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"}, func(_ *testing.T, f *fixture, app *Registered) error {
+		{"the exemption from PKCE is taken away", []string{"code_challenge", "-", "code_challenge_method", "-"}, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app)
 		}, "no error", "400 invalid_request", ""},
 	} {
@@ -252,7 +253,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	}
 	t.Run("RFC6749/3.3 a default that grew is not granted: the person saw the smaller one", func(t *testing.T) {
 		f := begin(t)
-		app, s := f.app(func(r *Registration) { r.Scopes = []string{"read"} }), f.login("alice")
+		app, s := f.app(func(r *clients.Registration) { r.Scopes = []string{"read"} }), f.login("alice")
 		ticket := f.ask(t, app, s).Ticket
 		err := f.change(app)
 		if err != nil {
@@ -290,28 +291,28 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 	f := begin(t, openID)
 	s, owner := f.login("alice"), f.person("owner")
 	claims := []string{"scope", "openid", "claims", `{"userinfo":{"email":null,"name":null,"unknown":null}}`}
-	narrow := func(r *Registration) { r.Scopes = []string{"openid", "email"} }
+	narrow := func(r *clients.Registration) { r.Scopes = []string{"openid", "email"} }
 	for _, test := range []struct {
 		rule   string
-		change func(*Registered) error
+		change func(*clients.Registered) error
 		want   string
 	}{
-		{"nothing changes", func(*Registered) error { return nil }, "no error"},
-		{"nothing that is shown", func(app *Registered) error {
-			return f.change(app, narrow, func(r *Registration) { r.AccessTokenLifetime = 60 })
+		{"nothing changes", func(*clients.Registered) error { return nil }, "no error"},
+		{"nothing that is shown", func(app *clients.Registered) error {
+			return f.change(app, narrow, func(r *clients.Registration) { r.AccessTokenLifetime = 60 })
 		}, "no error"},
-		{"claims yields more", func(app *Registered) error { return f.change(app) }, "400 invalid_request"},
-		{"claims yields less", func(app *Registered) error {
-			return f.change(app, func(r *Registration) { r.Scopes = []string{"openid"} })
+		{"claims yields more", func(app *clients.Registered) error { return f.change(app) }, "400 invalid_request"},
+		{"claims yields less", func(app *clients.Registered) error {
+			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"openid"} })
 		}, "400 invalid_request"},
-		{"another name", func(app *Registered) error {
-			return f.change(app, narrow, func(r *Registration) { r.Name = "Your Bank" })
+		{"another name", func(app *clients.Registered) error {
+			return f.change(app, narrow, func(r *clients.Registration) { r.Name = "Your Bank" })
 		}, "400 invalid_request"},
-		{"another owner", func(app *Registered) error {
+		{"another owner", func(app *clients.Registered) error {
 			f.sql("UPDATE applications SET owner_id = '" + owner.ID + "' WHERE id = '" + app.Application.ID + "'")
 			return nil
 		}, "400 invalid_request"},
-		{"a scope has another description", func(*Registered) error {
+		{"a scope has another description", func(*clients.Registered) error {
 			i := slices.IndexFunc(f.config.Scopes, func(s policy.Scope) bool { return s.Name == "openid" })
 			f.config.Scopes[i].Description += ", and more"
 			return nil

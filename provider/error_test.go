@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -121,7 +122,7 @@ func TestErrorText(t *testing.T) {
 func TestDatabaseFails(t *testing.T) {
 	type world struct {
 		*fixture
-		app, open *Registered
+		app, open *clients.Registered
 		s         *SignedIn
 		a         *Authorization
 		asked     *Asked
@@ -258,7 +259,7 @@ func TestDatabaseFails(t *testing.T) {
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, people.Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+			_, err := w.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -49,7 +50,7 @@ func newFosite(p *Provider) *fosite.Fosite {
 		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: config}, p},
 		&passwordGrant{p},
 	}
-	return fosite.NewOAuth2Provider(clients{p}, config)
+	return fosite.NewOAuth2Provider(clientStore{p}, config)
 }
 
 // failed turns any error of a flow into ours. What fosite says is passed on
@@ -71,7 +72,7 @@ func failed(err error) *oauth.Error {
 
 // authenticateClient is what fosite asks at the token endpoint.
 func (p *Provider) authenticateClient(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
-	a, err := p.authenticate(ctx, r, form)
+	a, err := p.Authenticate(ctx, r, form)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +91,14 @@ var errUnused = errors.New("fosite called what it was not given")
 func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }
 func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, errUnused }
 
-// clients is fosite's store of clients.
-type clients struct{ p *Provider }
+// clientStore is fosite's store of clients.
+type clientStore struct{ p *Provider }
 
-func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error) {
-	if known := callOf(ctx).application; known != nil && known.ClientID == id {
+func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
+	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
 		return &client{*known, s.p}, nil
 	}
-	a, err := s.p.application(ctx, id)
+	a, err := s.p.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, fosite.ErrNotFound
 	}
@@ -107,8 +108,8 @@ func (s clients) GetClient(ctx context.Context, id string) (fosite.Client, error
 	return &client{a, s.p}, nil
 }
 
-func (clients) ClientAssertionJWTValid(context.Context, string) error { return errUnused }
-func (clients) SetClientAssertionJWT(context.Context, string, time.Time) error {
+func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return errUnused }
+func (clientStore) SetClientAssertionJWT(context.Context, string, time.Time) error {
 	return errUnused
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/http"
@@ -253,7 +254,7 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		}
 		var requests []fosite.AccessRequester
 		for range 3 {
-			request, err := f.fosite.NewAccessRequest(withCall(t.Context(), &call{}), r(), &session{})
+			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), &session{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +285,7 @@ func TestDoubleRefresh(t *testing.T) {
 			var issued []*session
 			for range 2 {
 				s := &session{}
-				request, err := f.fosite.NewAccessRequest(withCall(t.Context(), &call{}), by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken), s)
+				request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken), s)
 				if err != nil {
 					t.Fatal(err)
 				}

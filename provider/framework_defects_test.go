@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -53,7 +54,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		// Client secrets.
 		"a public client authenticates with an empty secret": func(t *testing.T, d *defect) {
-			for _, r := range []*Registered{{d.open.Application, ""}, {Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, ""}} {
+			for _, r := range []*clients.Registered{{Application: d.open.Application, Secret: ""}, {Application: Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, Secret: ""}} {
 				_, _, err := d.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
 				if k := kind(err); k != "401 invalid_client" && k != "403 unauthorized_client" {
 					t.Error(k)
@@ -62,8 +63,8 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"bcrypt sees 72 bytes of a secret": func(t *testing.T, d *defect) {
 			head := strings.Repeat("x", 100)
-			app := d.fixture.app(func(r *Registration) { r.ClientSecret = head + "right" })
-			_, err := d.token(&Registered{app.Application, head + "wrong"}, "grant_type", policy.GrantClient)
+			app := d.fixture.app(func(r *clients.Registration) { r.ClientSecret = head + "right" })
+			_, err := d.token(&clients.Registered{Application: app.Application, Secret: head + "wrong"}, "grant_type", policy.GrantClient)
 			wantError(t, err, "401 invalid_client")
 			_, err = d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
@@ -104,7 +105,7 @@ func TestFositeDefects(t *testing.T) {
 			wantError(t, err, "400 invalid_request")
 		},
 		"Basic refuses special characters": func(t *testing.T, d *defect) {
-			app := d.fixture.app(func(r *Registration) { r.ClientSecret = "p%ss+w rd:ü/\"\\ and more" })
+			app := d.fixture.app(func(r *clients.Registration) { r.ClientSecret = "p%ss+w rd:ü/\"\\ and more" })
 			_, err := d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
 			// What we make ourselves needs no encoding.
@@ -174,20 +175,20 @@ func TestFositeDefects(t *testing.T) {
 			d.refused(t, "request_uri_not_supported", "request_uri", "https://client.example/request.jwt")
 		},
 		"a loopback redirect URI may have user information": func(t *testing.T, d *defect) {
-			app := d.fixture.app(func(r *Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
+			app := d.fixture.app(func(r *clients.Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
 			_, err := d.Authorize(t.Context(), d.query(app, "redirect_uri", "http://evil@127.0.0.1:9/cb"))
 			wantError(t, err, "400 invalid_request")
 		},
 		"the query of a redirect URI is sorted": func(t *testing.T, d *defect) {
 			uri := "https://client.example/cb?z=1&a=%7e"
-			app := d.fixture.app(func(r *Registration) { r.RedirectURIs = []string{uri} })
+			app := d.fixture.app(func(r *clients.Registration) { r.RedirectURIs = []string{uri} })
 			location, err := d.Complete(t.Context(), d.authorize(app, "redirect_uri", uri), d.s)
 			if err != nil || !strings.HasPrefix(location.Location(), uri+"&code=") {
 				t.Error(location, err)
 			}
 		},
 		"http is allowed to any host below localhost": func(t *testing.T, d *defect) {
-			_, err := d.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
+			_, err := d.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
 			wantInvalid(t, err, "redirect_uris")
 		},
 		"scopes have wildcards": func(t *testing.T, d *defect) {
@@ -278,7 +279,7 @@ func TestFositeDefects(t *testing.T) {
 
 type defect struct {
 	*fixture
-	app, open, may *Registered
+	app, open, may *clients.Registered
 	s              *SignedIn
 }
 

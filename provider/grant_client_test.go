@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
@@ -11,10 +12,10 @@ import (
 
 func TestClientCredentials(t *testing.T) {
 	f := begin(t)
-	app, may, few := f.app(grants(policy.GrantClient)), f.app(introspects), f.app(func(r *Registration) { r.Scopes = []string{"read", "groups"} })
+	app, may, few := f.app(grants(policy.GrantClient)), f.app(introspects), f.app(func(r *clients.Registration) { r.Scopes = []string{"read", "groups"} })
 	for _, test := range []struct {
 		rule  string
-		app   *Registered
+		app   *clients.Registered
 		form  []string
 		scope string
 		err   string

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -15,7 +16,7 @@ import (
 
 const elsewhere = "https://client.example/cb2"
 
-func twoURIs(r *Registration) { r.RedirectURIs = []string{callback, elsewhere} }
+func twoURIs(r *clients.Registration) { r.RedirectURIs = []string{callback, elsewhere} }
 
 // Each binding of a code, broken in turn. What is refused spends nothing: the
 // right request afterwards still works.
@@ -25,8 +26,8 @@ func TestCodeBinding(t *testing.T) {
 	s := f.login("alice")
 	for _, test := range []struct {
 		rule string
-		to   *Registered
-		by   *Registered
+		to   *clients.Registered
+		by   *clients.Registered
 		form []string
 		want string
 	}{
@@ -59,7 +60,7 @@ func TestCodeBinding(t *testing.T) {
 		}
 	})
 	t.Run("RFC8252/7.3 the port of the request is the port of the exchange", func(t *testing.T) {
-		native := f.app(public, func(r *Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
+		native := f.app(public, func(r *clients.Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
 		code := f.code(native, s, "redirect_uri", "http://127.0.0.1:1/cb")
 		for _, uri := range []string{"http://127.0.0.1:2/cb", "http://127.0.0.1/cb"} {
 			_, err := f.exchange(native, code, "redirect_uri", uri)
@@ -83,40 +84,40 @@ func TestCodeBinding(t *testing.T) {
 func TestCodeMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(*testing.T, *fixture, *Registered, *SignedIn) error
+		change func(*testing.T, *fixture, *clients.Registered, *SignedIn) error
 		want   string
 	}{
-		{"the person is deactivated", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant"},
-		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *Registered, _ *SignedIn) error {
+		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant"},
-		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.DisableUser(t.Context(), s.User.Username)
 			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
-		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant"},
-		{"the application is deleted", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
 		}, "401 invalid_client"},
-		{"the approval is revoked", func(t *testing.T, f *fixture, app *Registered, s *SignedIn) error {
+		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant"},
-		{"the grant type is taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+		{"the grant type is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client"},
-		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })
+		{"all its scopes are taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant"},
-		{"the person signs out", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.Logout(t.Context(), s)
 		}, "no error"},
-		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, func(r *Registration) { r.RedirectURIs = []string{elsewhere} })
+		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
 		}, "no error"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestCodeMeanwhile(t *testing.T) {
 		f := begin(t)
 		app := f.app()
 		code := f.code(app, f.login("alice"), "scope", "read write")
-		err := f.change(app, func(r *Registration) { r.Scopes = []string{"write", "groups"} })
+		err := f.change(app, func(r *clients.Registration) { r.Scopes = []string{"write", "groups"} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,8 +161,8 @@ func TestCodeMeanwhile(t *testing.T) {
 }
 
 // change registers the application anew, from the fixture's defaults.
-func (f *fixture) change(app *Registered, changes ...func(*Registration)) error {
-	r := Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
+func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Registration)) error {
+	r := clients.Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
 		RedirectURIs: oauth.Lines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
 	for _, change := range changes {
 		change(&r)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -50,7 +51,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	key, address := people.FoldName(username), callOf(ctx).address
+	key, address := people.FoldName(username), clients.CallOf(ctx).Address
 	u, err := g.p.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {
 		return err

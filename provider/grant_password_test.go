@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -19,12 +20,12 @@ import (
 func TestPasswordGrant(t *testing.T) {
 	f := begin(t)
 	alice := f.person("alice")
-	app, open, without := f.app(grants(policy.GrantPassword), func(r *Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(policy.GrantCode))
-	ask := func(app *Registered, pairs ...string) (*TokenResponse, error) {
+	app, open, without := f.app(grants(policy.GrantPassword), func(r *clients.Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(policy.GrantCode))
+	ask := func(app *clients.Registered, pairs ...string) (*TokenResponse, error) {
 		return f.token(app, append([]string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
 	}
 	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
-		for _, app := range []*Registered{app, open} {
+		for _, app := range []*clients.Registered{app, open} {
 			answer := f.must(ask(app, "scope", "write read"))
 			access, _ := f.liveToken(t.Context(), answer.AccessToken)
 			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)}); d != "" {
@@ -118,11 +119,11 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	f.person("alice")
 	f.person("bob")
 	app, other, open := f.app(), f.app(), f.app(public)
-	guess := func(app *Registered, name, password, address string) string {
+	guess := func(app *clients.Registered, name, password, address string) string {
 		_, _, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", name, "password", password), address)
 		return kind(err)
 	}
-	runOut := func(t *testing.T, app *Registered, address string) {
+	runOut := func(t *testing.T, app *clients.Registered, address string) {
 		t.Helper()
 		for n := 0; guess(app, "alice", "wrong", address) == "400 invalid_grant"; n++ {
 			if n > int(limits.PerPair.Tries) {
@@ -136,7 +137,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	t.Run("at a confidential application per person, from wherever", func(t *testing.T) {
 		runOut(t, app, "192.0.2.1")
 		for _, test := range []struct {
-			app                 *Registered
+			app                 *clients.Registered
 			name, address, want string
 		}{{app, "alice", "192.0.2.2", "429 temporarily_unavailable"}, {app, "bob", "192.0.2.1", "no error"}, {other, "alice", "192.0.2.1", "no error"}, {open, "alice", "192.0.2.1", "no error"}} {
 			if got := guess(test.app, test.name, goodPassword, test.address); got != test.want {
@@ -155,12 +156,12 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 }
 
 func TestPasswordGrantIsSlowedInAll(t *testing.T) {
-	guess := func(f *fixture, app *Registered, name, password string) string {
+	guess := func(f *fixture, app *clients.Registered, name, password string) string {
 		return kind(second(f.token(app, "grant_type", policy.GrantPassword, "username", name, "password", password)))
 	}
 	const looked, refused = "400 invalid_grant", "429 temporarily_unavailable"
 	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
-	spray := func(f *fixture, app func(i int) *Registered, name, address func(i int) string) int {
+	spray := func(f *fixture, app func(i int) *clients.Registered, name, address func(i int) string) int {
 		n := 0
 		for i := range 3 * limits.PerOwner.Tries {
 			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
@@ -193,15 +194,15 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 				f.person("alice")
 				mallory, root := f.person("mallory"), f.person("root")
 				root.Administrator = true
-				var apps []*Registered
+				var apps []*clients.Registered
 				for range 10 {
 					apps = append(apps, f.owned(mallory))
 				}
-				n := spray(f, func(i int) *Registered { return apps[i%10] }, test.name, test.address)
+				n := spray(f, func(i int) *clients.Registered { return apps[i%10] }, test.name, test.address)
 				if n != test.want {
 					t.Errorf("%d guesses, want %d", n, test.want)
 				}
-				for _, app := range []*Registered{f.owned(root), f.app()} {
+				for _, app := range []*clients.Registered{f.owned(root), f.app()} {
 					if got := guess(f, app, "alice", goodPassword); got != "no error" {
 						t.Error("an application that an administrator answers for:", got)
 					}
@@ -216,7 +217,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f := begin(t)
 			f.t = t
 			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
-			n := spray(f, func(i int) *Registered { return []*Registered{mallory, trent}[i%2] }, each("name"), always("a"))
+			n := spray(f, func(i int) *clients.Registered { return []*clients.Registered{mallory, trent}[i%2] }, each("name"), always("a"))
 			if n != limits.PerAddress.Tries {
 				t.Errorf("%d guesses, want %d", n, limits.PerAddress.Tries)
 			}
@@ -275,9 +276,9 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 }
 
 // owned is an application that a person registered.
-func (f *fixture) owned(by User) *Registered {
+func (f *fixture) owned(by User) *clients.Registered {
 	f.t.Helper()
-	made, err := f.Register(f.t.Context(), &by, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
+	made, err := f.Register(f.t.Context(), &by, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -22,7 +23,7 @@ func TestRefresh(t *testing.T) {
 	f := begin(t)
 	app, other, open, s := f.app(), f.app(), f.app(public), f.login("alice")
 	t.Run("RFC9700/4.14.2 each refresh gives a new refresh token, and the old one is spent", func(t *testing.T) {
-		for _, app := range []*Registered{app, open} {
+		for _, app := range []*clients.Registered{app, open} {
 			first := f.tokens(app, s)
 			second := f.must(f.refresh(app, first.RefreshToken))
 			if second.RefreshToken == first.RefreshToken || second.AccessToken == first.AccessToken {
@@ -53,7 +54,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("RFC6749/6 a refresh token is bound to its client", func(t *testing.T) {
 		answer := f.tokens(app, s)
-		for _, thief := range []*Registered{other, open} {
+		for _, thief := range []*clients.Registered{other, open} {
 			_, err := f.refresh(thief, answer.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
 		}
@@ -73,7 +74,7 @@ func TestRefresh(t *testing.T) {
 		f.wantActive(true, machine.AccessToken, answer.AccessToken, answer.RefreshToken)
 	})
 	t.Run("RFC9700/4.14.2 reuse ends the family, and no other", func(t *testing.T) {
-		for _, app := range []*Registered{app, open} {
+		for _, app := range []*clients.Registered{app, open} {
 			bystander := f.tokens(app, s)
 			first := f.tokens(app, s)
 			second := f.must(f.refresh(app, first.RefreshToken))
@@ -105,7 +106,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-func (f *fixture) race(t *testing.T, app *Registered, token string) []*TokenResponse {
+func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*TokenResponse {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -133,46 +134,46 @@ func (f *fixture) race(t *testing.T, app *Registered, token string) []*TokenResp
 func TestRefreshMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(*testing.T, *fixture, *Registered, *SignedIn) error
+		change func(*testing.T, *fixture, *clients.Registered, *SignedIn) error
 		want   string
 		dead   bool // the tokens are inactive at once
 	}{
-		{"the person is deactivated", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
-		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
-		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *Registered, _ *SignedIn) error {
+		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant", true},
-		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.DisableUser(t.Context(), s.User.Username)
 			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
-		{"the person is deleted", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant", true},
-		{"the approval is revoked", func(t *testing.T, f *fixture, app *Registered, s *SignedIn) error {
+		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant", true},
-		{"the application is deleted", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
 		}, "401 invalid_client", true},
-		{"the application loses its grants", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
 		}, "400 unauthorized_client", false},
-		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
+		{"the application loses the grant by which the family began, and keeps another", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantPassword))
 		}, "400 invalid_grant", false},
-		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *Registered, _ *SignedIn) error {
-			return f.change(app, func(r *Registration) { r.Scopes = []string{"groups"} })
+		{"the application loses every scope of the grant", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
+			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant", true},
-		{"the person signs out", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.Logout(t.Context(), s)
 		}, "no error", false},
-		{"the person changes the password", func(t *testing.T, f *fixture, _ *Registered, s *SignedIn) error {
+		{"the person changes the password", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}, "no error", false},
 	} {
@@ -194,7 +195,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 		app := f.app()
 		answer := f.tokens(app, f.login("alice"), "scope", "read write")
 		for _, test := range []struct{ scopes, want string }{{"write groups", "write"}, {"read write groups", "read write"}} {
-			err := f.change(app, func(r *Registration) { r.Scopes = strings.Fields(test.scopes) })
+			err := f.change(app, func(r *clients.Registration) { r.Scopes = strings.Fields(test.scopes) })
 			if err != nil {
 				t.Fatal(err)
 			}

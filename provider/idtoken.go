@@ -10,17 +10,16 @@ import (
 	"fmt"
 	"slices"
 
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
 // passwordLogin is the one way to sign in: its acr, and its amr by RFC 8176 §2.
 const passwordLogin = "urn:mandate:acr:password"
-
-// OIDC Registration §2: what signs where nothing was agreed.
-const defaultAlgorithm = "RS256"
 
 // idTokenFor is what an ID token says, and to whom.
 type idTokenFor struct {
@@ -50,7 +49,7 @@ func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope 
 
 // idToken signs an ID token (OIDC Core §2).
 func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
-	algorithm := cmp.Or(about.application.Algorithm, defaultAlgorithm)
+	algorithm := cmp.Or(about.application.Algorithm, policy.DefaultAlgorithm)
 	at := oauth.Now()
 	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.subject(about.sector, about.userID), "aud": about.application.ClientID,
@@ -78,7 +77,7 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 // others of the same signer (RFC 8725 §3.11).
 func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
-		secret, err := p.hmacSecret(ctx, a)
+		secret, err := p.HMACSecret(ctx, a)
 		if err != nil {
 			return "", err
 		}
@@ -144,17 +143,17 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 	if err != nil || len(claims.Audience()) != 1 {
 		return nil, jose.ErrInvalid
 	}
-	a, err := p.application(ctx, claims.Audience()[0])
+	a, err := p.Client(ctx, claims.Audience()[0])
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, jose.ErrInvalid
 	}
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if a.Algorithm != jose.HS256 || !readable(a.Secret) {
+	if a.Algorithm != jose.HS256 || !clients.Readable(a.Secret) {
 		return nil, jose.ErrInvalid
 	}
-	return p.hmacKeys(a)
+	return p.HMACKeys(a)
 }
 
 // keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.

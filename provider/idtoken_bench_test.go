@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/policy"
 	"testing"
@@ -14,7 +15,7 @@ func BenchmarkIDToken(b *testing.B) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 	})
 	for _, algorithm := range append(jose.Algorithms(), jose.HS256) {
-		app := f.app(func(r *Registration) { r.Algorithm, r.HashClientSecret = algorithm, false })
+		app := f.app(func(r *clients.Registration) { r.Algorithm, r.HashClientSecret = algorithm, false })
 		b.Run(algorithm, func(b *testing.B) {
 			for b.Loop() {
 				_, err := f.sign(b.Context(), app.Application, algorithm, "JWT", jwt.MapClaims{"iss": "https://auth.example/o", "sub": "alice", "aud": "client"})

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -20,10 +21,10 @@ func openID(c *Config) {
 }
 
 // signsHS256 is an application whose ID tokens are signed with its secret.
-func signsHS256(r *Registration) { r.Algorithm, r.HashClientSecret = jose.HS256, false }
+func signsHS256(r *clients.Registration) { r.Algorithm, r.HashClientSecret = jose.HS256, false }
 
-func readableSecret(secret string) func(*Registration) {
-	return func(r *Registration) { r.ClientSecret, r.HashClientSecret = secret, false }
+func readableSecret(secret string) func(*clients.Registration) {
+	return func(r *clients.Registration) { r.ClientSecret, r.HashClientSecret = secret, false }
 }
 
 const shortSecret = "of only 30 bytes, and not 32.."
@@ -96,11 +97,11 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	app := f.app(readableSecret(shortSecret))
 	t.Run("by an update", func(t *testing.T) {
 		wantInvalid(t, f.change(app, signsHS256), "algorithm")
-		wantInvalid(t, f.change(app, func(r *Registration) { r.UserInfoAlgorithm, r.HashClientSecret = jose.HS256, false }), "userinfo_algorithm")
+		wantInvalid(t, f.change(app, func(r *clients.Registration) { r.UserInfoAlgorithm, r.HashClientSecret = jose.HS256, false }), "userinfo_algorithm")
 	})
 	t.Run("by a registration", func(t *testing.T) {
 		for secret, ok := range map[string]bool{shortSecret + ".": false, shortSecret + "..": true} {
-			_, err := f.Register(t.Context(), nil, Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
+			_, err := f.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
 			if (err == nil) != ok {
 				t.Errorf("%d bytes: %v", len(secret), err)
 			}
@@ -129,7 +130,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		secret, err := f.hmacSecret(t.Context(), a)
+		secret, err := f.HMACSecret(t.Context(), a)
 		if err == nil {
 			t.Errorf("it signs with %q", secret)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/http"
@@ -35,7 +36,7 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 	if err != nil {
 		return nil, "", err
 	}
-	caller, err := p.introspectionCaller(withCall(ctx, &call{address: address}), r)
+	caller, err := p.introspectionCaller(clients.WithCall(ctx, &clients.Call{Address: address}), r)
 	if err != nil {
 		return nil, caller, err
 	}
@@ -122,7 +123,7 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}
 	}
-	a, err := p.authenticate(ctx, r, r.PostForm)
+	a, err := p.Authenticate(ctx, r, r.PostForm)
 	if err != nil {
 		return "", bothChallenges(err)
 	}
@@ -146,7 +147,7 @@ func bothChallenges(err error) error {
 		return err
 	}
 	both := *e
-	both.Challenge = basicChallenge + `, Bearer realm="mandate"`
+	both.Challenge = clients.BasicChallenge + `, Bearer realm="mandate"`
 	return &both
 }
 

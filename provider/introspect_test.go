@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -24,7 +25,7 @@ func TestIntrospectionCaller(t *testing.T) {
 	plain := f.must(f.token(may, "grant_type", policy.GrantClient)).AccessToken
 	was := f.app(introspects)
 	taken := f.must(f.token(was, "grant_type", policy.GrantClient, "scope", "introspection")).AccessToken
-	err := f.change(was, func(r *Registration) { r.MayIntrospect = false })
+	err := f.change(was, func(r *clients.Registration) { r.MayIntrospect = false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/password"
 	"mandate/provider/people"
@@ -18,11 +19,11 @@ import (
 )
 
 // asked starts a request for each secret, one after the other, and gives what became of those that have ended.
-func (f *fixture) asked(app *Registered, address string, secrets ...string) (ended func() map[string]int) {
+func (f *fixture) asked(app *clients.Registered, address string, secrets ...string) (ended func() map[string]int) {
 	results := make(chan string, len(secrets))
 	for _, secret := range secrets {
 		go func() {
-			_, _, err := f.Token(f.t.Context(), by(&Registered{app.Application, secret}, "grant_type", policy.GrantClient), address)
+			_, _, err := f.Token(f.t.Context(), by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
 			results <- kind(err)
 		}()
 		synctest.Wait()
@@ -46,8 +47,8 @@ func wrongOnes(n int) []string {
 }
 
 func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
-	chosen := func(f *fixture) *Registered {
-		return f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+	chosen := func(f *fixture) *clients.Registered {
+		return f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
 	}
 	wants := func(t *testing.T, what string, got, want map[string]int) {
 		t.Helper()
@@ -114,7 +115,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 	t.Run("one client does not fill the queue from many addresses, nor one address for many clients", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
-			app, other, many := chosen(f), chosen(f), []*Registered{chosen(f), chosen(f), chosen(f)}
+			app, other, many := chosen(f), chosen(f), []*clients.Registered{chosen(f), chosen(f), chosen(f)}
 			take(t, f.limits.Programs)
 			n := 0
 			for _, address := range []string{"a", "b", "c"} {
@@ -145,7 +146,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 	})
 	t.Run("who is right comes in any number", func(t *testing.T) {
 		f := begin(t)
-		app := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+		app := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
@@ -164,7 +165,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
 		f.person("alice")
-		app, phone := f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" }), f.app(public)
+		app, phone := f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" }), f.app(public)
 		s := f.login("bob")
 		for name, try := range map[string]func(i int) error{
 			"a login": func(int) error {
@@ -178,7 +179,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"))
 			},
 			"a chosen secret": func(i int) error {
-				return second(f.token(&Registered{app.Application, fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
+				return second(f.token(&clients.Registered{Application: app.Application, Secret: fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
 				return f.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"})
@@ -263,10 +264,10 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
-		apps := []*Registered{f.app(), f.app(), f.app()}
-		for rule, from := range map[string]func(i int) (*Registered, string){
-			"one client":  func(i int) (*Registered, string) { return apps[0], fmt.Sprint("a", i) },
-			"one address": func(i int) (*Registered, string) { return apps[i%3], "a" },
+		apps := []*clients.Registered{f.app(), f.app(), f.app()}
+		for rule, from := range map[string]func(i int) (*clients.Registered, string){
+			"one client":  func(i int) (*clients.Registered, string) { return apps[0], fmt.Sprint("a", i) },
+			"one address": func(i int) (*clients.Registered, string) { return apps[i%3], "a" },
 		} {
 			take(t, f.limits.Programs)
 			refused, wrong := 0, 0

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -347,12 +348,12 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 // Checking a password takes a while. What it opens is not opened any more where
 // the password was changed meanwhile.
 func TestPasswordChangesWhileItIsChecked(t *testing.T) {
-	for rule, open := range map[string]func(*testing.T, *fixture, *Registered) error{
-		"at the login": func(t *testing.T, f *fixture, _ *Registered) error {
+	for rule, open := range map[string]func(*testing.T, *fixture, *clients.Registered) error{
+		"at the login": func(t *testing.T, f *fixture, _ *clients.Registered) error {
 			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			return err
 		},
-		"at the token endpoint": func(_ *testing.T, f *fixture, app *Registered) error {
+		"at the token endpoint": func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			_, err := f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			return err
 		},
@@ -406,31 +407,31 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 // Programs can send any number of passwords at once. People at a page do not
 // wait for them, nor the other way round.
 func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
-	byPassword := func(_ *testing.T, f *fixture, app *Registered) error {
+	byPassword := func(_ *testing.T, f *fixture, app *clients.Registered) error {
 		return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 	}
 	for _, test := range []struct {
 		rule   string
 		person bool
-		call   func(*testing.T, *fixture, *Registered) error
+		call   func(*testing.T, *fixture, *clients.Registered) error
 		want   string
 	}{
-		{"a login", true, func(t *testing.T, f *fixture, _ *Registered) error {
+		{"a login", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
 			return second(f.Login(t.Context(), "alice", goodPassword, people.Browser{}))
 		}, "no error"},
-		{"a login as nobody", true, func(t *testing.T, f *fixture, _ *Registered) error {
+		{"a login as nobody", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
 			return second(f.Login(t.Context(), "nobody", goodPassword, people.Browser{}))
 		}, "400 invalid_grant"},
-		{"a new password", true, func(t *testing.T, f *fixture, _ *Registered) error {
+		{"a new password", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
 			return f.ResetPassword(t.Context(), "alice", goodPassword)
 		}, "no error"},
 		{"a password at the token endpoint", false, byPassword, "no error"},
-		{"a password whose hash is stale", false, func(t *testing.T, f *fixture, app *Registered) error {
+		{"a password whose hash is stale", false, func(t *testing.T, f *fixture, app *clients.Registered) error {
 			f.limits.Programs.Cost.Iterations = 2
 			return byPassword(t, f, app)
 		}, "no error"},
-		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *Registered) error {
-			return second(f.token(&Registered{app.Application, "chosen by a person"}, "grant_type", policy.GrantClient))
+		{"a client secret that was chosen", false, func(_ *testing.T, f *fixture, app *clients.Registered) error {
+			return second(f.token(&clients.Registered{Application: app.Application, Secret: "chosen by a person"}, "grant_type", policy.GrantClient))
 		}, "no error"},
 	} {
 		for _, peopleAreMany := range []bool{true, false} {
@@ -440,7 +441,7 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 					f.person("alice")
 					app := f.app()
 					if test.rule == "a client secret that was chosen" {
-						app = f.app(func(r *Registration) { r.ClientSecret = "chosen by a person" })
+						app = f.app(func(r *clients.Registration) { r.ClientSecret = "chosen by a person" })
 					}
 					want, wait, busy := test.want, time.Duration(0), f.limits.Programs
 					if peopleAreMany {

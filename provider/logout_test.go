@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,7 +9,7 @@ import (
 
 const byeURI = "https://client.example/bye"
 
-func leaves(r *Registration) { r.PostLogoutURIs = []string{byeURI} }
+func leaves(r *clients.Registration) { r.PostLogoutURIs = []string{byeURI} }
 
 // leave reads an application's logout request.
 func (f *fixture) leave(hint string) *LogoutRequest {
@@ -24,7 +25,7 @@ func (f *fixture) leave(hint string) *LogoutRequest {
 func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
-		app, pairwise, hmac := f.app(leaves), f.app(leaves, func(r *Registration) { r.Pairwise = true }), f.app(leaves, signsHS256)
+		app, pairwise, hmac := f.app(leaves), f.app(leaves, func(r *clients.Registration) { r.Pairwise = true }), f.app(leaves, signsHS256)
 		s, elsewhere, bob := f.login("alice"), f.login("alice"), f.login("bob")
 		kept := map[string]string{}
 		for name, of := range map[string]*SignedIn{"this": s, "another session": elsewhere, "another person": bob} {
@@ -34,7 +35,9 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			}
 			kept[name] = text
 		}
-		hint := func(app *Registered, of *SignedIn) string { return f.tokens(app, of, "scope", "openid").IDToken }
+		hint := func(app *clients.Registered, of *SignedIn) string {
+			return f.tokens(app, of, "scope", "openid").IDToken
+		}
 		offline := f.must(f.refresh(app, f.tokens(app, s, "scope", "openid offline_access").RefreshToken)).IDToken
 		signed := hint(hmac, s)
 		for _, test := range []struct {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/base64"
+	"mandate/provider/clients"
 	"mandate/provider/people"
 	"maps"
 	"net/url"
@@ -86,12 +87,12 @@ func TestReadClaims(t *testing.T) {
 // OIDC Core §3.1.2.1, §3.1.2.2.
 func TestReadHint(t *testing.T) {
 	f := begin(t, openID)
-	s, app, other, pairwise := f.login("alice"), f.app(), f.app(), f.app(func(r *Registration) { r.Pairwise = true })
+	s, app, other, pairwise := f.login("alice"), f.app(), f.app(), f.app(func(r *clients.Registration) { r.Pairwise = true })
 	mine, elsewhere := f.tokens(app, s, "scope", "openid").IDToken, f.tokens(other, s, "scope", "openid").IDToken
 	theirs := f.tokens(pairwise, s, "scope", "openid").IDToken
 	for _, test := range []struct {
 		rule     string
-		app      *Registered
+		app      *clients.Registered
 		sent     []string
 		subjects []string
 		err      string
@@ -178,7 +179,7 @@ func TestWayBack(t *testing.T) {
 		before, old := in()
 		login, s := in()
 		_, elsewhere := in()
-		request := func(app *Registered, pairs ...string) url.Values {
+		request := func(app *clients.Registered, pairs ...string) url.Values {
 			return f.query(app, append([]string{"scope", "openid", "prompt", "login", "state", "1"}, pairs...)...)
 		}
 		asks := func(sent url.Values, wayBack string, s *SignedIn) bool {
@@ -250,7 +251,7 @@ func TestSilentRequests(t *testing.T) {
 	about := func(subject string) string { return `{"id_token":{"sub":{"value":"` + subject + `"}}}` }
 	for _, test := range []struct {
 		rule string
-		app  *Registered
+		app  *clients.Registered
 		sent []string
 		want string
 	}{

@@ -1,17 +1,18 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"testing"
 )
 
 func TestSectors(t *testing.T) {
-	registration := func(pairwise bool, uris ...string) Registration {
-		return Registration{Pairwise: pairwise, RedirectURIs: uris}
+	registration := func(pairwise bool, uris ...string) clients.Registration {
+		return clients.Registration{Pairwise: pairwise, RedirectURIs: uris}
 	}
 	for _, test := range []struct {
 		rule string
-		r    Registration
+		r    clients.Registration
 		was  string
 		want string
 	}{
@@ -30,7 +31,7 @@ func TestSectors(t *testing.T) {
 		{"it has one of its own", registration(true, "http://localhost/cb"), "loopback own", "loopback own"},
 		{"one from before is kept", registration(true, "http://localhost/cb"), "localhost", "localhost"},
 	} {
-		if got := sectorOf(test.r, Application{ClientID: "own", Sector: test.was}); got != test.want {
+		if got := clients.SectorOf(test.r, Application{ClientID: "own", Sector: test.was}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
 	}
@@ -41,21 +42,21 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 	f := begin(t, openID)
 	s := f.login("alice")
 	for _, format := range []string{policy.FormatOpaque, policy.FormatJWT} {
-		pairwise := f.app(introspects, func(r *Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
-		public := f.app(introspects, func(r *Registration) { r.AccessTokenFormat = format })
-		password := func(app *Registered) *TokenResponse {
+		pairwise := f.app(introspects, func(r *clients.Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
+		public := f.app(introspects, func(r *clients.Registration) { r.AccessTokenFormat = format })
+		password := func(app *clients.Registered) *TokenResponse {
 			return f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", "openid"))
 		}
 		byPassword, of, byCode := password(pairwise), password(public), f.tokens(public, s, "scope", "openid")
 		f.sql("UPDATE grants SET sector = ''")
-		err := f.change(public, func(r *Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
+		err := f.change(public, func(r *clients.Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
 		if err != nil {
 			t.Fatal(err)
 		}
 		theirs := f.subject(pairwise.Application.Sector, s.User.ID)
 		for _, test := range []struct {
 			rule, token, subject string
-			app                  *Registered
+			app                  *clients.Registered
 		}{
 			{"the password", byPassword.AccessToken, theirs, pairwise},
 			{"a refresh", f.must(f.refresh(pairwise, byPassword.RefreshToken)).AccessToken, theirs, pairwise},

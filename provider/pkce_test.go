@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -102,7 +103,7 @@ func TestVerifier(t *testing.T) {
 func TestPKCE(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
-	apps := map[string]*Registered{"required": f.app(), "exempt": f.app(exempt), "public": f.app(public)}
+	apps := map[string]*clients.Registered{"required": f.app(), "exempt": f.app(exempt), "public": f.app(public)}
 	for name, app := range apps {
 		challenges := map[string][]string{"valid": nil}
 		if name == "exempt" {

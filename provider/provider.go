@@ -12,6 +12,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/clients"
 	"mandate/provider/copies"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
@@ -29,7 +30,7 @@ import (
 type Provider struct {
 	*keys.Ring
 	*people.People
-	*Clients
+	*clients.Clients
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -89,7 +90,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = newClients(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
+	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -181,7 +182,7 @@ func (p *Provider) Run(ctx context.Context) {
 		case <-sweep:
 			p.sweep(ctx)
 		case <-copies.C:
-			p.Clients.dropCopies()
+			p.Clients.DropCopies()
 			p.tokens.Drop()
 			p.changes.Drop()
 		case <-keys.C:

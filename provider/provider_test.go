@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -75,9 +76,9 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 }
 
 // app registers a confidential application for everything.
-func (f *fixture) app(changes ...func(*Registration)) *Registered {
+func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registered {
 	f.t.Helper()
-	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
 		RedirectURIs: []string{callback}, HashClientSecret: true}
 	for _, change := range changes {
 		change(&r)
@@ -89,13 +90,13 @@ func (f *fixture) app(changes ...func(*Registration)) *Registered {
 	return made
 }
 
-func public(r *Registration) {
+func public(r *clients.Registration) {
 	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode, policy.GrantPassword}
 }
-func introspects(r *Registration) { r.MayIntrospect = true }
-func exempt(r *Registration)      { r.PKCEExempt = true }
-func grants(types ...string) func(*Registration) {
-	return func(r *Registration) { r.GrantTypes = types }
+func introspects(r *clients.Registration) { r.MayIntrospect = true }
+func exempt(r *clients.Registration)      { r.PKCEExempt = true }
+func grants(types ...string) func(*clients.Registration) {
+	return func(r *clients.Registration) { r.GrantTypes = types }
 }
 
 func (f *fixture) person(name string) User {
@@ -138,13 +139,13 @@ func values(pairs ...string) url.Values {
 	return form
 }
 
-func (f *fixture) query(app *Registered, pairs ...string) url.Values {
+func (f *fixture) query(app *clients.Registered, pairs ...string) url.Values {
 	return values(append([]string{"client_id", app.Application.ClientID, "response_type", "code", "redirect_uri", callback,
 		"code_challenge", challenge, "code_challenge_method", "S256"}, pairs...)...)
 }
 
 // authorize makes a request that must be accepted.
-func (f *fixture) authorize(app *Registered, pairs ...string) *Authorization {
+func (f *fixture) authorize(app *clients.Registered, pairs ...string) *Authorization {
 	f.t.Helper()
 	a, err := f.Authorize(f.t.Context(), f.query(app, pairs...))
 	if err != nil {
@@ -156,7 +157,7 @@ func (f *fixture) authorize(app *Registered, pairs ...string) *Authorization {
 	return a
 }
 
-func (f *fixture) code(app *Registered, s *SignedIn, pairs ...string) string {
+func (f *fixture) code(app *clients.Registered, s *SignedIn, pairs ...string) string {
 	f.t.Helper()
 	location, err := f.Complete(f.t.Context(), f.authorize(app, pairs...), s)
 	if err != nil {
@@ -185,7 +186,7 @@ func postBody(body string) *http.Request {
 }
 
 // by is a request that the application authenticates.
-func by(app *Registered, pairs ...string) *http.Request {
+func by(app *clients.Registered, pairs ...string) *http.Request {
 	if app.Application.ClientType == policy.Public {
 		return post(values(append([]string{"client_id", app.Application.ClientID}, pairs...)...))
 	}
@@ -194,21 +195,21 @@ func by(app *Registered, pairs ...string) *http.Request {
 	return r
 }
 
-func (f *fixture) token(app *Registered, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) token(app *clients.Registered, pairs ...string) (*TokenResponse, error) {
 	answer, _, err := f.Token(f.t.Context(), by(app, pairs...), "192.0.2.1")
 	return answer, err
 }
 
-func (f *fixture) exchange(app *Registered, code string, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) exchange(app *clients.Registered, code string, pairs ...string) (*TokenResponse, error) {
 	return f.token(app, append([]string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
 }
 
-func (f *fixture) refresh(app *Registered, token string, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string) (*TokenResponse, error) {
 	return f.token(app, append([]string{"grant_type", policy.GrantRefresh, "refresh_token", token}, pairs...)...)
 }
 
 // tokens is a whole code flow.
-func (f *fixture) tokens(app *Registered, s *SignedIn, pairs ...string) *TokenResponse {
+func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) *TokenResponse {
 	f.t.Helper()
 	answer, err := f.exchange(app, f.code(app, s, pairs...))
 	if err != nil {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"testing"
 )
@@ -10,28 +11,28 @@ func TestRegistrationByStanding(t *testing.T) {
 	f := begin(t, restricted)
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
-	plain := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
+	plain := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
 	open := f.app(public)
 	f.sql("UPDATE applications SET responsible = 'nobody', grant_types = 'authorization_code'")
 	for name, test := range map[string]struct {
 		field         string
-		change        func(*Registration)
+		change        func(*clients.Registration)
 		administrator bool // whether an administrator's application may have it
 	}{
-		"nothing special":                              {"", func(*Registration) {}, true},
-		"a shorter life":                               {"", func(r *Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
-		"a life as long as the server's":               {"", func(r *Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
-		"a longer life":                                {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
-		"a life that nobody may have":                  {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
-		"a longer life of signed tokens":               {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 5401 }, true},
-		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 4*3600+1 }, false},
-		"a life below zero":                            {"access_token_lifetime", func(r *Registration) { r.AccessTokenLifetime = -1 }, false},
-		"a longer refresh":                             {"refresh_token_lifetime", func(r *Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
+		"nothing special":                              {"", func(*clients.Registration) {}, true},
+		"a shorter life":                               {"", func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
+		"a life as long as the server's":               {"", func(r *clients.Registration) { r.AccessTokenLifetime = 2 * 3600 }, true},
+		"a longer life":                                {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = 2*3600 + 1 }, true},
+		"a life that nobody may have":                  {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = 3*3600 + 1 }, false},
+		"a longer life of signed tokens":               {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 5401 }, true},
+		"a life of signed tokens that nobody may have": {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenFormat, r.AccessTokenLifetime = policy.FormatJWT, 4*3600+1 }, false},
+		"a life below zero":                            {"access_token_lifetime", func(r *clients.Registration) { r.AccessTokenLifetime = -1 }, false},
+		"a longer refresh":                             {"refresh_token_lifetime", func(r *clients.Registration) { r.RefreshTokenLifetime = 30*24*3600 + 1 }, true},
 		"an administrators' grant":                     {"grant_type", grants(policy.GrantPassword), true},
-		"an administrators' scope":                     {"scope", func(r *Registration) { r.Scopes = []string{"groups"} }, true},
+		"an administrators' scope":                     {"scope", func(r *clients.Registration) { r.Scopes = []string{"groups"} }, true},
 		"introspection":                                {"may_introspect", introspects, true},
 		"no PKCE":                                      {"pkce_exempt", exempt, true},
-		"no consent":                                   {"skip_consent", func(r *Registration) { r.SkipConsent = true }, true},
+		"no consent":                                   {"skip_consent", func(r *clients.Registration) { r.SkipConsent = true }, true},
 	} {
 		r := plain
 		test.change(&r)
@@ -46,13 +47,13 @@ func TestRegistrationByStanding(t *testing.T) {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}
 	}
-	r := Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
-	for field, change := range map[string]func(*Registration){
-		"":                      func(r *Registration) { r.Name = "New" },
-		"access_token_lifetime": func(r *Registration) { r.AccessTokenLifetime = 60 },
-		"client_type":           func(r *Registration) { r.ClientType = policy.Confidential },
+	r := clients.Registration{Name: "Client", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	for field, change := range map[string]func(*clients.Registration){
+		"":                      func(r *clients.Registration) { r.Name = "New" },
+		"access_token_lifetime": func(r *clients.Registration) { r.AccessTokenLifetime = 60 },
+		"client_type":           func(r *clients.Registration) { r.ClientType = policy.Confidential },
 		"grant_type":            grants(policy.GrantCode, policy.GrantPassword),
-		"scope":                 func(r *Registration) { r.Scopes = []string{"write"} },
+		"scope":                 func(r *clients.Registration) { r.Scopes = []string{"write"} },
 	} {
 		r := r
 		change(&r)
@@ -76,7 +77,7 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		format string
 		want   int64
 	}{{policy.FormatOpaque, 36000}, {policy.FormatJWT, 600}} {
-		app, err := f.Register(t.Context(), &root, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+		app, err := f.Register(t.Context(), &root, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +101,7 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/storage"
 )
@@ -16,7 +17,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 	if err != nil {
 		return "", err
 	}
-	a, err := p.authenticate(withCall(ctx, &call{address: address}), r, form)
+	a, err := p.Authenticate(clients.WithCall(ctx, &clients.Call{Address: address}), r, form)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"testing"
@@ -11,7 +12,7 @@ func TestRevocation(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")
 	app, other, open, open2 := f.app(), f.app(), f.app(public), f.app(public)
-	revoke := func(app *Registered, pairs ...string) error {
+	revoke := func(app *clients.Registered, pairs ...string) error {
 		who, err := f.Revoke(t.Context(), by(app, pairs...), "")
 		if who != app.Application.ClientID {
 			t.Errorf("the caller is %q", who)
@@ -19,7 +20,7 @@ func TestRevocation(t *testing.T) {
 		return err
 	}
 	bystander := f.tokens(app, s)
-	for _, client := range []*Registered{app, open} {
+	for _, client := range []*clients.Registered{app, open} {
 		for _, hint := range []string{"-", "access_token", "refresh_token", "unknown"} {
 			t.Run("RFC7009/2.1 a refresh token takes its family with it, by the hint "+hint, func(t *testing.T) {
 				first := f.tokens(client, s)
@@ -57,7 +58,7 @@ func TestRevocation(t *testing.T) {
 	t.Run("RFC7009/2.1 a token of another client stays", func(t *testing.T) {
 		answer, native, machine := f.tokens(app, s), f.tokens(open, s), f.must(f.token(app, "grant_type", policy.GrantClient))
 		for _, test := range []struct {
-			by    *Registered
+			by    *clients.Registered
 			token string
 		}{{other, answer.AccessToken}, {other, answer.RefreshToken}, {open, answer.RefreshToken}, {other, native.AccessToken}, {open2, native.RefreshToken}, {other, machine.AccessToken}} {
 			wantError(t, revoke(test.by, "token", test.token), "400 invalid_grant")
@@ -66,7 +67,7 @@ func TestRevocation(t *testing.T) {
 	})
 	t.Run("RFC7009/2.1 who does not prove who it is revokes nothing", func(t *testing.T) {
 		answer := f.tokens(app, s)
-		for _, r := range []*Registered{{app.Application, "wrong"}, {app.Application, ""}} {
+		for _, r := range []*clients.Registered{{Application: app.Application, Secret: "wrong"}, {Application: app.Application, Secret: ""}} {
 			_, err := f.Revoke(t.Context(), by(r, "token", answer.AccessToken), "")
 			wantError(t, err, "401 invalid_client")
 		}

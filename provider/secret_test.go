@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"strings"
@@ -16,7 +17,7 @@ func TestStoredSecret(t *testing.T) {
 	const id, secret = "application", "a secret of some length"
 	forms := map[string]string{}
 	for name, how := range map[string][2]bool{"made and hashed": {true, true}, "made and readable": {true, false}, "chosen and hashed": {false, true}, "chosen and readable": {false, false}} {
-		stored, err := f.storeSecret(ctx, id, secret, how[0], how[1])
+		stored, err := f.StoreSecret(ctx, id, secret, how[0], how[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,8 +29,8 @@ func TestStoredSecret(t *testing.T) {
 			if !strings.HasPrefix(stored, prefix) || strings.Contains(stored, secret) {
 				t.Error(stored)
 			}
-			if want := strings.HasPrefix(prefix, "sealed"); readable(stored) != want || SecretIsReadable(Application{Secret: stored}) != want {
-				t.Error("readable:", readable(stored))
+			if want := strings.HasPrefix(prefix, "sealed"); clients.Readable(stored) != want || clients.SecretIsReadable(Application{Secret: stored}) != want {
+				t.Error("readable:", clients.Readable(stored))
 			}
 		})
 		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, seal.Digest(secret): false, "\x00": false} {
@@ -40,7 +41,7 @@ func TestStoredSecret(t *testing.T) {
 		}
 	}
 	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
-		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + f.sealers.secrets.Seal(nil, id), storedChosen + f.sealers.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
+		empty := []string{"", clients.StoredDigest, clients.StoredDigest + seal.Digest(""), clients.StoredMade, clients.StoredMade + f.sealers.secrets.Seal(nil, id), clients.StoredChosen + f.sealers.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
 		hash, err := f.limits.People.Hash(ctx, "")
 		if err != nil {
 			t.Fatal(err)
@@ -75,8 +76,8 @@ func TestStoredSecret(t *testing.T) {
 		}
 	})
 	t.Run("hashing a readable secret keeps it right, and cannot be undone", func(t *testing.T) {
-		for name, prefix := range map[string]string{"made and readable": storedDigest, "chosen and readable": "$argon2id$", "made and hashed": storedDigest, "chosen and hashed": "$argon2id$"} {
-			hashed, err := f.hashStored(ctx, id, forms[name])
+		for name, prefix := range map[string]string{"made and readable": clients.StoredDigest, "chosen and readable": "$argon2id$", "made and hashed": clients.StoredDigest, "chosen and hashed": "$argon2id$"} {
+			hashed, err := f.HashStored(ctx, id, forms[name])
 			if err != nil || !strings.HasPrefix(hashed, prefix) {
 				t.Error(hashed, err)
 			}
@@ -90,7 +91,7 @@ func TestStoredSecret(t *testing.T) {
 
 // matches compares, by the slow hash where that is what the stored form asks for.
 func (f *fixture) matches(ctx context.Context, id, stored, secret string) (bool, error) {
-	ok, slow, err := f.secretMatches(id, stored, secret)
+	ok, slow, err := f.SecretMatches(id, stored, secret)
 	if slow {
 		ok, _, err = f.limits.Programs.Matches(ctx, stored, secret)
 	}
@@ -100,10 +101,10 @@ func (f *fixture) matches(ctx context.Context, id, stored, secret string) (bool,
 func TestSecretRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t)
-		for name, change := range map[string]func(*Registration){"hashed": func(*Registration) {}, "readable": func(r *Registration) { r.HashClientSecret = false }, "chosen": func(r *Registration) { r.ClientSecret = "chosen by a person" }} {
+		for name, change := range map[string]func(*clients.Registration){"hashed": func(*clients.Registration) {}, "readable": func(r *clients.Registration) { r.HashClientSecret = false }, "chosen": func(r *clients.Registration) { r.ClientSecret = "chosen by a person" }} {
 			app := f.app(change)
 			works := func(secret string) bool {
-				_, err := f.token(&Registered{app.Application, secret}, "grant_type", policy.GrantClient)
+				_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
 				if err != nil && kind(err) != "401 invalid_client" {
 					t.Fatal(err)
 				}

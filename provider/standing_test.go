@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -122,7 +123,7 @@ func TestInForce(t *testing.T) {
 func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
 	app, err := f.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestSuspendedApplication(t *testing.T) {
 		a.PostLogoutURIs = callback
 		wantError(t, f.checkLogoutURI(&LogoutRequest{Application: &a, RedirectURI: callback}), page)
 		// Who does not know the secret learns nothing of the owner.
-		_, err = f.token(&Registered{app.Application, "wrong"}, "grant_type", policy.GrantClient)
+		_, err = f.token(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantClient)
 		if strings.Contains(err.Error(), "suspended") {
 			t.Error(err)
 		}
@@ -182,7 +183,7 @@ func TestOwnersOfApplications(t *testing.T) {
 	alice, root := f.person("alice"), f.person("root")
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
-	r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
+	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
 	app, err := f.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
@@ -238,8 +239,8 @@ func TestQuotas(t *testing.T) {
 			c.PersonQuota = policy.Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
 		})
 		alice := f.person("alice")
-		r := Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
-		var apps []*Registered
+		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
+		var apps []*clients.Registered
 		for range 3 {
 			app, err := f.Register(t.Context(), &alice, r)
 			if err != nil {
@@ -282,14 +283,14 @@ func TestQuotas(t *testing.T) {
 		}
 		time.Sleep(10 * time.Hour)
 		s := f.login("bob")
-		refused := func(what string, app *Registered, s *SignedIn) {
+		refused := func(what string, app *clients.Registered, s *SignedIn) {
 			t.Helper()
 			answer, err := f.Complete(t.Context(), f.authorize(app), s)
 			if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
 				t.Error(what, err, got)
 			}
 		}
-		approve := func(app *Registered, s *SignedIn, n int) {
+		approve := func(app *clients.Registered, s *SignedIn, n int) {
 			t.Helper()
 			for range n {
 				if f.code(app, s) == "" {
@@ -334,11 +335,11 @@ func TestQuotas(t *testing.T) {
 func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 	f := begin(t, shortJWT)
 	asker := f.app(introspects)
-	for name, format := range map[string]func(*Registration){policy.FormatOpaque: func(*Registration) {}, policy.FormatJWT: signed} {
-		app := f.app(format, func(r *Registration) { r.Scopes = []string{"read", "write"} })
+	for name, format := range map[string]func(*clients.Registration){policy.FormatOpaque: func(*clients.Registration) {}, policy.FormatJWT: signed} {
+		app := f.app(format, func(r *clients.Registration) { r.Scopes = []string{"read", "write"} })
 		token := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		for _, scopes := range [][]string{{"read", "write"}, {"write"}, {"groups"}, {"write", "read", "groups"}} {
-			err := f.change(app, format, func(r *Registration) { r.Scopes = scopes })
+			err := f.change(app, format, func(r *clients.Registration) { r.Scopes = scopes })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -383,7 +384,7 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Register(t.Context(), &alice, Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}

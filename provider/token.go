@@ -7,6 +7,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/storage"
@@ -39,25 +40,25 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	// RFC 6749 §3.2: parameters that are not known are ignored. fosite knows this
 	// one, and refuses it.
 	form.Del("audience")
-	by := &call{address: address}
-	ctx = withCall(ctx, by)
+	by := &clients.Call{Address: address}
+	ctx = clients.WithCall(ctx, by)
 	issued := &session{}
 	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
 	if err != nil {
-		return nil, by.application, failed(err)
+		return nil, by.Client, failed(err)
 	}
-	err = p.mayIssue(ctx, *by.application, issued.forPerson())
+	err = p.mayIssue(ctx, *by.Client, issued.forPerson())
 	if err != nil {
-		return nil, by.application, err
+		return nil, by.Client, err
 	}
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
-		return nil, by.application, failed(err)
+		return nil, by.Client, failed(err)
 	}
 	issued.answer.AccessToken = response.GetAccessToken()
 	issued.answer.TokenType = "Bearer"
 	p.counters.issue(issued.answer)
-	return issued.answer, by.application, nil
+	return issued.answer, by.Client, nil
 }
 
 // pair is an access token with its refresh token, made but not yet stored.

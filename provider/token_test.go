@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -82,7 +83,7 @@ func TestTokenRequest(t *testing.T) {
 		}
 	})
 	t.Run("the application's lifetimes take the place of the server's", func(t *testing.T) {
-		short := f.app(func(r *Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 120 })
+		short := f.app(func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 120 })
 		answer := f.tokens(short, f.login("alice"))
 		access, _ := f.liveToken(t.Context(), answer.AccessToken)
 		refresh, _ := f.liveToken(t.Context(), answer.RefreshToken)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/keys"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -104,3 +105,17 @@ const (
 
 // ProfileOf reads the stored profile of a person.
 func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }
+
+// What pages say of applications (package clients).
+type (
+	// Registration is what somebody says of an application.
+	Registration = clients.Registration
+	// Registered is an application with its new secret.
+	Registered = clients.Registered
+)
+
+// SecretIsReadable says whether the server can read the client secret back.
+func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }
+
+// AnsweredByOwner says that the owner alone is responsible for an application.
+func AnsweredByOwner(a Application) bool { return clients.AnsweredByOwner(a) }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/clients"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -55,7 +56,7 @@ func TestNames(t *testing.T) {
 				"username":   {test.asUsername, second(f.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
 				"first_name": {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
 				"last_name":  {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
-				"name":       {test.asText, second(f.Register(t.Context(), nil, Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
+				"name":       {test.asText, second(f.Register(t.Context(), nil, clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
 					wantError(t, got.err, "no error")

@@ -35,7 +35,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
 			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
-	a, err := p.application(ctx, token.ClientID)
+	a, err := p.Client(ctx, token.ClientID)
 	if err != nil {
 		return nil, token.ClientID, oauth.Stored(err)
 	}

@@ -34,6 +34,11 @@ var layers = map[string][]string{
 	"provider/copies":       {standardOnly},
 	"provider/oauth":        {"mandate/storage", "mandate/provider/redirect"},
 	"provider/policy":       {"mandate/storage", "mandate/provider/oauth"},
+	"provider/keys":         {"mandate/storage", "mandate/provider/oauth", "mandate/provider/jose", "mandate/provider/seal"},
+	"provider/limits":       {"mandate/provider/oauth", "mandate/provider/password", "mandate/provider/throttle"},
+	"provider/people":       {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/seal", "mandate/provider/throttle"},
+	"provider/clients": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people",
+		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},
 	"handlers/resource":     {"mandate/provider/jose", standardOnly},
 	"cmd/mandate/config":    {"mandate/provider", "go.yaml.in/yaml/v3"}, // from provider it needs the grant types and the check of a private key

@@ -105,3 +105,7 @@ const (
 	FormatOpaque = "opaque"
 	FormatJWT    = "jwt"
 )
+
+// DefaultAlgorithm signs the tokens of an application that has registered none (OIDC
+// Registration §2).
+const DefaultAlgorithm = "RS256"

@@ -1,4 +1,4 @@
-package provider
+package clients
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
+	"mandate/storage"
 	"slices"
 	"strings"
 	"sync"
@@ -22,31 +23,31 @@ import (
 //	sealed:...   one that must stay readable, encrypted under the server's key,
 //	             with a word on whether we made it
 const (
-	storedDigest = "sha256:"
-	storedMade   = "sealed:made:"
-	storedChosen = "sealed:chosen:"
+	StoredDigest = "sha256:"
+	StoredMade   = "sealed:made:"
+	StoredChosen = "sealed:chosen:"
 )
 
-func readable(stored string) bool {
-	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
+func Readable(stored string) bool {
+	return strings.HasPrefix(stored, StoredMade) || strings.HasPrefix(stored, StoredChosen)
 }
 
 // chosen says that a person thought of the secret: it may be guessed, and where
 // it is hashed each guess costs a password hash.
 func chosen(stored string) bool {
-	return stored != "" && !strings.HasPrefix(stored, storedMade) && !strings.HasPrefix(stored, storedDigest)
+	return stored != "" && !strings.HasPrefix(stored, StoredMade) && !strings.HasPrefix(stored, StoredDigest)
 }
 
 // storeSecret gives the form in which a secret is kept. made says that it is
 // one of ours.
-func (p *Clients) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
+func (p *Clients) StoreSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
-		return storedMade + p.secrets.Seal([]byte(secret), applicationID), nil
+		return StoredMade + p.secrets.Seal([]byte(secret), applicationID), nil
 	case !hash:
-		return storedChosen + p.secrets.Seal([]byte(secret), applicationID), nil
+		return StoredChosen + p.secrets.Seal([]byte(secret), applicationID), nil
 	case made:
-		return storedDigest + seal.Digest(secret), nil
+		return StoredDigest + seal.Digest(secret), nil
 	default:
 		return p.limits.Programs.Hash(ctx, secret)
 	}
@@ -61,13 +62,13 @@ func (p *Clients) readSecret(applicationID, stored string) (string, error) {
 // secretMatches compares without telling by its time how much was right. An
 // empty secret, stored or sent, never matches. Where only a slow hash can say, it
 // says that.
-func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
+func (p *Clients) SecretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
 	switch {
 	case stored == "" || secret == "":
 		return false, false, nil
-	case strings.HasPrefix(stored, storedDigest):
-		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(seal.Digest(secret))) == 1, false, nil
-	case readable(stored):
+	case strings.HasPrefix(stored, StoredDigest):
+		return subtle.ConstantTimeCompare([]byte(stored[len(StoredDigest):]), []byte(seal.Digest(secret))) == 1, false, nil
+	case Readable(stored):
 		clear, err := p.readSecret(applicationID, stored)
 		if err != nil {
 			return false, false, oauth.Unavailable(err)
@@ -80,7 +81,7 @@ func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow 
 
 // proveSecret accepts the current secret, and the one before it until its
 // overlap ends. What nobody can guess is compared and no more.
-func (p *Clients) proveSecret(ctx context.Context, a Application, secret string) error {
+func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret string) error {
 	stored := append(make([]string, 0, 2), a.Secret)
 	if a.OldSecretExpiresAt > oauth.Now() {
 		stored = append(stored, a.OldSecret)
@@ -88,7 +89,7 @@ func (p *Clients) proveSecret(ctx context.Context, a Application, secret string)
 	guessable := slices.ContainsFunc(stored, chosen)
 	var toHash []string
 	for _, form := range stored {
-		ok, slow, err := p.secretMatches(a.ID, form, secret)
+		ok, slow, err := p.SecretMatches(a.ID, form, secret)
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (p *Clients) proveSecret(ctx context.Context, a Application, secret string)
 
 // guessAtSecret counts a guess at a client's secret from one network.
 func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
-	address := callOf(ctx).address
+	address := CallOf(ctx).Address
 	return throttle.Try{Kind: limits.OfClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
 }
 
@@ -154,7 +155,7 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	if err != nil {
 		return false, err
 	}
-	leave, err := p.limits.Programs.Enter("client "+applicationID, "address "+throttle.Network(callOf(ctx).address))
+	leave, err := p.limits.Programs.Enter("client "+applicationID, "address "+throttle.Network(CallOf(ctx).Address))
 	if err != nil {
 		giveBack()
 		return false, err

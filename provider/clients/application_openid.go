@@ -1,10 +1,11 @@
-package provider
+package clients
 
 import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/storage"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 const leastHMACSecret = 32
 
 // checkOpenID checks what only OpenID Connect knows of an application.
-func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was Application) {
+func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.Application) {
 	if !p.config.OpenID {
 		// An algorithm is of the access tokens then, where those are signed.
 		signs := r.AccessTokenFormat == policy.FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
@@ -52,7 +53,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was Applicat
 
 // OIDC Core §10.1: the key is the client secret. A hash of it signs nothing,
 // and a public client has none (OIDC Registration §2).
-func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, was Application) {
+func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, was storage.Application) {
 	switch {
 	case r.ClientType == policy.Public:
 		found.Add(field, "HS256 signs with the client secret, which a public application has not.")
@@ -64,7 +65,7 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
 			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
 		}
-	case !readable(was.Secret):
+	case !Readable(was.Secret):
 		found.Add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
 	default:
 		secret, err := p.readSecret(was.ID, was.Secret)
@@ -75,7 +76,7 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 }
 
 // sectorOf is the sector of an application that has pairwise subjects.
-func sectorOf(r Registration, was Application) string {
+func SectorOf(r Registration, was storage.Application) string {
 	host := hostOf(r)
 	switch {
 	case !r.Pairwise:

@@ -1,4 +1,4 @@
-package provider
+package clients
 
 import (
 	"mandate/provider/policy"

@@ -1,4 +1,4 @@
-package provider
+package clients
 
 import (
 	"context"
@@ -10,43 +10,43 @@ import (
 )
 
 // OwnedBy lists the applications that a person owns.
-func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
+func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]storage.Application, error) {
 	owned, err := p.store.OwnedBy(ctx, userID)
 	return owned, oauth.Stored(err)
 }
 
 // AnsweredByOwner says that an application's owner alone answers for it, and not
 // the operator.
-func AnsweredByOwner(a Application) bool { return a.Responsible == storage.ByOwner }
+func AnsweredByOwner(a storage.Application) bool { return a.Responsible == storage.ByOwner }
 
 // TakeOver makes an administrator, or the operator, answer for an application.
-func (p *Clients) TakeOver(ctx context.Context, actor *User, id string) (Application, error) {
+func (p *Clients) TakeOver(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
 	owner, responsible := people.HeirOf(actor)
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 
 // Assign gives an application to another owner, who answers for it from then on.
-func (p *Clients) Assign(ctx context.Context, actor *User, id, username string) (Application, error) {
+func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
 		found.Add("owner", "This field is required.")
-		return Application{}, found
+		return storage.Application{}, found
 	}
 	u, err := p.people.UserByName(ctx, username)
 	switch {
 	case errors.Is(err, oauth.ErrNotFound):
 		found.Add("owner", "There is no user of that name.")
-		return Application{}, found
+		return storage.Application{}, found
 	case err != nil:
-		return Application{}, err
+		return storage.Application{}, err
 	case !u.Active:
 		found.Add("owner", "The account of this user is not active, so the application would be suspended.")
-		return Application{}, found
+		return storage.Application{}, found
 	}
 	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
 }
 
-func (p *Clients) assign(ctx context.Context, actor *User, id string, owner *string, responsible string) (Application, error) {
+func (p *Clients) assign(ctx context.Context, actor *storage.User, id string, owner *string, responsible string) (storage.Application, error) {
 	was, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return was, err

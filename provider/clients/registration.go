@@ -1,10 +1,11 @@
-package provider
+package clients
 
 import (
 	"cmp"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/storage"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 // checkRegistration holds what somebody says of an application to the rules, and
 // to what the application's standing allows. was is the application before, which
 // for a new one says only who answers for it.
-func (p *Clients) checkRegistration(found *oauth.Invalid, actor *User, r Registration, was Application) {
+func (p *Clients) checkRegistration(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application) {
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
@@ -36,7 +37,7 @@ func (p *Clients) checkRegistration(found *oauth.Invalid, actor *User, r Registr
 
 // checkGrantTypes lets stay what is registered already: it has no effect where the
 // standing does not allow it.
-func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may policy.Allowance) {
+func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Application, may policy.Allowance) {
 	if len(r.GrantTypes) == 0 {
 		found.Add("grant_type", "Choose at least one.")
 	}
@@ -57,7 +58,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was Application, may 
 	}
 }
 
-func (p *Clients) checkScopes(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
+func (p *Clients) checkScopes(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application, may policy.Allowance) {
 	for _, name := range r.Scopes {
 		switch {
 		case name == policy.Introspection && mayAdminister(actor):
@@ -92,7 +93,7 @@ func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may
 
 // checkVouched keeps what administrators answer for as it was: its owner may not
 // point it elsewhere, nor let its tokens live longer.
-func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was Application) {
+func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was storage.Application) {
 	for field, changed := range map[string]bool{
 		"client_type":   r.ClientType != was.ClientType,
 		"grant_type":    !oauth.SameSet(r.GrantTypes, strings.Fields(was.GrantTypes)),
@@ -106,7 +107,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was App
 		"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)),
 		"backchannel_logout_uri":    r.BackchannelURI != was.BackchannelURI,
 
-		"algorithm":          cmp.Or(r.Algorithm, defaultAlgorithm) != cmp.Or(was.Algorithm, defaultAlgorithm),
+		"algorithm":          cmp.Or(r.Algorithm, policy.DefaultAlgorithm) != cmp.Or(was.Algorithm, policy.DefaultAlgorithm),
 		"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm,
 		"pairwise":           r.Pairwise != (was.Sector != ""),
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
@@ -124,7 +125,7 @@ func longer(said, was int64, own time.Duration) bool {
 
 // checkPrivileges looks after what only an administrator switches on, and only
 // where one answers for the application.
-func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Application, may policy.Allowance) {
+func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application, may policy.Allowance) {
 	for _, of := range []struct {
 		field     string
 		said, was bool
@@ -143,5 +144,11 @@ func checkPrivileges(found *oauth.Invalid, actor *User, r Registration, was Appl
 		case of.said && r.ClientType == policy.Public:
 			found.Add(of.field, "%s", of.public)
 		}
+	}
+}
+
+func checkFormat(found *oauth.Invalid, format string) {
+	if format != "" && format != policy.FormatOpaque && format != policy.FormatJWT {
+		found.Add("access_token_format", "There is no format %q: use opaque or jwt.", oauth.Clip(format, 40))
 	}
 }

@@ -1,4 +1,4 @@
-package provider
+package clients
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // ClientsConfig is what an operator decides about clients.
-type ClientsConfig struct {
+type Config struct {
 	OpenID     bool
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
@@ -27,7 +27,7 @@ type ClientsConfig struct {
 
 // Clients are the registered applications, their secrets and their authentication.
 type Clients struct {
-	config       ClientsConfig
+	config       Config
 	rules        *policy.Rules
 	store        *storage.Store
 	limits       *limits.Limits
@@ -35,44 +35,44 @@ type Clients struct {
 	people       *people.People
 	outbound     *outbound.Client
 	secrets      seal.Sealer // client secrets that stay readable
-	applications *copies.Copies[Application]
+	applications *copies.Copies[storage.Application]
 	proven       proofs // secrets for which a slow hash was computed
 }
 
 // NewClients makes the component.
-func newClients(config ClientsConfig, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
 	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, outbound: out, secrets: secrets,
 		applications: copies.New(10_000, changes, applicationChanged)}
 }
 
 // copyBytes bounds the size of an application that is copied, which its owner decides.
-const copyBytesOfApplication = 4096
+const copyBytes = 4096
 
 // application finds an application as nearly every request asks for one: as it may
 // act now.
-func (p *Clients) application(ctx context.Context, clientID string) (Application, error) {
-	read := func(ctx context.Context, clientID string) (Application, error) {
+func (p *Clients) Client(ctx context.Context, clientID string) (storage.Application, error) {
+	read := func(ctx context.Context, clientID string) (storage.Application, error) {
 		a, err := p.store.ApplicationByClientID(ctx, clientID)
 		return p.rules.Effective(a), err
 	}
-	return p.applications.Get(ctx, clientID, read, func(a Application) bool {
-		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= copyBytesOfApplication
+	return p.applications.Get(ctx, clientID, read, func(a storage.Application) bool {
+		return len(a.Name)+len(a.RedirectURIs)+len(a.PostLogoutURIs) <= copyBytes
 	})
 }
 
-func applicationChanged(c *copies.Changes, read time.Time, a Application) bool {
+func applicationChanged(c *copies.Changes, read time.Time, a storage.Application) bool {
 	return c.Of(storage.OfApplication, &a.ID, read) || c.Of(storage.OfUser, a.OwnerID, read)
 }
 
 // hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
 // bytes, and while two secrets work the one that the client has just shown.
-func (p *Clients) hmacSecret(ctx context.Context, a Application) (string, error) {
-	if !readable(a.Secret) {
+func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string, error) {
+	if !Readable(a.Secret) {
 		return "", errors.New("HS256 needs a client secret that is kept readable")
 	}
 	// RFC 7518 §3.2: a shorter key is none. The one before a rotation may be older
 	// than the choice of HS256.
-	if shown := callOf(ctx).secret; len(shown) >= leastHMACSecret {
+	if shown := CallOf(ctx).Secret; len(shown) >= leastHMACSecret {
 		return shown, nil
 	} else if shown != "" {
 		return "", invalidClient("The ID tokens of this application are signed with its secret by HS256, which takes a secret of at least %d bytes: use the new secret.", leastHMACSecret)
@@ -85,9 +85,9 @@ func (p *Clients) hmacSecret(ctx context.Context, a Application) (string, error)
 }
 
 // hmacKeys are the secret, and the one before it while it works.
-func (p *Clients) hmacKeys(a Application) ([]any, error) {
+func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 	secrets := []string{a.Secret}
-	if readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
+	if Readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
 		secrets = append(secrets, a.OldSecret)
 	}
 	var keys []any
@@ -105,10 +105,10 @@ func (p *Clients) hmacKeys(a Application) ([]any, error) {
 }
 
 // DropCopies removes copies that are too old.
-func (p *Clients) dropCopies() {
+func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.proven.drop()
 }
 
 // CopyStats says how the copies of applications serve.
-func (p *Clients) copyStats() (hits, misses int64, entries int) { return p.applications.Stats() }
+func (p *Clients) CopyStats() (hits, misses int64, entries int) { return p.applications.Stats() }

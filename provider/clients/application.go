@@ -1,4 +1,4 @@
-package provider
+package clients
 
 import (
 	"cmp"
@@ -44,15 +44,15 @@ type Registration struct {
 
 // Registered is a new application with its secret, which nothing shows again.
 type Registered struct {
-	Application Application
+	Application storage.Application
 	Secret      string
 }
 
 // An actor is the person who asks; nil is the operator at the command line.
-func mayAdminister(actor *User) bool { return actor == nil || actor.Administrator }
+func mayAdminister(actor *storage.User) bool { return actor == nil || actor.Administrator }
 
 // Register makes an application.
-func (p *Clients) Register(ctx context.Context, actor *User, r Registration) (*Registered, error) {
+func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registration) (*Registered, error) {
 	found := &oauth.Invalid{}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
@@ -99,16 +99,16 @@ func (p *Clients) Register(ctx context.Context, actor *User, r Registration) (*R
 }
 
 // newApplication says who answers for what an actor registers.
-func newApplication(actor *User) Application {
+func newApplication(actor *storage.User) storage.Application {
 	if actor == nil {
-		return Application{Responsible: storage.ByOperator}
+		return storage.Application{Responsible: storage.ByOperator}
 	}
-	return Application{Responsible: storage.ByOwner, OwnerID: &actor.ID, Owner: &actor.Username, OwnerAdministrator: &actor.Administrator, OwnerActive: &actor.Active}
+	return storage.Application{Responsible: storage.ByOwner, OwnerID: &actor.ID, Owner: &actor.Username, OwnerAdministrator: &actor.Administrator, OwnerActive: &actor.Active}
 }
 
 // setOwner finds the owner whom the operator names. The operator answers for the
 // application all the same.
-func (p *Clients) setOwner(ctx context.Context, a *Application, actor *User, r Registration, found *oauth.Invalid) error {
+func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor *storage.User, r Registration, found *oauth.Invalid) error {
 	if actor != nil || r.Owner == "" {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (p *Clients) setOwner(ctx context.Context, a *Application, actor *User, r R
 
 // apply writes a checked registration into the record, and makes the secret
 // where the record lacks one that it needs.
-func (p *Clients) apply(ctx context.Context, a *Application, r Registration) (string, error) {
+func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
@@ -137,7 +137,7 @@ func (p *Clients) apply(ctx context.Context, a *Application, r Registration) (st
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
-	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
+	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, SectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = oauth.Now()
 	var err error
@@ -155,27 +155,27 @@ func (p *Clients) apply(ctx context.Context, a *Application, r Registration) (st
 		if made {
 			secret = seal.Random(32)
 		}
-		a.Secret, err = p.storeSecret(ctx, a.ID, secret, made, a.HashClientSecret)
+		a.Secret, err = p.StoreSecret(ctx, a.ID, secret, made, a.HashClientSecret)
 		return secret, err
 	case a.HashClientSecret:
-		a.Secret, err = p.hashStored(ctx, a.ID, a.Secret)
+		a.Secret, err = p.HashStored(ctx, a.ID, a.Secret)
 		if err == nil {
-			a.OldSecret, err = p.hashStored(ctx, a.ID, a.OldSecret)
+			a.OldSecret, err = p.HashStored(ctx, a.ID, a.OldSecret)
 		}
 	}
 	return "", err
 }
 
 // hashStored turns a readable secret into a hash of it; there is no way back.
-func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
-	if !readable(stored) {
+func (p *Clients) HashStored(ctx context.Context, applicationID, stored string) (string, error) {
+	if !Readable(stored) {
 		return stored, nil
 	}
 	secret, err := p.readSecret(applicationID, stored)
 	if err != nil {
 		return "", oauth.Unavailable(err)
 	}
-	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
+	return p.StoreSecret(ctx, applicationID, secret, strings.HasPrefix(stored, StoredMade), true)
 }
 
 func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
@@ -206,29 +206,29 @@ func checkURIs(found *oauth.Invalid, field string, uris []string, check func(str
 
 // Application reads an application for its owner or an administrator; for
 // anybody else there is none.
-func (p *Clients) Application(ctx context.Context, actor *User, id string) (Application, error) {
+func (p *Clients) Application(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
 	a, err := p.store.Application(ctx, id)
 	return mayRead(actor, a, err)
 }
 
 // ApplicationByClientID is Application by the other name.
-func (p *Clients) ApplicationByClientID(ctx context.Context, actor *User, clientID string) (Application, error) {
+func (p *Clients) ApplicationByClientID(ctx context.Context, actor *storage.User, clientID string) (storage.Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
 	return mayRead(actor, a, err)
 }
 
-func mayRead(actor *User, a Application, err error) (Application, error) {
+func mayRead(actor *storage.User, a storage.Application, err error) (storage.Application, error) {
 	if err != nil {
-		return Application{}, oauth.Stored(err)
+		return storage.Application{}, oauth.Stored(err)
 	}
 	if !mayAdminister(actor) && (a.OwnerID == nil || *a.OwnerID != actor.ID) {
-		return Application{}, oauth.ErrNotFound
+		return storage.Application{}, oauth.ErrNotFound
 	}
 	return a, nil
 }
 
 // Applications lists what the actor may see, and how many match in all.
-func (p *Clients) Applications(ctx context.Context, actor *User, search string, limit, offset int) ([]Application, int, error) {
+func (p *Clients) Applications(ctx context.Context, actor *storage.User, search string, limit, offset int) ([]storage.Application, int, error) {
 	owner := ""
 	if !mayAdminister(actor) {
 		owner = actor.ID
@@ -239,7 +239,7 @@ func (p *Clients) Applications(ctx context.Context, actor *User, search string, 
 
 // UpdateApplication changes an application. A secret comes back where it
 // became confidential and so got one.
-func (p *Clients) UpdateApplication(ctx context.Context, actor *User, id string, r Registration) (*Registered, error) {
+func (p *Clients) UpdateApplication(ctx context.Context, actor *storage.User, id string, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (p *Clients) UpdateApplication(ctx context.Context, actor *User, id string,
 
 // RotateSecret makes a new secret. The old one works on until the overlap
 // ends, so that every place that holds it can be changed first.
-func (p *Clients) RotateSecret(ctx context.Context, actor *User, id string, overlap time.Duration) (*Registered, error) {
+func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *User, id string, over
 		return nil, found
 	}
 	secret := seal.Random(32)
-	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
+	kept, err := p.StoreSecret(ctx, a.ID, secret, true, a.HashClientSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +305,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *User, id string, over
 }
 
 // DeleteApplication removes an application and ends its tokens.
-func (p *Clients) DeleteApplication(ctx context.Context, actor *User, id string) error {
+func (p *Clients) DeleteApplication(ctx context.Context, actor *storage.User, id string) error {
 	_, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err
@@ -315,4 +315,4 @@ func (p *Clients) DeleteApplication(ctx context.Context, actor *User, id string)
 
 // SecretIsReadable says whether the stored secret can be read back by the
 // server, which signing with it takes.
-func SecretIsReadable(a Application) bool { return readable(a.Secret) }
+func SecretIsReadable(a storage.Application) bool { return Readable(a.Secret) }
