@@ -24,7 +24,7 @@ type accessToken struct {
 }
 
 // newAccess makes an access token of a family, in the application's format.
-func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
+func (p *Tokens) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
 	at := oauth.Now()
 	end := at + p.rules.AccessLifetime(a)
 	if f.sessionEndsAt > 0 {
@@ -41,9 +41,9 @@ func (p *Provider) newAccess(ctx context.Context, a Application, f family, scope
 // signAccess signs an access token (RFC 9068 §2.2), of a family or, where there
 // is none, of the application for itself. It holds nothing about the person but
 // their subject: the client can read it (RFC 9068 §6).
-func (p *Provider) signAccess(ctx context.Context, a Application, f family, scope string, at, end int64) (accessToken, error) {
+func (p *Tokens) signAccess(ctx context.Context, a Application, f family, scope string, at, end int64) (accessToken, error) {
 	algorithm := AccessAlgorithm(a)
-	key, err := p.Signer(ctx, algorithm)
+	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
 		return accessToken{}, err
 	}
@@ -83,8 +83,8 @@ const (
 	ofApplication = "a"
 )
 
-func (p *Provider) nameToken(kind, id string) string {
-	return p.sealers.names.Seal([]byte(kind+id), "")
+func (p *Tokens) nameToken(kind, id string) string {
+	return p.names.Seal([]byte(kind+id), "")
 }
 
 // knownToken is a token that is known here, opaque or signed.
@@ -96,7 +96,7 @@ type knownToken struct {
 
 // findToken reads a token and what stands behind it, or gives
 // storage.ErrNotFound. Of its scope is left what its application may have now.
-func (p *Provider) findToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) findToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.readToken(ctx, text)
 	if err != nil {
 		return token, err
@@ -116,7 +116,7 @@ func (p *Provider) findToken(ctx context.Context, text string) (knownToken, erro
 	return token, nil
 }
 
-func (p *Provider) readToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) readToken(ctx context.Context, text string) (knownToken, error) {
 	// What is made here otherwise has no dot. A decoder passes over ends of lines: a
 	// token would have any number of texts, and a copy for each.
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {
@@ -128,7 +128,7 @@ func (p *Provider) readToken(ctx context.Context, text string) (knownToken, erro
 
 // findSigned holds a signed access token to what RFC 9068 §4 asks of whoever gets
 // one, and then to what only this server knows.
-func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error) {
 	raw, err := jose.Verifier{
 		// RFC 9068 §4: never none, and never HS256, with which a public key would be the
 		// secret.
@@ -154,7 +154,7 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 		return knownToken{}, storage.ErrNotFound
 	}
 	token := knownToken{name: claims.Text("jti")}
-	behind, err := p.sealers.names.Open(token.name, "")
+	behind, err := p.names.Open(token.name, "")
 	if err != nil {
 		return knownToken{}, storage.ErrNotFound
 	}
@@ -171,4 +171,4 @@ func (p *Provider) findSigned(ctx context.Context, text string) (knownToken, err
 }
 
 // audience is the one resource that access tokens are for (RFC 9068 §3).
-func (c Config) audience() string { return strings.TrimSuffix(c.Issuer, "/o") }
+func (c TokensConfig) audience() string { return strings.TrimSuffix(c.Issuer, "/o") }

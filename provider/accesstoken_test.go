@@ -22,7 +22,7 @@ func shortJWT(c *Config)             { c.JWTAccessTokenLifetime = 10 * time.Minu
 func withOpenID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
-func (f *fixture) own() string { return f.config.audience() }
+func (f *fixture) own() string { return f.config.tokens().audience() }
 
 // claimsOf reads a token with the published keys alone.
 func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {

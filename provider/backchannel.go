@@ -3,9 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -214,15 +211,4 @@ func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Log
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})
-}
-
-// sid names a session to a sector. Those that must not be able to compare
-// a person's subjects cannot compare the sessions either (OIDC Core §8.1).
-func (p *Provider) sid(sector, sessionID string) string {
-	if sector == "" {
-		return sessionID
-	}
-	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte("sid\x00" + sector + "\x00" + sessionID))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }

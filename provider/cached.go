@@ -12,9 +12,9 @@ import (
 // token reads a token for those who only look at it. Of refresh tokens there is
 // no copy: they are spent without a word to anybody. A copy of a signed one
 // saves the look at its signature too.
-func (p *Provider) token(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) token(ctx context.Context, text string) (knownToken, error) {
 	find := func(ctx context.Context, _ string) (knownToken, error) { return p.findToken(ctx, text) }
-	return p.tokens.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
+	return p.copies.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
 		return !t.Refresh && len(oauth.Deref(t.Claims)) <= copyBytes
 	})
 }

@@ -115,7 +115,7 @@ func allClaims(u User) (map[string]any, error) {
 
 // addClaims adds what the scopes and the claims parameter ask for, as far as it
 // is known.
-func (p *Provider) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*claimRequest) error {
+func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*claimRequest) error {
 	var names []string
 	for _, scope := range scopes {
 		names = append(names, scopeClaims[scope]...)
@@ -126,7 +126,7 @@ func (p *Provider) addClaims(ctx context.Context, claims jose.Claims, userID str
 	if len(names) == 0 {
 		return nil
 	}
-	u, err := p.User(ctx, userID)
+	u, err := p.people.User(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (p *Provider) addClaims(ctx context.Context, claims jose.Claims, userID str
 		return err
 	}
 	if slices.Contains(names, "groups") && slices.Contains(p.rules.ScopeNames(), "groups") {
-		groups, err := p.GroupsOf(ctx, u.ID)
+		groups, err := p.people.GroupsOf(ctx, u.ID)
 		if err != nil {
 			return err
 		}

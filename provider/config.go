@@ -113,6 +113,14 @@ func (c Config) clients() clients.Config {
 	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
 }
 
+// tokens gives what the configuration says about tokens.
+func (c Config) tokens() TokensConfig {
+	return TokensConfig{
+		Issuer: c.Issuer, OpenID: c.OpenID, IDTokenLifetime: c.IDTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
+		PersonTokensPerMinute: c.PersonQuota.TokensPerMinute, OpenTokensPerMinute: c.OpenQuota.TokensPerMinute,
+	}
+}
+
 // keys gives what the configuration says about signing keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{

@@ -142,19 +142,6 @@ func grantTypes(a Application) []string {
 	return types
 }
 
-// The texts that this server gives out, each known by its beginning so that a
-// scanner for leaked secrets finds it.
-const (
-	codePrefix    = "mac_"
-	accessPrefix  = "mat_"
-	refreshPrefix = "mrt_"
-)
-
-func mint(prefix string) (text, sum string) {
-	text = prefix + seal.Random(32)
-	return text, seal.Digest(text)
-}
-
 // tokenStrategy makes the texts and their storage keys for fosite's handlers.
 type tokenStrategy struct{}
 

@@ -3,9 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +32,7 @@ type idTokenFor struct {
 }
 
 // addIDToken puts an ID token beside the access token, where one is due.
-func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope []string, about idTokenFor) error {
+func (p *Tokens) addIDToken(ctx context.Context, answer *TokenResponse, scope []string, about idTokenFor) error {
 	// OIDC Core §3.1: it tells of a login here. Where the application took the
 	// password itself there was none.
 	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.sessionID == "" {
@@ -48,7 +45,7 @@ func (p *Provider) addIDToken(ctx context.Context, answer *TokenResponse, scope 
 }
 
 // idToken signs an ID token (OIDC Core §2).
-func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error) {
+func (p *Tokens) idToken(ctx context.Context, about idTokenFor) (string, error) {
 	algorithm := cmp.Or(about.application.Algorithm, policy.DefaultAlgorithm)
 	at := oauth.Now()
 	claims := jose.Claims{
@@ -75,9 +72,9 @@ func (p *Provider) idToken(ctx context.Context, about idTokenFor) (string, error
 
 // sign makes a JWT by an algorithm of the application's. kind tells it from
 // others of the same signer (RFC 8725 §3.11).
-func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind string, claims map[string]any) (string, error) {
+func (p *Tokens) sign(ctx context.Context, a Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
-		secret, err := p.HMACSecret(ctx, a)
+		secret, err := p.clients.HMACSecret(ctx, a)
 		if err != nil {
 			return "", err
 		}
@@ -86,27 +83,16 @@ func (p *Provider) sign(ctx context.Context, a Application, algorithm, kind stri
 	if jose.KindOf(algorithm) == "" { // of a later release
 		return "", fmt.Errorf("there is no algorithm %q", oauth.Clip(algorithm, 40))
 	}
-	key, err := p.Signer(ctx, algorithm)
+	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
 		return "", err
 	}
 	return key.Sign(algorithm, kind, claims)
 }
 
-// subject names a person to a sector: the same for all that have none, or one
-// which no two sectors can compare (OIDC Core §8.1).
-func (p *Provider) subject(sector, userID string) string {
-	if sector == "" {
-		return userID
-	}
-	mac := hmac.New(sha256.New, p.pairwise)
-	mac.Write([]byte(sector + "\x00" + userID))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
 // hint reads an ID token of ours that somebody brings back. It may have
 // expired: it says whom it was about, and proves nothing more.
-func (p *Provider) hint(ctx context.Context, text string) (jose.Claims, error) {
+func (p *Tokens) hint(ctx context.Context, text string) (jose.Claims, error) {
 	wrong := oauth.Refuse("invalid_request", "id_token_hint is not an ID token of this server.")
 	raw, err := jose.Verifier{
 		Algorithms: append(jose.Algorithms(), jose.HS256),
@@ -134,7 +120,7 @@ func (p *Provider) hint(ctx context.Context, text string) (jose.Claims, error) {
 
 // hintKeys gives the keys that may have signed a hint: those of the server, or the
 // secret of the application that the hint was issued to, if it has HS256 registered.
-func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {
+func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {
 	if h.Algorithm != jose.HS256 {
 		key, err := p.keyFor(ctx, h)
 		return []any{key.Public()}, err
@@ -143,7 +129,7 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 	if err != nil || len(claims.Audience()) != 1 {
 		return nil, jose.ErrInvalid
 	}
-	a, err := p.Client(ctx, claims.Audience()[0])
+	a, err := p.clients.Client(ctx, claims.Audience()[0])
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, jose.ErrInvalid
 	}
@@ -153,12 +139,12 @@ func (p *Provider) hintKeys(ctx context.Context, h jose.Header, unverified []byt
 	if a.Algorithm != jose.HS256 || !clients.Readable(a.Secret) {
 		return nil, jose.ErrInvalid
 	}
-	return p.HMACKeys(a)
+	return p.clients.HMACKeys(a)
 }
 
 // keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.
-func (p *Provider) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
-	key, err := p.ByID(ctx, h.KeyID)
+func (p *Tokens) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
+	key, err := p.keys.ByID(ctx, h.KeyID)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {
 		err = jose.ErrInvalid
 	}

@@ -31,7 +31,7 @@ type Introspection struct {
 
 // Introspect says what a token is, to a caller who may know. It also says who
 // the caller is.
-func (p *Provider) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
+func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, "", err
@@ -62,7 +62,7 @@ func (p *Provider) Introspect(ctx context.Context, r *http.Request, address stri
 
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
 // unknown, expired, revoked, or of somebody who is gone or suspended.
-func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) liveToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
 		return token, oauth.Stored(err)
@@ -80,7 +80,7 @@ func (p *Provider) liveToken(ctx context.Context, text string) (knownToken, erro
 // something.
 var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", oauth.ErrNotFound)
 
-func (p *Provider) describeToken(token knownToken, caller string) *Introspection {
+func (p *Tokens) describeToken(token knownToken, caller string) *Introspection {
 	found := &Introspection{
 		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
@@ -112,7 +112,7 @@ func (p *Provider) describeToken(token knownToken, caller string) *Introspection
 
 // introspectionCaller knows the caller by a bearer token with the scope
 // introspection, or by the credentials of an application that may introspect.
-func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (string, error) {
+func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (string, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 1 {
 		scheme, bearer, _ := strings.Cut(header[0], " ")
@@ -123,7 +123,7 @@ func (p *Provider) introspectionCaller(ctx context.Context, r *http.Request) (st
 			return p.bearerCaller(ctx, strings.TrimLeft(bearer, " "))
 		}
 	}
-	a, err := p.Authenticate(ctx, r, r.PostForm)
+	a, err := p.clients.Authenticate(ctx, r, r.PostForm)
 	if err != nil {
 		return "", bothChallenges(err)
 	}
@@ -151,7 +151,7 @@ func bothChallenges(err error) error {
 	return &both
 }
 
-func (p *Provider) bearerCaller(ctx context.Context, text string) (string, error) {
+func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) {
 	token, err := p.liveToken(ctx, text)
 	dormant := errors.Is(err, errDormant) && !token.Refresh
 	if errors.Is(err, oauth.ErrNotFound) && !dormant || err == nil && token.Refresh {

@@ -76,7 +76,7 @@ func (p *Provider) Stats() Stats {
 	c := &p.counters
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
-		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.tokens.Stats)},
+		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.tokenStats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),

@@ -31,6 +31,7 @@ type Provider struct {
 	*keys.Ring
 	*people.People
 	*clients.Clients
+	*Tokens
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -38,12 +39,9 @@ type Provider struct {
 	fosite *fosite.Fosite
 	limits *limits.Limits
 
-	sealers  sealers
-	pairwise []byte // makes subjects that no two sectors can compare
+	sealers sealers
 
 	changes *copies.Changes
-	tokens  *copies.Copies[knownToken]
-	quotas  quotas
 
 	outbound *outbound.Client // to addresses that somebody registered
 	ended    chan struct{}    // a session has ended at this node
@@ -61,8 +59,6 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p := &Provider{config: config, rules: config.rules(), store: store, log: log, limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency),
 		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
 	p.changes = copies.NewChanges(config.MaxStaleness)
-	p.quotas.rate = newRates(config)
-	p.tokens = copies.New(50_000, p.changes, tokenChanged)
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
@@ -82,7 +78,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.pairwise, err = seal.Key(config.ServerKey, "pairwise")
+	pairwise, err := seal.Key(config.ServerKey, "pairwise")
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +87,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
+	p.Tokens = newTokens(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -183,7 +180,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.sweep(ctx)
 		case <-copies.C:
 			p.Clients.DropCopies()
-			p.tokens.Drop()
+			p.Tokens.dropTokens()
 			p.changes.Drop()
 		case <-keys.C:
 			err := p.Rotate(ctx)

@@ -42,11 +42,11 @@ const (
 	oneOf            // added to one of the two: what one person asks of them
 )
 
-func newRates(c Config) *throttle.Throttle {
+func newRates(c TokensConfig) *throttle.Throttle {
 	perMinute := func(n int) throttle.Limit {
 		return throttle.Limit{Tries: n, Refill: time.Minute / time.Duration(max(1, n))}
 	}
-	persons, open := c.PersonQuota.TokensPerMinute, c.OpenQuota.TokensPerMinute
+	persons, open := c.PersonTokensPerMinute, c.OpenTokensPerMinute
 	return throttle.New(maxRooms, perMinute(persons), perMinute(open), perMinute(share(persons)), perMinute(share(open)))
 }
 
@@ -91,7 +91,7 @@ func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 }
 
 // within counts what there is, unless it is known how much room there is.
-func (p *Provider) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
+func (p *Tokens) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Provider) within(ctx context.Context, key, who string, most int, count 
 
 // mayIssue holds whoever answers for an application to how many tokens their
 // applications may be given: for themselves, or for a person by a subject.
-func (p *Provider) mayIssue(ctx context.Context, a Application, person string) error {
+func (p *Tokens) mayIssue(ctx context.Context, a Application, person string) error {
 	who := policy.ChargedTo(a)
 	if who == nil {
 		return nil
@@ -139,7 +139,7 @@ func (p *Provider) mayIssue(ctx context.Context, a Application, person string) e
 }
 
 // mayApprove does so for approvals, by a person.
-func (p *Provider) mayApprove(ctx context.Context, a Application, person string) error {
+func (p *Tokens) mayApprove(ctx context.Context, a Application, person string) error {
 	who, most := policy.ChargedTo(a), p.rules.AllowanceOf(a).Quota.Approvals
 	if who == nil || most == 0 {
 		return nil

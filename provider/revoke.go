@@ -12,12 +12,12 @@ import (
 
 // Revoke ends a token at the wish of the client it was issued to (RFC 7009),
 // and says which client that is.
-func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
+func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return "", err
 	}
-	a, err := p.Authenticate(clients.WithCall(ctx, &clients.Call{Address: address}), r, form)
+	a, err := p.clients.Authenticate(clients.WithCall(ctx, &clients.Call{Address: address}), r, form)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (p *Provider) Revoke(ctx context.Context, r *http.Request, address string) 
 }
 
 // EndToken ends a token at the operator's wish, or gives ErrNotFound.
-func (p *Provider) EndToken(ctx context.Context, text string) error {
+func (p *Tokens) EndToken(ctx context.Context, text string) error {
 	token, err := p.findToken(ctx, text)
 	if err != nil {
 		return oauth.Stored(err)
@@ -51,7 +51,7 @@ func (p *Provider) EndToken(ctx context.Context, text string) error {
 // end revokes a token with all of its family. RFC 7009 §2.1 asks for that of
 // a refresh token and allows it of an access token: a client that gives one
 // back is done, and must not leave the means to get another.
-func (p *Provider) end(ctx context.Context, token knownToken) error {
+func (p *Tokens) end(ctx context.Context, token knownToken) error {
 	var err error
 	switch {
 	case token.GrantID != nil:

@@ -3,25 +3,13 @@ package provider
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/ory/fosite"
 
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"mandate/storage"
 )
-
-// TokenResponse is the answer of the token endpoint (RFC 6749 §5.1).
-type TokenResponse struct {
-	AccessToken  string `json:"access_token"`
-	TokenType    string `json:"token_type"`
-	ExpiresIn    int64  `json:"expires_in"`
-	Scope        string `json:"scope"`
-	RefreshToken string `json:"refresh_token,omitempty"`
-	IDToken      string `json:"id_token,omitempty"` // OIDC Core §3.1.3.3
-}
 
 // Token runs a grant (RFC 6749 §4). It says which application asked as soon as
 // that is proven, also where the rest fails.
@@ -59,49 +47,6 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	issued.answer.TokenType = "Bearer"
 	p.counters.issue(issued.answer)
 	return issued.answer, by.Client, nil
-}
-
-// pair is an access token with its refresh token, made but not yet stored.
-type pair struct {
-	answer    *TokenResponse
-	tokens    []storage.Token // the refresh token's row is the last
-	expiresAt int64           // of the later one
-}
-
-// family is what tokens have in common that came from one approval.
-type family struct {
-	grantID       string
-	began         int64
-	sessionEndsAt int64 // 0: it outlives the session
-	scope         string
-
-	userID, sector string
-	login          int64 // when the person signed in for it; 0: they did not
-}
-
-func familyOf(g *storage.Grant) family {
-	return family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.UserID, g.Sector, g.AuthTime}
-}
-
-// newPair makes both tokens of a family. The refresh token has the family's
-// whole scope; it ends after disuse, and with the family.
-func (p *Provider) newPair(ctx context.Context, a Application, f family, scope []string) (pair, error) {
-	at := oauth.Now()
-	narrowed := strings.Join(scope, " ")
-	access, err := p.newAccess(ctx, a, f, narrowed)
-	if err != nil {
-		return pair{}, failed(err)
-	}
-	refresh, refreshDigest := mint(refreshPrefix)
-	refreshEnd := min(at+p.rules.RefreshLifetime(a), f.began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
-	if f.sessionEndsAt > 0 {
-		refreshEnd = min(refreshEnd, f.sessionEndsAt)
-	}
-	return pair{
-		answer:    &TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: narrowed, RefreshToken: refresh},
-		tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.grantID, Scope: f.scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a)}),
-		expiresAt: max(access.end, refreshEnd),
-	}, nil
 }
 
 // forPerson is whose tokens are asked for, or "" where the application asks for its

@@ -18,7 +18,7 @@ type UserInfo struct {
 
 // UserInfo tells the holder of an access token about its person (OIDC Core
 // §5.3).
-func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
+func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
 	text, err := userInfoToken(r)
 	if err != nil {
 		return nil, "", err
@@ -35,7 +35,7 @@ func (p *Provider) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, st
 		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
 			Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="openid"`}
 	}
-	a, err := p.Client(ctx, token.ClientID)
+	a, err := p.clients.Client(ctx, token.ClientID)
 	if err != nil {
 		return nil, token.ClientID, oauth.Stored(err)
 	}
