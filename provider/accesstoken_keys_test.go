@@ -114,7 +114,7 @@ func BenchmarkSignedAccessToken(b *testing.B) {
 		})
 		b.Run(format+"/find", func(b *testing.B) {
 			for b.Loop() {
-				_, err := f.findToken(b.Context(), answer.AccessToken)
+				_, err := f.FindToken(b.Context(), answer.AccessToken)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func shortJWT(c *Config)             { c.JWTAccessTokenLifetime = 10 * time.Minu
 func withOpenID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.Scopes = true, time.Hour, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 }
-func (f *fixture) own() string { return f.config.tokens().audience() }
+func (f *fixture) own() string { return f.config.tokens().Audience() }
 
 // claimsOf reads a token with the published keys alone.
 func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
@@ -73,7 +74,7 @@ func TestSignedAccessToken(t *testing.T) {
 		}
 		claims, _ = f.claimsOf(person.AccessToken)
 		want = jwt.MapClaims{"iss": "https://auth.example/o", "aud": "https://auth.example", "sub": s.User.ID, "client_id": id, "scope": "read write",
-			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": passwordLogin}
+			"iat": begun, "exp": begun + 600, "jti": claims["jti"], "auth_time": begun, "acr": tokens.PasswordLogin}
 		if d := cmp.Diff(want, claims); d != "" {
 			t.Error("RFC9068/2.2 a person:", d)
 		}
@@ -103,7 +104,7 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 	s, caller := f.login("alice"), f.app(introspects)
 	app := f.app(signed, func(r *clients.Registration) { r.Pairwise = true })
 	claims, _ := f.claimsOf(f.tokens(app, s, "scope", "openid").AccessToken)
-	if claims["sub"] == s.User.ID || claims["sub"] != f.subject(app.Application.Sector, s.User.ID) {
+	if claims["sub"] == s.User.ID || claims["sub"] != f.Subject(app.Application.Sector, s.User.ID) {
 		t.Error(claims["sub"])
 	}
 	answer := f.tokens(app, s, "scope", "openid")
@@ -172,27 +173,27 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 		}
 		return text
 	}
-	f.wantActive(true, forge(signedType, nil))
+	f.wantActive(true, forge(tokens.SignedType, nil))
 	for what, text := range map[string]string{
 		"an ID token":            answer.IDToken,
 		"typ JWT":                forge("JWT", nil),
 		"typ logout+jwt":         forge("logout+jwt", nil),
-		"of another issuer":      forge(signedType, jwt.MapClaims{"iss": "https://other.example/o"}),
-		"for an application":     forge(signedType, jwt.MapClaims{"aud": app.Application.ClientID}),
-		"without an audience":    forge(signedType, jwt.MapClaims{"aud": nil}),
-		"expired":                forge(signedType, jwt.MapClaims{"exp": oauth.Now()}),
-		"without an end":         forge(signedType, jwt.MapClaims{"exp": nil}),
-		"with a jti of nobody's": forge(signedType, jwt.MapClaims{"jti": seal.Random(40)}),
-		"without a jti":          forge(signedType, jwt.MapClaims{"jti": nil}),
+		"of another issuer":      forge(tokens.SignedType, jwt.MapClaims{"iss": "https://other.example/o"}),
+		"for an application":     forge(tokens.SignedType, jwt.MapClaims{"aud": app.Application.ClientID}),
+		"without an audience":    forge(tokens.SignedType, jwt.MapClaims{"aud": nil}),
+		"expired":                forge(tokens.SignedType, jwt.MapClaims{"exp": oauth.Now()}),
+		"without an end":         forge(tokens.SignedType, jwt.MapClaims{"exp": nil}),
+		"with a jti of nobody's": forge(tokens.SignedType, jwt.MapClaims{"jti": seal.Random(40)}),
+		"without a jti":          forge(tokens.SignedType, jwt.MapClaims{"jti": nil}),
 		"with an end of line":    answer.AccessToken[:len(answer.AccessToken)-9] + "\n" + answer.AccessToken[len(answer.AccessToken)-9:],
 	} {
 		if f.active(text) {
 			t.Errorf("%s is an access token", what)
 		}
 	}
-	_, err = f.hint(t.Context(), answer.IDToken)
+	_, err = f.Hint(t.Context(), answer.IDToken)
 	wantError(t, err, "no error")
-	_, err = f.hint(t.Context(), answer.AccessToken)
+	_, err = f.Hint(t.Context(), answer.AccessToken)
 	wantError(t, err, "400 invalid_request")
 	_, err = f.refresh(app, answer.AccessToken)
 	wantError(t, err, "400 invalid_grant")
@@ -292,7 +293,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		second := f.must(f.refresh(app, first.RefreshToken))
 		wantError(t, f.change(app, signed), "no error")
 		third := f.must(f.refresh(app, second.RefreshToken))
-		if !strings.HasPrefix(second.AccessToken, accessPrefix) || strings.Count(third.AccessToken, ".") != 2 {
+		if !strings.HasPrefix(second.AccessToken, tokens.AccessPrefix) || strings.Count(third.AccessToken, ".") != 2 {
 			t.Error(second.AccessToken, third.AccessToken)
 		}
 		f.wantActive(true, first.AccessToken, second.AccessToken, third.AccessToken)

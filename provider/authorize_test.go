@@ -4,6 +4,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"net/url"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 			got := queryOf(t, location.Location())
 			code := got.Get("code")
 			// RFC 6749 §4.1.2, RFC 9207 §2: the code and the issuer, and nothing more.
-			if d := cmp.Diff(url.Values{"code": {code}, "iss": {"https://auth.example/o"}}, got); d != "" || !strings.HasPrefix(code, codePrefix) || len(code) != 47 {
+			if d := cmp.Diff(url.Values{"code": {code}, "iss": {"https://auth.example/o"}}, got); d != "" || !strings.HasPrefix(code, tokens.CodePrefix) || len(code) != 47 {
 				t.Error(d, code)
 			}
 		})
@@ -166,7 +167,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 		answer := f.tokens(app, s)
 		f.store.Close() // writes the log into the file
 		for _, secret := range []string{code, answer.AccessToken, answer.RefreshToken, app.Secret, goodPassword} {
-			if f.contains(secret) || f.contains(strings.TrimPrefix(secret, codePrefix)) {
+			if f.contains(secret) || f.contains(strings.TrimPrefix(secret, tokens.CodePrefix)) {
 				t.Errorf("%.8s... is in the database", secret)
 			}
 		}

@@ -206,8 +206,8 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 // cannot pass for one.
 func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
 	at := oauth.Now()
-	return p.sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
-		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.subject(l.Sector, l.UserID), "sid": p.sid(l.Sector, l.SessionID),
+	return p.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
+		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.Subject(l.Sector, l.UserID), "sid": p.SID(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})

@@ -6,6 +6,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/tokens"
 	"net/http"
 	"net/netip"
 	"time"
@@ -114,8 +115,8 @@ func (c Config) clients() clients.Config {
 }
 
 // tokens gives what the configuration says about tokens.
-func (c Config) tokens() TokensConfig {
-	return TokensConfig{
+func (c Config) tokens() tokens.Config {
+	return tokens.Config{
 		Issuer: c.Issuer, OpenID: c.OpenID, IDTokenLifetime: c.IDTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
 		PersonTokensPerMinute: c.PersonQuota.TokensPerMinute, OpenTokensPerMinute: c.OpenQuota.TokensPerMinute,
 	}

@@ -6,6 +6,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"net/http"
 	"strings"
 	"testing"
@@ -127,8 +128,8 @@ func TestDatabaseFails(t *testing.T) {
 		a         *Authorization
 		asked     *Asked
 		code      string
-		answer    *TokenResponse
-		machine   *TokenResponse
+		answer    *tokens.TokenResponse
+		machine   *tokens.TokenResponse
 		setup     string
 	}
 	prepare := func(t *testing.T) *world {

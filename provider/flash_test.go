@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"strings"
 	"testing"
 )
@@ -47,8 +48,8 @@ func TestFlash(t *testing.T) {
 func TestRandomTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		for _, prefix := range []string{codePrefix, accessPrefix, refreshPrefix} {
-			text, sum := mint(prefix)
+		for _, prefix := range []string{tokens.CodePrefix, tokens.AccessPrefix, tokens.RefreshPrefix} {
+			text, sum := tokens.Mint(prefix)
 			raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(text, prefix))
 			if err != nil || len(raw) != 32 || !strings.HasPrefix(text, prefix) || sum != seal.Digest(text) || seen[text] {
 				t.Fatal(text, sum, err)

@@ -15,6 +15,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -153,12 +154,12 @@ func (tokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) stri
 }
 
 func (tokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
-	text, sum := mint(accessPrefix)
+	text, sum := tokens.Mint(tokens.AccessPrefix)
 	return text, sum, nil
 }
 
 func (tokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
-	text, sum := mint(codePrefix)
+	text, sum := tokens.Mint(tokens.CodePrefix)
 	return text, sum, nil
 }
 
@@ -179,7 +180,7 @@ type accessTokens struct {
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*client), r.GetSession().(*session)
 	at := oauth.Now()
-	issued.answer = &TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	issued.answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
 		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
 }
@@ -193,7 +194,7 @@ type authorizationCodes struct {
 
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*client), r.GetSession().(*session)
-	err := s.p.mayApprove(ctx, c.Application, by.signedIn.User.ID)
+	err := s.p.MayApprove(ctx, c.Application, by.signedIn.User.ID)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ type session struct {
 	token  *storage.LiveToken // that is being refreshed
 	person *User              // whose password was right
 	scope  []string           // of the access token
-	answer *TokenResponse
+	answer *tokens.TokenResponse
 }
 
 func (s *session) SetExpiresAt(kind fosite.TokenType, at time.Time) {

@@ -7,6 +7,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"5 what a session knew is overwritten by stored zero values": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s, "scope", "write read")
-			token, err := d.liveToken(t.Context(), answer.AccessToken)
+			token, err := d.LiveToken(t.Context(), answer.AccessToken)
 			if err != nil || oauth.Deref(token.SessionID) != d.s.Session.ID || oauth.Deref(token.UserID) != d.s.User.ID || token.Scope != "write read" {
 				t.Errorf("%+v, %v", token, err)
 			}
@@ -127,7 +128,7 @@ func TestFositeDefects(t *testing.T) {
 			}
 		},
 		"grants without a person grant nothing": func(t *testing.T, d *defect) {
-			for _, answer := range []*TokenResponse{d.must(d.token(d.app, "grant_type", policy.GrantClient)), d.must(d.token(d.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))} {
+			for _, answer := range []*tokens.TokenResponse{d.must(d.token(d.app, "grant_type", policy.GrantClient)), d.must(d.token(d.app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))} {
 				if diff := cmp.Diff("read write groups", answer.Scope); diff != "" {
 					t.Error(diff)
 				}
@@ -145,8 +146,8 @@ func TestFositeDefects(t *testing.T) {
 				first := d.tokens(d.app, d.s)
 				time.Sleep(time.Hour)
 				second := d.must(d.fixture.refresh(d.app, first.RefreshToken))
-				a, _ := d.liveToken(t.Context(), first.AccessToken)
-				b, _ := d.liveToken(t.Context(), second.AccessToken)
+				a, _ := d.LiveToken(t.Context(), first.AccessToken)
+				b, _ := d.LiveToken(t.Context(), second.AccessToken)
 				if b.IssuedAt-a.IssuedAt != 3600 || b.ExpiresAt-a.ExpiresAt != 3600 {
 					t.Error(a.IssuedAt, b.IssuedAt)
 				}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -161,7 +162,7 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 	authorize.CoreStorage, f.fosite.Store = seen, seen
 	client.AccessTokenStorage = accessRecorder{client.AccessTokenStorage, seen}
 	var code string
-	var answer *TokenResponse
+	var answer *tokens.TokenResponse
 	for _, test := range []struct {
 		name string
 		run  func() error

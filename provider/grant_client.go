@@ -4,6 +4,7 @@ import (
 	"context"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"strings"
 
 	"github.com/ory/fosite"
@@ -43,10 +44,10 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
-	access, err := g.p.signAccess(ctx, a, family{}, scope, at, at+g.p.rules.AccessLifetime(a))
+	access, err := g.p.SignAccess(ctx, a, tokens.Family{}, scope, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
 		return failed(err)
 	}
-	request.GetSession().(*session).give(&TokenResponse{AccessToken: access.text, ExpiresIn: access.end - at, Scope: scope}, responder)
+	request.GetSession().(*session).give(&tokens.TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: scope}, responder)
 	return nil
 }

@@ -38,7 +38,7 @@ func TestClientCredentials(t *testing.T) {
 			if err != nil {
 				return
 			}
-			token, err := f.liveToken(t.Context(), answer.AccessToken)
+			token, err := f.LiveToken(t.Context(), answer.AccessToken)
 			if err != nil {
 				t.Fatal(err)
 			}

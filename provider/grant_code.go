@@ -10,6 +10,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -94,23 +95,23 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	}
 	issued := request.GetSession().(*session)
 	// Signed before anything is spent: a key that fails costs nobody their code.
-	made, err := g.p.newPair(ctx, request.GetClient().(*client).Application, familyOf(issued.grant), issued.scope)
+	made, err := g.p.NewPair(ctx, request.GetClient().(*client).Application, tokens.FamilyOf(issued.grant), issued.scope)
 	if err != nil {
 		return err
 	}
-	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{
-		application: request.GetClient().(*client).Application, userID: issued.grant.UserID, authTime: issued.grant.AuthTime, sector: issued.grant.Sector,
-		sessionID: issued.grant.SessionID, nonce: issued.grant.Nonce, claims: issued.grant.Claims})
+	err = g.p.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
+		Application: request.GetClient().(*client).Application, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
+		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims})
 	if err != nil {
 		return failed(err)
 	}
-	err = g.p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.expiresAt, made.tokens)
+	err = g.p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
 	if errors.Is(err, storage.ErrSpent) {
 		return g.replayed(ctx, issued.grant.ID)
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	issued.give(made.answer, responder)
+	issued.give(made.Answer, responder)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"strings"
 	"sync"
 	"testing"
@@ -222,7 +223,7 @@ func TestCodeReplay(t *testing.T) {
 			start := make(chan struct{})
 			var wg sync.WaitGroup
 			var mu sync.Mutex
-			var won []*TokenResponse
+			var won []*tokens.TokenResponse
 			for range 8 {
 				wg.Go(func() {
 					<-start

@@ -14,6 +14,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -56,7 +57,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	if err != nil {
 		return err
 	}
-	err = g.p.mayApprove(ctx, a, u.ID)
+	err = g.p.MayApprove(ctx, a, u.ID)
 	if err != nil {
 		return err
 	}
@@ -92,18 +93,18 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
-	made, err := g.p.newPair(ctx, a, family{grantID: grant.ID, began: at, scope: scope, userID: grant.UserID, sector: grant.Sector}, issued.scope)
+	made, err := g.p.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, UserID: grant.UserID, Sector: grant.Sector}, issued.scope)
 	if err != nil {
 		return err
 	}
-	grant.ExpiresAt = made.expiresAt
-	err = g.p.store.AddGrantWithTokens(ctx, grant, made.tokens, issued.person.Password)
+	grant.ExpiresAt = made.ExpiresAt
+	err = g.p.store.AddGrantWithTokens(ctx, grant, made.Tokens, issued.person.Password)
 	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
 		return people.WrongPassword()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	issued.give(made.answer, responder)
+	issued.give(made.Answer, responder)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,13 +22,13 @@ func TestPasswordGrant(t *testing.T) {
 	f := begin(t)
 	alice := f.person("alice")
 	app, open, without := f.app(grants(policy.GrantPassword), func(r *clients.Registration) { r.RedirectURIs = nil }), f.app(public), f.app(grants(policy.GrantCode))
-	ask := func(app *clients.Registered, pairs ...string) (*TokenResponse, error) {
+	ask := func(app *clients.Registered, pairs ...string) (*tokens.TokenResponse, error) {
 		return f.token(app, append([]string{"grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword}, pairs...)...)
 	}
 	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
 		for _, app := range []*clients.Registered{app, open} {
 			answer := f.must(ask(app, "scope", "write read"))
-			access, _ := f.liveToken(t.Context(), answer.AccessToken)
+			access, _ := f.LiveToken(t.Context(), answer.AccessToken)
 			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)}); d != "" {
 				t.Error(d)
 			}

@@ -12,6 +12,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -107,17 +108,17 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*client).Application, issued.token
-	f := family{*token.GrantID, *token.GrantCreatedAt, oauth.Deref(token.SessionEndsAt), token.Scope, oauth.Deref(token.UserID), oauth.Deref(token.Sector), 0}
+	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Login: 0}
 	if oauth.Deref(token.SessionID) != "" {
-		f.login = *token.AuthTime
+		f.Login = *token.AuthTime
 	}
-	made, err := g.p.newPair(ctx, a, f, issued.scope)
+	made, err := g.p.NewPair(ctx, a, f, issued.scope)
 	if err != nil {
 		return err
 	}
 	// OIDC Core §12.2: the same login, and no nonce.
-	err = g.p.addIDToken(ctx, made.answer, issued.scope, idTokenFor{application: a, userID: f.userID, sector: f.sector, offline: f.sessionEndsAt == 0,
-		authTime: *token.AuthTime, sessionID: oauth.Deref(token.SessionID), claims: oauth.Deref(token.Claims)})
+	err = g.p.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
+		AuthTime: *token.AuthTime, SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
 	if err != nil {
 		return failed(err)
 	}
@@ -127,12 +128,12 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	err = g.spend(ctx, a, request.GetRequestForm(), token, &made)
 	if errors.Is(err, storage.ErrSpent) {
-		made.answer, err = g.lost(ctx, request.GetRequestForm())
+		made.Answer, err = g.lost(ctx, request.GetRequestForm())
 	}
 	if err != nil {
 		return err
 	}
-	issued.give(made.answer, responder)
+	issued.give(made.Answer, responder)
 	return nil
 }
 
@@ -147,18 +148,18 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 
 // spend rotates the token, or keeps it where the operator said so: rotation is
 // what protects a public client (RFC 9700 §4.14.2), so for those it stays.
-func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values, token *storage.LiveToken, made *pair) error {
+func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values, token *storage.LiveToken, made *tokens.Pair) error {
 	text := form.Get("refresh_token")
 	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
-		made.answer.RefreshToken = text
-		last := len(made.tokens) - 1
-		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.tokens[last].ExpiresAt, made.expiresAt, made.tokens[:last]...))
+		made.Answer.RefreshToken = text
+		last := len(made.Tokens) - 1
+		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(text, successor{*made.answer, oauth.Now() + made.answer.ExpiresIn, form.Get("scope")})
+	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope")})
 	if err != nil {
 		return err
 	}
-	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.expiresAt, made.tokens))
+	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
 }
 
 // spent passes on that somebody was faster.
@@ -171,7 +172,7 @@ func spent(err error) error {
 
 // lost is for the loser of a race: the token was spent, or its family ended,
 // since it was read.
-func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenResponse, error) {
+func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*tokens.TokenResponse, error) {
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
 		return nil, deadRefresh()
@@ -186,7 +187,7 @@ func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*TokenRespons
 // successor waits unused, with that same successor, so that a client that lost
 // the answer is not locked out. Else two parties hold the token, and the family
 // dies (RFC 9700 §4.14.2).
-func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*TokenResponse, error) {
+func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
 		if err != nil {
@@ -208,7 +209,7 @@ func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage
 // it took the place of, of which the database knows only a digest: whoever
 // reads the table reads no token.
 type successor struct {
-	Answer TokenResponse
+	Answer tokens.TokenResponse
 	End    int64  // of the access token
 	Scope  string // the parameter of the request that it answers
 }
@@ -216,7 +217,7 @@ type successor struct {
 // sameScope gives the answer to a request that asks for the same scope as the one
 // that it was made for. Another one spends nothing: the client that asks for the
 // same once more gets its answer.
-func (s *successor) sameScope(token storage.LiveToken, parameter string) (*TokenResponse, error) {
+func (s *successor) sameScope(token storage.LiveToken, parameter string) (*tokens.TokenResponse, error) {
 	asked, err := askedScope(token, parameter)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestRefreshGrace(t *testing.T) {
-	bubble := func(rule string, test func(t *testing.T, f *fixture, app *clients.Registered, first, second *TokenResponse)) {
+	bubble := func(rule string, test func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse)) {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := begin(t, grace)
@@ -23,7 +24,7 @@ func TestRefreshGrace(t *testing.T) {
 			})
 		})
 	}
-	bubble("within the grace the very same successor comes again", func(t *testing.T, f *fixture, app *clients.Registered, first, second *TokenResponse) {
+	bubble("within the grace the very same successor comes again", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
 		for n := range 3 {
 			time.Sleep(3 * time.Second)
 			again := f.must(f.refresh(app, first.RefreshToken))
@@ -39,7 +40,7 @@ func TestRefreshGrace(t *testing.T) {
 		f.must(f.refresh(app, second.RefreshToken))
 	})
 	// RFC 6749 §6: the scope is a part of the request; a successor that has another one would not be an answer to it.
-	bubble("another scope is refused within the grace, and spends nothing", func(t *testing.T, f *fixture, app *clients.Registered, _, second *TokenResponse) {
+	bubble("another scope is refused within the grace, and spends nothing", func(t *testing.T, f *fixture, app *clients.Registered, _, second *tokens.TokenResponse) {
 		const all = "read write groups"
 		for _, test := range []struct{ asked, same, other string }{
 			{"write read", "read write", "read"},
@@ -67,30 +68,30 @@ func TestRefreshGrace(t *testing.T) {
 		}
 		f.wantActive(true, second.AccessToken)
 	})
-	bubble("the grace ends", func(t *testing.T, f *fixture, app *clients.Registered, first, second *TokenResponse) {
+	bubble("the grace ends", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
 		time.Sleep(10 * time.Second)
 		_, err := f.refresh(app, first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(false, first.AccessToken, second.AccessToken, second.RefreshToken)
 	})
-	bubble("a successor that was used ends the family", func(t *testing.T, f *fixture, app *clients.Registered, first, second *TokenResponse) {
+	bubble("a successor that was used ends the family", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
 		third := f.must(f.refresh(app, second.RefreshToken))
 		_, err := f.refresh(app, first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(false, first.AccessToken, second.AccessToken, third.AccessToken, third.RefreshToken)
 	})
-	bubble("the grace is for the same client only", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *TokenResponse) {
+	bubble("the grace is for the same client only", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
 		_, err := f.refresh(f.app(public), first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(true, second.AccessToken, second.RefreshToken)
 	})
-	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *clients.Registered, first, second *TokenResponse) {
+	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
 		_, err := f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
 		wantError(t, err, "no error")
 		_, err = f.refresh(app, first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")
 	})
-	bubble("who reads the table reads no token", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *TokenResponse) {
+	bubble("who reads the table reads no token", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
 		f.store.Close()
 		for _, token := range []string{first.RefreshToken, second.AccessToken, second.RefreshToken} {
 			if f.contains(token) {
@@ -99,7 +100,7 @@ func TestRefreshGrace(t *testing.T) {
 		}
 	})
 	// The server's own key must not be enough, nor anything else that lies beside the database.
-	bubble("the successor is sealed under the token that it took the place of", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *TokenResponse) {
+	bubble("the successor is sealed under the token that it took the place of", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
 		token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
 		if err != nil {
 			t.Fatal(err)

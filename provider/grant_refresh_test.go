@@ -5,6 +5,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,8 @@ func TestRefresh(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read write groups")
 		for _, test := range [][2]string{{"read", "read"}, {"groups write", "groups write"}, {"-", "read write groups"}, {"", "read write groups"}, {"write", "write"}, {"read write groups", "read write groups"}} {
 			answer = f.must(f.refresh(app, answer.RefreshToken, "scope", test[0]))
-			access, _ := f.liveToken(t.Context(), answer.AccessToken)
-			refresh, _ := f.liveToken(t.Context(), answer.RefreshToken)
+			access, _ := f.LiveToken(t.Context(), answer.AccessToken)
+			refresh, _ := f.LiveToken(t.Context(), answer.RefreshToken)
 			if d := cmp.Diff([]string{test[1], test[1], "read write groups"}, []string{answer.Scope, access.Scope, refresh.Scope}); d != "" {
 				t.Errorf("scope %q: %s", test[0], d)
 			}
@@ -106,11 +107,11 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*TokenResponse {
+func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*tokens.TokenResponse {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	var won []*TokenResponse
+	var won []*tokens.TokenResponse
 	for range 8 {
 		wg.Go(func() {
 			<-start

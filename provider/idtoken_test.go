@@ -73,7 +73,7 @@ func TestHint(t *testing.T) {
 		{"two audiences", forge(t, hmac, secret.Secret, jwt.MapClaims{"aud": []string{secret.Application.ClientID, app.Application.ClientID}}), "400 invalid_request"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, err := f.hint(t.Context(), test.hint)
+			_, err := f.Hint(t.Context(), test.hint)
 			wantError(t, err, test.want)
 			// OIDC RP-Logout §4: with client_id beside it too nothing comes of a wrong one.
 			audience, _ := claimsOf(t, test.hint).GetAudience()
@@ -119,9 +119,9 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	wantError(t, err, "401 invalid_client")
 	good := f.must(f.exchange(fresh, code)).IDToken
 	t.Run("as a hint", func(t *testing.T) {
-		_, err := f.hint(t.Context(), good)
+		_, err := f.Hint(t.Context(), good)
 		wantError(t, err, "no error")
-		_, err = f.hint(t.Context(), forge(t, good, shortSecret, nil))
+		_, err = f.Hint(t.Context(), forge(t, good, shortSecret, nil))
 		wantError(t, err, "400 invalid_request")
 	})
 	t.Run("as the only one", func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 		if err == nil {
 			t.Errorf("it signs with %q", secret)
 		}
-		_, err = f.hint(t.Context(), forge(t, good, shortSecret, nil))
+		_, err = f.Hint(t.Context(), forge(t, good, shortSecret, nil))
 		wantError(t, err, "400 invalid_request")
 	})
 }

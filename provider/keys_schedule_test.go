@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"mandate/provider/jose"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"math/big"
 	"sync"
 	"testing"
@@ -113,7 +114,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		}
 	}
 	for _, algorithm := range []string{"RS256", "ES256", "EdDSA"} {
-		text, err := signer.idToken(t.Context(), idTokenFor{application: Application{ClientID: "a", Algorithm: algorithm}, userID: "u", sessionID: "s", accessToken: "t"})
+		text, err := signer.IDToken(t.Context(), tokens.IDTokenFor{Application: Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}

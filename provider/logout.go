@@ -39,7 +39,7 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 	if text := parameters.Get("id_token_hint"); text != "" {
 		// OIDC RP-Logout §4: what was to be proven by a hint that is none is not done,
 		// also where client_id names the application.
-		claims, err := p.hint(ctx, text)
+		claims, err := p.Hint(ctx, text)
 		if err == nil {
 			clientID, err = p.readLogoutHint(l, claims, clientID)
 		}
@@ -184,7 +184,7 @@ func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
 
 // isOf says whether the hint is of a person's session.
 func (l *LogoutRequest) isOf(p *Provider, userID, sessionID string) bool {
-	return l.subject == p.subject(l.Application.Sector, userID) && l.sid == p.sid(l.Application.Sector, sessionID)
+	return l.subject == p.Subject(l.Application.Sector, userID) && l.sid == p.SID(l.Application.Sector, sessionID)
 }
 
 // LogoutFor ends the session as an application asked.

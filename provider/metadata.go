@@ -6,6 +6,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 // Metadata is the authorization server's description of itself (RFC 8414 §2).
@@ -89,11 +90,11 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 		SubjectTypesSupported:     []string{"public", "pairwise"},
 		IDTokenSigningAlgorithms:  append(jose.Algorithms(), jose.HS256),
 		UserInfoSigningAlgorithms: append(jose.Algorithms(), jose.HS256),
-		ACRValuesSupported:        []string{passwordLogin},
+		ACRValuesSupported:        []string{tokens.PasswordLogin},
 		DisplayValuesSupported:    []string{"page", "popup", "touch", "wap"},
 		PromptValuesSupported:     []string{"none", "login", "consent", "select_account"},
 		ClaimTypesSupported:       []string{"normal"},
-		ClaimsSupported:           claimsSupported(p.rules.ScopeNames()),
+		ClaimsSupported:           tokens.ClaimsSupported(p.rules.ScopeNames()),
 		ClaimsParameterSupported:  true,
 
 		BackchannelSupported: true, BackchannelSessionSupported: true,

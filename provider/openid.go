@@ -7,6 +7,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,18 +28,6 @@ type openIDRequest struct {
 	formPost  bool
 	// wayBack is what the browser kept of a login for this request.
 	wayBack string
-}
-
-// claimsRequest is the claims parameter (OIDC Core §5.5).
-type claimsRequest struct {
-	UserInfo map[string]*claimRequest `json:"userinfo,omitempty"`
-	IDToken  map[string]*claimRequest `json:"id_token,omitempty"`
-}
-
-type claimRequest struct {
-	Essential bool              `json:"essential,omitempty"`
-	Value     json.RawMessage   `json:"value,omitempty"`
-	Values    []json.RawMessage `json:"values,omitempty"`
 }
 
 const (
@@ -112,13 +101,13 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	if len(text) > maxClaims {
 		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
 	}
-	var asked claimsRequest
+	var asked tokens.ClaimsRequest
 	err := json.Unmarshal([]byte(text), &asked)
 	if err != nil {
 		return oauth.Refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
 	acr, sub := asked.IDToken["acr"], asked.IDToken["sub"]
-	asked = asked.within(allowed)
+	asked = asked.Within(allowed)
 	var kept strings.Builder
 	plain := json.NewEncoder(&kept)
 	plain.SetEscapeHTML(false) // it would take six bytes for one
@@ -126,10 +115,10 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return err
 	}
-	o.claims, o.told = strings.TrimSpace(kept.String()), asked.scopes()
+	o.claims, o.told = strings.TrimSpace(kept.String()), asked.Scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
-	if acr != nil && acr.Essential && !acr.takes(passwordLogin) {
-		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", passwordLogin)
+	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
+		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", tokens.PasswordLogin)
 	}
 	if sub != nil {
 		return o.readSubjects(*sub)
@@ -139,8 +128,8 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 
 // readSubjects: OIDC Core §5.5.1: the answer is about a subject that was asked
 // for, or there is none (§3.1.2.2).
-func (o *openIDRequest) readSubjects(asked claimRequest) error {
-	for _, raw := range asked.wanted() {
+func (o *openIDRequest) readSubjects(asked tokens.ClaimRequest) error {
+	for _, raw := range asked.Wanted() {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {
@@ -161,7 +150,7 @@ func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
 	if text == "" {
 		return nil
 	}
-	claims, err := p.hint(ctx, text)
+	claims, err := p.Hint(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -211,7 +200,7 @@ func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
 func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
 	if p.hasCome(a, s) {
-		return !o.about(p.subject(a.Application.Sector, s.User.ID))
+		return !o.about(p.Subject(a.Application.Sector, s.User.ID))
 	}
 	switch {
 	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
@@ -223,7 +212,7 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 		return true
 	}
 	// OIDC Core §3.1.2.1: somebody else than the hint names.
-	return !o.about(p.subject(a.Application.Sector, s.User.ID))
+	return !o.about(p.Subject(a.Application.Sector, s.User.ID))
 }
 
 // sessionBound is when a login's tokens end at the latest: with the session,

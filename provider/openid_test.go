@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"mandate/provider/clients"
 	"mandate/provider/people"
+	"mandate/provider/tokens"
 	"maps"
 	"net/url"
 	"strings"
@@ -64,7 +65,7 @@ func TestReadClaims(t *testing.T) {
 		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"verified_claims":{"x":null}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + passwordLogin + `"]}}}`, "{}", "", "", "no error"},
+		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + tokens.PasswordLogin + `"]}}}`, "{}", "", "", "no error"},
 		{`{"id_token":{"acr":{"value":"urn:x"}}}`, "{}", "", "", "no error"},
 		{`{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "{}", "", "", "400 unmet_authentication_requirements"},
 		{`{"userinfo":{"sub":{"value":"a"}}}`, "{}", "", "", "no error"},
@@ -99,7 +100,7 @@ func TestReadHint(t *testing.T) {
 	}{
 		{"none", app, nil, nil, "no error"},
 		{"its own", app, []string{"id_token_hint", mine}, []string{s.User.ID}, "no error"},
-		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
+		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.Subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
 		{"another client's", app, []string{"id_token_hint", elsewhere}, nil, "400 invalid_request"},
 		{"no JWT", app, []string{"id_token_hint", "x"}, nil, "400 invalid_request"},
 		{"about one of those that claims asks for", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","` + s.User.ID + `"]}}}`}, []string{s.User.ID}, "no error"},

@@ -7,6 +7,7 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -21,7 +22,7 @@ type counters struct {
 	lost atomic.Int64
 }
 
-func (c *counters) issue(answer *TokenResponse) {
+func (c *counters) issue(answer *tokens.TokenResponse) {
 	c.access.Add(1)
 	if answer.RefreshToken != "" {
 		c.refresh.Add(1)
@@ -76,7 +77,7 @@ func (p *Provider) Stats() Stats {
 	c := &p.counters
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
-		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.tokenStats)},
+		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),

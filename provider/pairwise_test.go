@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/clients"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"testing"
 )
 
@@ -44,7 +45,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 	for _, format := range []string{policy.FormatOpaque, policy.FormatJWT} {
 		pairwise := f.app(introspects, func(r *clients.Registration) { r.Pairwise, r.AccessTokenFormat = true, format })
 		public := f.app(introspects, func(r *clients.Registration) { r.AccessTokenFormat = format })
-		password := func(app *clients.Registered) *TokenResponse {
+		password := func(app *clients.Registered) *tokens.TokenResponse {
 			return f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword, "scope", "openid"))
 		}
 		byPassword, of, byCode := password(pairwise), password(public), f.tokens(public, s, "scope", "openid")
@@ -53,7 +54,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := f.subject(pairwise.Application.Sector, s.User.ID)
+		theirs := f.Subject(pairwise.Application.Sector, s.User.ID)
 		for _, test := range []struct {
 			rule, token, subject string
 			app                  *clients.Registered

@@ -22,6 +22,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -31,7 +32,7 @@ type Provider struct {
 	*keys.Ring
 	*people.People
 	*clients.Clients
-	*Tokens
+	*tokens.Tokens
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -87,7 +88,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
-	p.Tokens = newTokens(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
+	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -180,7 +181,7 @@ func (p *Provider) Run(ctx context.Context) {
 			p.sweep(ctx)
 		case <-copies.C:
 			p.Clients.DropCopies()
-			p.Tokens.dropTokens()
+			p.Tokens.DropCopies()
 			p.changes.Drop()
 		case <-keys.C:
 			err := p.Rotate(ctx)

@@ -22,6 +22,7 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -195,21 +196,21 @@ func by(app *clients.Registered, pairs ...string) *http.Request {
 	return r
 }
 
-func (f *fixture) token(app *clients.Registered, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) token(app *clients.Registered, pairs ...string) (*tokens.TokenResponse, error) {
 	answer, _, err := f.Token(f.t.Context(), by(app, pairs...), "192.0.2.1")
 	return answer, err
 }
 
-func (f *fixture) exchange(app *clients.Registered, code string, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) exchange(app *clients.Registered, code string, pairs ...string) (*tokens.TokenResponse, error) {
 	return f.token(app, append([]string{"grant_type", policy.GrantCode, "code", code, "redirect_uri", callback, "code_verifier", verifier}, pairs...)...)
 }
 
-func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string) (*TokenResponse, error) {
+func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string) (*tokens.TokenResponse, error) {
 	return f.token(app, append([]string{"grant_type", policy.GrantRefresh, "refresh_token", token}, pairs...)...)
 }
 
 // tokens is a whole code flow.
-func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) *TokenResponse {
+func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) *tokens.TokenResponse {
 	f.t.Helper()
 	answer, err := f.exchange(app, f.code(app, s, pairs...))
 	if err != nil {
@@ -218,7 +219,7 @@ func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) 
 	return answer
 }
 
-func (f *fixture) must(answer *TokenResponse, err error) *TokenResponse {
+func (f *fixture) must(answer *tokens.TokenResponse, err error) *tokens.TokenResponse {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
@@ -229,7 +230,7 @@ func (f *fixture) must(answer *TokenResponse, err error) *TokenResponse {
 // active says whether an API would accept the token.
 func (f *fixture) active(token string) bool {
 	f.t.Helper()
-	_, err := f.liveToken(f.t.Context(), token)
+	_, err := f.LiveToken(f.t.Context(), token)
 	if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 		f.t.Fatal(err)
 	}

@@ -9,11 +9,12 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 // Token runs a grant (RFC 6749 §4). It says which application asked as soon as
 // that is proven, also where the rest fails.
-func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (*TokenResponse, *Application, error) {
+func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *Application, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	if err != nil {
 		return nil, by.Client, failed(err)
 	}
-	err = p.mayIssue(ctx, *by.Client, issued.forPerson())
+	err = p.MayIssue(ctx, *by.Client, issued.forPerson())
 	if err != nil {
 		return nil, by.Client, err
 	}
@@ -64,7 +65,7 @@ func (s *session) forPerson() string {
 }
 
 // give hands an answer to fosite, which looks whether there is one.
-func (s *session) give(answer *TokenResponse, responder fosite.AccessResponder) {
+func (s *session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
 	s.answer = answer
 	responder.SetAccessToken(answer.AccessToken)
 	responder.SetTokenType("Bearer")

@@ -7,6 +7,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/tokens"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,7 +64,7 @@ func TestTokenRequest(t *testing.T) {
 	t.Run("RFC6749/5.1 the answer's shape", func(t *testing.T) {
 		s := f.login("alice")
 		for name, test := range map[string]struct {
-			answer *TokenResponse
+			answer *tokens.TokenResponse
 			want   string
 		}{
 			"code":               {f.tokens(app, s), `{"access_token":"A","token_type":"Bearer","expires_in":36000,"scope":"read write groups","refresh_token":"R"}`},
@@ -85,8 +86,8 @@ func TestTokenRequest(t *testing.T) {
 	t.Run("the application's lifetimes take the place of the server's", func(t *testing.T) {
 		short := f.app(func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 120 })
 		answer := f.tokens(short, f.login("alice"))
-		access, _ := f.liveToken(t.Context(), answer.AccessToken)
-		refresh, _ := f.liveToken(t.Context(), answer.RefreshToken)
+		access, _ := f.LiveToken(t.Context(), answer.AccessToken)
+		refresh, _ := f.LiveToken(t.Context(), answer.RefreshToken)
 		if answer.ExpiresIn != 60 || access.ExpiresAt-access.IssuedAt != 60 || refresh.ExpiresAt-refresh.IssuedAt != 120 {
 			t.Error(answer.ExpiresIn, access, refresh)
 		}

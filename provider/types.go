@@ -7,6 +7,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
@@ -119,3 +120,6 @@ func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }
 
 // AnsweredByOwner says that the owner alone is responsible for an application.
 func AnsweredByOwner(a Application) bool { return clients.AnsweredByOwner(a) }
+
+// AccessAlgorithm signs the access tokens of an application.
+func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }

@@ -116,10 +116,10 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 	root, seen := f.person("root"), map[string]bool{}
 	for range 5 {
 		alice := f.person("alice")
-		if seen[alice.ID] || seen[f.subject("a.example", alice.ID)] {
+		if seen[alice.ID] || seen[f.Subject("a.example", alice.ID)] {
 			t.Errorf("the subject %s was given again", alice.ID)
 		}
-		seen[alice.ID], seen[f.subject("a.example", alice.ID)] = true, true
+		seen[alice.ID], seen[f.Subject("a.example", alice.ID)] = true, true
 		err := f.DeleteUser(t.Context(), &root, alice.ID, "")
 		if err != nil {
 			t.Fatal(err)

@@ -37,6 +37,8 @@ var layers = map[string][]string{
 	"provider/keys":        {"mandate/storage", "mandate/provider/oauth", "mandate/provider/jose", "mandate/provider/seal"},
 	"provider/limits":      {"mandate/provider/oauth", "mandate/provider/password", "mandate/provider/throttle"},
 	"provider/people":      {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/seal", "mandate/provider/throttle"},
+	"provider/tokens": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/clients",
+		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/clients": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people",
 		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 		return nil, caller, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	// RFC 7662 §2.1: the hint may help a search, and one table needs no help.
-	token, err := p.liveToken(ctx, form.Get("token"))
+	token, err := p.LiveToken(ctx, form.Get("token"))
 	if errors.Is(err, oauth.ErrNotFound) {
 		return &Introspection{}, caller, nil
 	}
@@ -62,7 +62,7 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 
 // liveToken reads a token that works now, or gives ErrNotFound: for one that is
 // unknown, expired, revoked, or of somebody who is gone or suspended.
-func (p *Tokens) liveToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) LiveToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
 		return token, oauth.Stored(err)
@@ -86,13 +86,13 @@ func (p *Tokens) describeToken(token knownToken, caller string) *Introspection {
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: without a person the subject is the client, and
 		// there is no username.
-		Subject: token.ClientID, Audience: p.config.audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
+		Subject: token.ClientID, Audience: p.config.Audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
 	sector := oauth.Deref(token.Sector)
 	if token.UserID != nil {
 		// OIDC Core §8.1: the same as in the ID token. Who knew another one beside it
 		// could tell two sectors' subjects to be one person.
-		found.Subject = p.subject(sector, *token.UserID)
+		found.Subject = p.Subject(sector, *token.UserID)
 	}
 	if sector != "" && caller == token.ClientID {
 		// OIDC Core §8.1: nor by a name that is the same everywhere. Where the person
@@ -152,7 +152,7 @@ func bothChallenges(err error) error {
 }
 
 func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) {
-	token, err := p.liveToken(ctx, text)
+	token, err := p.LiveToken(ctx, text)
 	dormant := errors.Is(err, errDormant) && !token.Refresh
 	if errors.Is(err, oauth.ErrNotFound) && !dormant || err == nil && token.Refresh {
 		// RFC 6750 §3.1

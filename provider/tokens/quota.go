@@ -1,10 +1,11 @@
-package provider
+package tokens
 
 import (
 	"context"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
+	"mandate/storage"
 	"net/http"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ const (
 	oneOf            // added to one of the two: what one person asks of them
 )
 
-func newRates(c TokensConfig) *throttle.Throttle {
+func newRates(c Config) *throttle.Throttle {
 	perMinute := func(n int) throttle.Limit {
 		return throttle.Limit{Tries: n, Refill: time.Minute / time.Duration(max(1, n))}
 	}
@@ -91,7 +92,7 @@ func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 }
 
 // within counts what there is, unless it is known how much room there is.
-func (p *Tokens) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
+func (p *Tokens) Within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
 	}
@@ -115,7 +116,7 @@ func (p *Tokens) within(ctx context.Context, key, who string, most int, count fu
 
 // mayIssue holds whoever answers for an application to how many tokens their
 // applications may be given: for themselves, or for a person by a subject.
-func (p *Tokens) mayIssue(ctx context.Context, a Application, person string) error {
+func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person string) error {
 	who := policy.ChargedTo(a)
 	if who == nil {
 		return nil
@@ -135,11 +136,11 @@ func (p *Tokens) mayIssue(ctx context.Context, a Application, person string) err
 			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute, and %d times for one person.", n, share(n))
 		}
 	}
-	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
+	return p.Within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
 }
 
 // mayApprove does so for approvals, by a person.
-func (p *Tokens) mayApprove(ctx context.Context, a Application, person string) error {
+func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person string) error {
 	who, most := policy.ChargedTo(a), p.rules.AllowanceOf(a).Quota.Approvals
 	if who == nil || most == 0 {
 		return nil
@@ -151,5 +152,5 @@ func (p *Tokens) mayApprove(ctx context.Context, a Application, person string) e
 	if n >= share(most) {
 		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, and may have no more.", n)
 	}
-	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
+	return p.Within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
 }

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	if err != nil {
 		return nil, "", err
 	}
-	token, err := p.liveToken(ctx, text)
+	token, err := p.LiveToken(ctx, text)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && (token.Refresh || token.UserID == nil) {
 		return nil, "", invalidToken()
 	}
@@ -39,7 +39,7 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	if err != nil {
 		return nil, token.ClientID, oauth.Stored(err)
 	}
-	claims := jose.Claims{"sub": p.subject(oauth.Deref(token.Sector), *token.UserID)}
+	claims := jose.Claims{"sub": p.Subject(oauth.Deref(token.Sector), *token.UserID)}
 	asked, err := readStoredClaims(p.rules.AllowedScopes(a), oauth.Deref(token.Claims))
 	if err != nil {
 		return nil, token.ClientID, err
@@ -53,7 +53,7 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	}
 	// OIDC Core §5.3.2: signed, it says by whom and for whom.
 	claims["iss"], claims["aud"] = p.config.Issuer, a.ClientID
-	signed, err := p.sign(ctx, a, a.UserInfoAlgorithm, "JWT", claims)
+	signed, err := p.Sign(ctx, a, a.UserInfoAlgorithm, "JWT", claims)
 	return &UserInfo{Signed: signed}, token.ClientID, err
 }
 

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (s
 	if form.Get("token") == "" {
 		return a.ClientID, oauth.Refuse("invalid_request", "token is missing.")
 	}
-	token, err := p.findToken(ctx, form.Get("token"))
+	token, err := p.FindToken(ctx, form.Get("token"))
 	// RFC 7009 §2.2: a token that is not there is as good as revoked.
 	if errors.Is(err, storage.ErrNotFound) {
 		return a.ClientID, nil
@@ -36,22 +36,22 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (s
 	if token.Application != a.ID {
 		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
-	return a.ClientID, p.end(ctx, token)
+	return a.ClientID, p.End(ctx, token)
 }
 
 // EndToken ends a token at the operator's wish, or gives ErrNotFound.
 func (p *Tokens) EndToken(ctx context.Context, text string) error {
-	token, err := p.findToken(ctx, text)
+	token, err := p.FindToken(ctx, text)
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	return p.end(ctx, token)
+	return p.End(ctx, token)
 }
 
 // end revokes a token with all of its family. RFC 7009 §2.1 asks for that of
 // a refresh token and allows it of an access token: a client that gives one
 // back is done, and must not leave the means to get another.
-func (p *Tokens) end(ctx context.Context, token knownToken) error {
+func (p *Tokens) End(ctx context.Context, token knownToken) error {
 	var err error
 	switch {
 	case token.GrantID != nil:

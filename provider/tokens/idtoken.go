@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"cmp"
@@ -16,63 +16,63 @@ import (
 )
 
 // passwordLogin is the one way to sign in: its acr, and its amr by RFC 8176 §2.
-const passwordLogin = "urn:mandate:acr:password"
+const PasswordLogin = "urn:mandate:acr:password"
 
 // idTokenFor is what an ID token says, and to whom.
-type idTokenFor struct {
-	application Application
-	userID      string
-	sector      string // the application's, when the person approved
-	authTime    int64
-	sessionID   string
-	offline     bool // the session may be over: no application is to bring it back to life by its sid
-	nonce       string
-	claims      string // the claims parameter
-	accessToken string
+type IDTokenFor struct {
+	Application storage.Application
+	UserID      string
+	Sector      string // the application's, when the person approved
+	AuthTime    int64
+	SessionID   string
+	Offline     bool // the session may be over: no application is to bring it back to life by its sid
+	Nonce       string
+	Claims      string // the claims parameter
+	AccessToken string
 }
 
 // addIDToken puts an ID token beside the access token, where one is due.
-func (p *Tokens) addIDToken(ctx context.Context, answer *TokenResponse, scope []string, about idTokenFor) error {
+func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []string, about IDTokenFor) error {
 	// OIDC Core §3.1: it tells of a login here. Where the application took the
 	// password itself there was none.
-	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.sessionID == "" {
+	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.SessionID == "" {
 		return nil
 	}
-	about.accessToken = answer.AccessToken
+	about.AccessToken = answer.AccessToken
 	var err error
-	answer.IDToken, err = p.idToken(ctx, about)
+	answer.IDToken, err = p.IDToken(ctx, about)
 	return err
 }
 
 // idToken signs an ID token (OIDC Core §2).
-func (p *Tokens) idToken(ctx context.Context, about idTokenFor) (string, error) {
-	algorithm := cmp.Or(about.application.Algorithm, policy.DefaultAlgorithm)
+func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) {
+	algorithm := cmp.Or(about.Application.Algorithm, policy.DefaultAlgorithm)
 	at := oauth.Now()
 	claims := jose.Claims{
-		"iss": p.config.Issuer, "sub": p.subject(about.sector, about.userID), "aud": about.application.ClientID,
-		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.authTime,
-		"at_hash": jose.LeftHalf(algorithm, about.accessToken), "acr": passwordLogin, "amr": []string{"pwd"},
+		"iss": p.config.Issuer, "sub": p.Subject(about.Sector, about.UserID), "aud": about.Application.ClientID,
+		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.AuthTime,
+		"at_hash": jose.LeftHalf(algorithm, about.AccessToken), "acr": PasswordLogin, "amr": []string{"pwd"},
 	}
-	if about.nonce != "" {
-		claims["nonce"] = about.nonce
+	if about.Nonce != "" {
+		claims["nonce"] = about.Nonce
 	}
-	if about.sessionID != "" && !about.offline {
-		claims["sid"] = p.sid(about.sector, about.sessionID)
+	if about.SessionID != "" && !about.Offline {
+		claims["sid"] = p.SID(about.Sector, about.SessionID)
 	}
-	asked, err := readStoredClaims(p.rules.AllowedScopes(about.application), about.claims)
+	asked, err := readStoredClaims(p.rules.AllowedScopes(about.Application), about.Claims)
 	if err != nil {
 		return "", err
 	}
-	err = p.addClaims(ctx, claims, about.userID, nil, asked.IDToken)
+	err = p.addClaims(ctx, claims, about.UserID, nil, asked.IDToken)
 	if err != nil {
 		return "", err
 	}
-	return p.sign(ctx, about.application, algorithm, "JWT", claims)
+	return p.Sign(ctx, about.Application, algorithm, "JWT", claims)
 }
 
 // sign makes a JWT by an algorithm of the application's. kind tells it from
 // others of the same signer (RFC 8725 §3.11).
-func (p *Tokens) sign(ctx context.Context, a Application, algorithm, kind string, claims map[string]any) (string, error) {
+func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
 		secret, err := p.clients.HMACSecret(ctx, a)
 		if err != nil {
@@ -92,7 +92,7 @@ func (p *Tokens) sign(ctx context.Context, a Application, algorithm, kind string
 
 // hint reads an ID token of ours that somebody brings back. It may have
 // expired: it says whom it was about, and proves nothing more.
-func (p *Tokens) hint(ctx context.Context, text string) (jose.Claims, error) {
+func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	wrong := oauth.Refuse("invalid_request", "id_token_hint is not an ID token of this server.")
 	raw, err := jose.Verifier{
 		Algorithms: append(jose.Algorithms(), jose.HS256),

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"crypto/hmac"
@@ -8,7 +8,7 @@ import (
 
 // subject names a person to a sector: the same for all that have none, or one
 // which no two sectors can compare (OIDC Core §8.1).
-func (p *Tokens) subject(sector, userID string) string {
+func (p *Tokens) Subject(sector, userID string) string {
 	if sector == "" {
 		return userID
 	}
@@ -19,7 +19,7 @@ func (p *Tokens) subject(sector, userID string) string {
 
 // sid names a session to a sector. Those that must not be able to compare
 // a person's subjects cannot compare the sessions either (OIDC Core §8.1).
-func (p *Tokens) sid(sector, sessionID string) string {
+func (p *Tokens) SID(sector, sessionID string) string {
 	if sector == "" {
 		return sessionID
 	}

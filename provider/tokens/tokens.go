@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"mandate/provider/clients"
@@ -12,7 +12,7 @@ import (
 )
 
 // TokensConfig is what an operator decides about tokens.
-type TokensConfig struct {
+type Config struct {
 	Issuer                  string
 	OpenID                  bool
 	IDTokenLifetime         time.Duration
@@ -24,7 +24,7 @@ type TokensConfig struct {
 // Tokens are the access, refresh and ID tokens: how they are made, found, described and
 // revoked.
 type Tokens struct {
-	config   TokensConfig
+	config   Config
 	rules    *policy.Rules
 	store    *storage.Store
 	keys     *keys.Ring
@@ -37,7 +37,7 @@ type Tokens struct {
 }
 
 // NewTokens makes the component.
-func newTokens(config TokensConfig, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
+func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
 	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, names: names, pairwise: pairwise,
 		copies: copies.New(50_000, changes, tokenChanged)}
 	p.quotas.rate = newRates(config)
@@ -45,7 +45,7 @@ func newTokens(config TokensConfig, rules *policy.Rules, store *storage.Store, r
 }
 
 // DropCopies removes copies that are too old.
-func (p *Tokens) dropTokens() { p.copies.Drop() }
+func (p *Tokens) DropCopies() { p.copies.Drop() }
 
 // TokenStats says how the copies of tokens serve.
-func (p *Tokens) tokenStats() (hits, misses int64, entries int) { return p.copies.Stats() }
+func (p *Tokens) CopyStats() (hits, misses int64, entries int) { return p.copies.Stats() }

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // no copy: they are spent without a word to anybody. A copy of a signed one
 // saves the look at its signature too.
 func (p *Tokens) token(ctx context.Context, text string) (knownToken, error) {
-	find := func(ctx context.Context, _ string) (knownToken, error) { return p.findToken(ctx, text) }
+	find := func(ctx context.Context, _ string) (knownToken, error) { return p.FindToken(ctx, text) }
 	return p.copies.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
 		return !t.Refresh && len(oauth.Deref(t.Claims)) <= copyBytes
 	})

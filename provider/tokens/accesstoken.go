@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -14,63 +14,63 @@ import (
 
 // signedType tells an access token from all else that the same keys sign
 // (RFC 9068 §2.1, §5).
-const signedType = "at+jwt"
+const SignedType = "at+jwt"
 
 // accessToken is made but not yet stored. A signed one is never: rows is empty.
-type accessToken struct {
-	text string
-	end  int64
+type AccessToken struct {
+	Text string
+	End  int64
 	rows []storage.Token
 }
 
 // newAccess makes an access token of a family, in the application's format.
-func (p *Tokens) newAccess(ctx context.Context, a Application, f family, scope string) (accessToken, error) {
+func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string) (AccessToken, error) {
 	at := oauth.Now()
 	end := at + p.rules.AccessLifetime(a)
-	if f.sessionEndsAt > 0 {
-		end = min(end, f.sessionEndsAt)
+	if f.SessionEndsAt > 0 {
+		end = min(end, f.SessionEndsAt)
 	}
 	if a.AccessTokenFormat == policy.FormatJWT {
-		return p.signAccess(ctx, a, f, scope, at, end)
+		return p.SignAccess(ctx, a, f, scope, at, end)
 	}
-	text, sum := mint(accessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.grantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a)}
-	return accessToken{text, end, []storage.Token{row}}, nil
+	text, sum := Mint(AccessPrefix)
+	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a)}
+	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 
 // signAccess signs an access token (RFC 9068 §2.2), of a family or, where there
 // is none, of the application for itself. It holds nothing about the person but
 // their subject: the client can read it (RFC 9068 §6).
-func (p *Tokens) signAccess(ctx context.Context, a Application, f family, scope string, at, end int64) (accessToken, error) {
+func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string, at, end int64) (AccessToken, error) {
 	algorithm := AccessAlgorithm(a)
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
-		return accessToken{}, err
+		return AccessToken{}, err
 	}
 	// It ends before nobody can check it any more. (One that was given before its
 	// application's lifetime was shortened may find its key gone: then that ends it.)
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}
-	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
-	if f.grantID == "" {
+	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.Audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
+	if f.GrantID == "" {
 		// RFC 9068 §2.2: where no person is involved, the subject is the client.
 		claims["sub"], claims["jti"] = a.ClientID, p.nameToken(ofApplication, a.ID)
 	} else {
-		claims["sub"], claims["jti"] = p.subject(f.sector, f.userID), p.nameToken(ofGrant, f.grantID)
+		claims["sub"], claims["jti"] = p.Subject(f.Sector, f.UserID), p.nameToken(ofGrant, f.GrantID)
 	}
 	// RFC 9068 §2.2.1: they are about the login that the approval came with, so they
 	// stay the same at each refresh. A password that the application took was none.
-	if f.login > 0 {
-		claims["auth_time"], claims["acr"] = f.login, passwordLogin
+	if f.Login > 0 {
+		claims["auth_time"], claims["acr"] = f.Login, PasswordLogin
 	}
-	text, err := key.Sign(algorithm, signedType, claims)
-	return accessToken{text: text, end: end}, err
+	text, err := key.Sign(algorithm, SignedType, claims)
+	return AccessToken{Text: text, End: end}, err
 }
 
 // AccessAlgorithm is what signs an application's access tokens: what signs its ID
 // tokens too, but for HS256, whose key no API may have (RFC 9068 §4).
-func AccessAlgorithm(a Application) string {
+func AccessAlgorithm(a storage.Application) string {
 	if a.Algorithm == "" || a.Algorithm == jose.HS256 {
 		return policy.DefaultAlgorithm
 	}
@@ -96,12 +96,12 @@ type knownToken struct {
 
 // findToken reads a token and what stands behind it, or gives
 // storage.ErrNotFound. Of its scope is left what its application may have now.
-func (p *Tokens) findToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.readToken(ctx, text)
 	if err != nil {
 		return token, err
 	}
-	a := Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
+	a := storage.Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
 	scope := oauth.Narrow(strings.Fields(token.Scope), p.rules.AllowedScopes(a))
 	token.Scope, token.dormant = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
 	may := p.rules.AllowanceOf(a)
@@ -134,7 +134,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error
 		// secret.
 		Algorithms: jose.Algorithms(),
 		// RFC 9068 §4: neither an ID token nor a logout token is an access token.
-		Types: []string{signedType},
+		Types: []string{SignedType},
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
 			key, err := p.keyFor(ctx, h)
 			if err == nil && !key.Published() {
@@ -150,7 +150,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error
 		return knownToken{}, err
 	}
 	claims, err := jose.ParseClaims(raw)
-	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.audience() {
+	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.Audience() {
 		return knownToken{}, storage.ErrNotFound
 	}
 	token := knownToken{name: claims.Text("jti")}
@@ -171,4 +171,4 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error
 }
 
 // audience is the one resource that access tokens are for (RFC 9068 §3).
-func (c TokensConfig) audience() string { return strings.TrimSuffix(c.Issuer, "/o") }
+func (c Config) Audience() string { return strings.TrimSuffix(c.Issuer, "/o") }

@@ -1,4 +1,4 @@
-package provider
+package tokens
 
 import (
 	"context"
@@ -7,10 +7,23 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
+	"mandate/storage"
 	"maps"
 	"slices"
 	"strings"
 )
+
+// ClaimsRequest is the claims parameter (OIDC Core §5.5).
+type ClaimsRequest struct {
+	UserInfo map[string]*ClaimRequest `json:"userinfo,omitempty"`
+	IDToken  map[string]*ClaimRequest `json:"id_token,omitempty"`
+}
+
+type ClaimRequest struct {
+	Essential bool              `json:"essential,omitempty"`
+	Value     json.RawMessage   `json:"value,omitempty"`
+	Values    []json.RawMessage `json:"values,omitempty"`
+}
 
 // scopeClaims is which claims a scope asks for (OIDC Core §5.4). groups is
 // ours.
@@ -36,17 +49,17 @@ func scopeOf(claim string) string {
 // within keeps the claims whose scope the application may ask for: the claims
 // parameter is no way around that. One of no scope is on no page either, and a
 // later release may know it: nobody was asked about it.
-func (r claimsRequest) within(allowed []string) claimsRequest {
-	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
-		maps.DeleteFunc(asked, func(claim string, _ *claimRequest) bool { return !slices.Contains(allowed, scopeOf(claim)) })
+func (r ClaimsRequest) Within(allowed []string) ClaimsRequest {
+	for _, asked := range []map[string]*ClaimRequest{r.UserInfo, r.IDToken} {
+		maps.DeleteFunc(asked, func(claim string, _ *ClaimRequest) bool { return !slices.Contains(allowed, scopeOf(claim)) })
 	}
 	return r
 }
 
 // scopes are those that stand for the claims: what the person is asked about.
-func (r claimsRequest) scopes() []string {
+func (r ClaimsRequest) Scopes() []string {
 	var names []string
-	for _, asked := range []map[string]*claimRequest{r.UserInfo, r.IDToken} {
+	for _, asked := range []map[string]*ClaimRequest{r.UserInfo, r.IDToken} {
 		for claim := range asked {
 			names = oauth.Union(names, []string{scopeOf(claim)})
 		}
@@ -57,8 +70,8 @@ func (r claimsRequest) scopes() []string {
 
 // readStoredClaims reads the claims parameter of a grant, as far as the
 // application may still ask for it.
-func readStoredClaims(allowed []string, text string) (claimsRequest, error) {
-	var asked claimsRequest
+func readStoredClaims(allowed []string, text string) (ClaimsRequest, error) {
+	var asked ClaimsRequest
 	if text == "" {
 		return asked, nil
 	}
@@ -66,11 +79,11 @@ func readStoredClaims(allowed []string, text string) (claimsRequest, error) {
 	if err != nil {
 		return asked, fmt.Errorf("read the stored claims parameter: %w", err)
 	}
-	return asked.within(allowed), nil
+	return asked.Within(allowed), nil
 }
 
 // claimsSupported lists every claim that this server can give.
-func claimsSupported(scopes []string) []string {
+func ClaimsSupported(scopes []string) []string {
 	names := []string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}
 	for _, scope := range slices.Sorted(maps.Keys(scopeClaims)) {
 		if slices.Contains(scopes, scope) {
@@ -83,7 +96,7 @@ func claimsSupported(scopes []string) []string {
 // allClaims is everything that is known of a person. What is not known is not
 // there: an empty claim would say that it is known to be empty (OIDC Core
 // §5.3.2).
-func allClaims(u User) (map[string]any, error) {
+func allClaims(u storage.User) (map[string]any, error) {
 	profile, err := people.ProfileOf(u)
 	if err != nil {
 		return nil, err
@@ -115,7 +128,7 @@ func allClaims(u User) (map[string]any, error) {
 
 // addClaims adds what the scopes and the claims parameter ask for, as far as it
 // is known.
-func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*claimRequest) error {
+func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*ClaimRequest) error {
 	var names []string
 	for _, scope := range scopes {
 		names = append(names, scopeClaims[scope]...)
@@ -143,7 +156,7 @@ func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID strin
 	}
 	for _, name := range names {
 		value, known := all[name]
-		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].takes(value)) {
+		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].Takes(value)) {
 			claims[name] = value
 		}
 	}
@@ -156,8 +169,8 @@ func wantedByScope(scopes []string, claim string) bool {
 
 // takes says whether a value is one that was asked for (OIDC Core §5.5.1): any
 // is, where none was named.
-func (c *claimRequest) takes(value any) bool {
-	wanted := c.wanted()
+func (c *ClaimRequest) Takes(value any) bool {
+	wanted := c.Wanted()
 	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool {
 		var one any
 		return json.Unmarshal(raw, &one) == nil && same(one, value)
@@ -165,7 +178,7 @@ func (c *claimRequest) takes(value any) bool {
 }
 
 // wanted are the values that were named.
-func (c *claimRequest) wanted() []json.RawMessage {
+func (c *ClaimRequest) Wanted() []json.RawMessage {
 	switch {
 	case c == nil:
 		return nil
