@@ -15,10 +15,9 @@ import (
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 	"mandate/storage"
 )
-
-const maxState = 4096
 
 // Authorization is an authorization request whose client and redirect URI are
 // proven. Refused is set where the rest of it is wrong: the client is told so
@@ -168,8 +167,8 @@ func (p *Provider) responseModes() []string {
 // the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
 	state := a.parameters["state"]
-	if len(state) == 1 && len(state[0]) > maxState {
-		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", maxState)
+	if len(state) == 1 && len(state[0]) > oauth.MaxState {
+		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
 	// RFC 6749 §4.1.2.1: whatever else is wrong, the error comes with the state.
 	if len(state) == 1 && oauth.PlainText(state[0]) {
@@ -241,7 +240,7 @@ func hasGrant(a Application, grant string) bool {
 }
 
 // Complete issues the code, and says where to send the browser with it.
-func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (Response, error) {
+func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
@@ -251,56 +250,28 @@ func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) 
 		if e.Status == http.StatusTooManyRequests {
 			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client hears of it
 		}
-		return Response{}, e
+		return redirect.Response{}, e
 	}
-	return p.respond(a, Parameter{"code", response.GetCode()}), nil
+	return p.respond(a, redirect.Parameter{Name: "code", Value: response.GetCode()}), nil
 }
 
 // Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
-func (p *Provider) Refusal(a *Authorization, e *oauth.Error) Response {
-	return p.respond(a, Parameter{"error", e.Code}, Parameter{"error_description", e.Description})
+func (p *Provider) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
+	return p.respond(a, redirect.Parameter{Name: "error", Value: e.Code}, redirect.Parameter{Name: "error_description", Value: e.Description})
 }
 
 // Deny is the refusal of the person who was asked.
-func (p *Provider) Deny(a *Authorization) Response {
+func (p *Provider) Deny(a *Authorization) redirect.Response {
 	return p.Refusal(a, oauth.Refuse("access_denied", "The person denied the request."))
 }
-
-// Response is what goes to the client by way of the browser.
-type Response struct {
-	RedirectURI string
-	Parameters  []Parameter
-	FormPost    bool // OIDC Form Post §2: in a form, not in the query
-}
-
-// Parameter is one of a response.
-type Parameter struct{ Name, Value string }
 
 // respond completes a response.
 //
 // RFC 6749 §4.1.2: state comes back as it was sent.
 // RFC 9207 §2: iss is in every response, also in errors.
-func (p *Provider) respond(a *Authorization, parameters ...Parameter) Response {
+func (p *Provider) respond(a *Authorization, parameters ...redirect.Parameter) redirect.Response {
 	if a.state != "" {
-		parameters = append(parameters, Parameter{"state", a.state})
+		parameters = append(parameters, redirect.Parameter{Name: "state", Value: a.state})
 	}
-	return Response{a.RedirectURI, append(parameters, Parameter{"iss", p.config.Issuer}), a.openID.formPost}
-}
-
-// Location adds the parameters to the redirect URI, and leaves what it has as
-// it stands.
-func (r Response) Location() string {
-	var b strings.Builder
-	b.WriteString(r.RedirectURI)
-	separator := byte('?')
-	if strings.Contains(r.RedirectURI, "?") {
-		separator = '&'
-	}
-	for _, parameter := range r.Parameters {
-		b.WriteByte(separator)
-		// A space as %20 is one to every reader, a plus only to some.
-		b.WriteString(parameter.Name + "=" + strings.ReplaceAll(url.QueryEscape(parameter.Value), "+", "%20"))
-		separator = '&'
-	}
-	return b.String()
+	return redirect.Response{RedirectURI: a.RedirectURI, Parameters: append(parameters, redirect.Parameter{Name: "iss", Value: p.config.Issuer}), FormPost: a.openID.formPost}
 }

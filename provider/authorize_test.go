@@ -85,7 +85,7 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
 		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "read unknown"}, "400 invalid_scope"},
 		{"RFC6749/4.1.2.1 introspection without the switch", app, []string{"scope", "introspection"}, "400 invalid_scope"},
-		{"state is at most 4 KiB", app, []string{"state", strings.Repeat("s", maxState+1)}, "400 invalid_request"},
+		{"state is at most 4 KiB", app, []string{"state", strings.Repeat("s", oauth.MaxState+1)}, "400 invalid_request"},
 		{"a value that is not UTF-8", app, []string{"nonce", "\xff"}, "400 invalid_request"},
 		{"a state that is not UTF-8", app, []string{"state", "\xff"}, "400 invalid_request"},
 		{"a NUL", app, []string{"scope", "read\x00"}, "400 invalid_request"},
@@ -179,7 +179,7 @@ func TestAuthorizationResponse(t *testing.T) {
 	s := f.login("alice")
 	uris := []string{callback, "https://client.example", "https://client.example/cb?b=2&a=1&b=%7E%2f+x", "https://client.example/cb?", "com.example.app:/cb", "http://127.0.0.1/cb?x", "https://client.example/a%2Fb/;c"}
 	app := f.app(func(r *clients.Registration) { r.RedirectURIs = uris })
-	states := []string{"x", "a&b=c", "100%", "%41%zz", "a+b c", "#fragment", "?", "=", "ü€\U0001F511", "e\u0301", `"<script>'\`, "\r\nSet-Cookie: x", "\t", " ", "null", strings.Repeat("0123456789abcdef", maxState/16), strings.Repeat("é", maxState/2)}
+	states := []string{"x", "a&b=c", "100%", "%41%zz", "a+b c", "#fragment", "?", "=", "ü€\U0001F511", "e\u0301", `"<script>'\`, "\r\nSet-Cookie: x", "\t", " ", "null", strings.Repeat("0123456789abcdef", oauth.MaxState/16), strings.Repeat("é", oauth.MaxState/2)}
 	for _, uri := range uris {
 		for _, state := range states {
 			a := f.authorize(app, "redirect_uri", uri, "state", state)
@@ -252,7 +252,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)
 		}
-		if state := form["state"]; len(state) == 1 && state[0] != "" && oauth.PlainText(state[0]) && len(state[0]) <= maxState && queryOf(t, location).Get("state") != state[0] {
+		if state := form["state"]; len(state) == 1 && state[0] != "" && oauth.PlainText(state[0]) && len(state[0]) <= oauth.MaxState && queryOf(t, location).Get("state") != state[0] {
 			t.Fatalf("state %q comes back in %s", state[0], location)
 		}
 	})

@@ -35,8 +35,8 @@ const (
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
 )
 
-// tellNow wakes the teller of this node.
-func (p *Provider) tellNow() {
+// TellNow wakes the teller of this node.
+func (p *Logouts) TellNow() {
 	select {
 	case p.ended <- struct{}{}:
 	default: // it has been woken
@@ -45,15 +45,15 @@ func (p *Provider) tellNow() {
 
 // teller tells applications of sessions that have ended.
 type teller struct {
-	*Provider
+	*Logouts
 	places chan struct{}
 	calls  sync.WaitGroup
 	mu     sync.Mutex
 	busy   map[string]int // calls by owner
 }
 
-func newTeller(p *Provider) *teller {
-	return &teller{Provider: p, places: make(chan struct{}, tellAtOnce), busy: map[string]int{}}
+func newTeller(p *Logouts) *teller {
+	return &teller{Logouts: p, places: make(chan struct{}, tellAtOnce), busy: map[string]int{}}
 }
 
 // run tells until ctx ends. What it was about to tell then is due again later,
@@ -109,7 +109,7 @@ func (t *teller) round(ctx context.Context) error {
 			t.one(ctx, l, next)
 			t.end(l.Owner)
 			<-t.places
-			t.tellNow() // there is a place again
+			t.TellNow() // there is a place again
 		})
 	}
 	return nil
@@ -155,7 +155,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	}
 	if err == nil || errors.Is(err, storage.ErrNotFound) {
 		if err == nil && a.BackchannelURI != "" {
-			t.counters.told.Add(1)
+			t.told.Add(1)
 		}
 		err = t.store.ForgetLogin(ctx, l)
 		if err != nil {
@@ -167,7 +167,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 }
 
 func (t *teller) failed(ctx context.Context, a Application, l storage.Login, next int64, cause error) {
-	t.counters.callsFailed.Add(1)
+	t.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
 	said, ok := errors.AsType[*outbound.StatusError](cause)
 	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // this login, and not the application
@@ -183,7 +183,7 @@ func (t *teller) failed(ctx context.Context, a Application, l storage.Login, nex
 	}
 	text := oauth.Clip(cause.Error(), 200)
 	if last {
-		t.counters.givenUp.Add(lost)
+		t.givenUp.Add(lost)
 		t.log.Warn("an application could not be told of logouts, and is not tried again", "client", a.ClientID, "logouts", lost, "error", text)
 	} else {
 		t.log.Warn("an application was not told of a logout; it is tried again", "client", a.ClientID, "attempt", attempt, "error", text)
@@ -193,7 +193,7 @@ func (t *teller) failed(ctx context.Context, a Application, l storage.Login, nex
 	}
 }
 
-func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage.Login) error {
+func (p *Logouts) sendLogoutToken(ctx context.Context, a Application, l storage.Login) error {
 	text, err := p.logoutToken(ctx, a, l)
 	if err != nil {
 		return err
@@ -204,10 +204,10 @@ func (p *Provider) sendLogoutToken(ctx context.Context, a Application, l storage
 // logoutToken says that a session has ended (OIDC Back-Channel §2.4). It is
 // signed as the application's ID tokens are (§2.6), and has no nonce, so that it
 // cannot pass for one.
-func (p *Provider) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
+func (p *Logouts) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
 	at := oauth.Now()
-	return p.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
-		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.Subject(l.Sector, l.UserID), "sid": p.SID(l.Sector, l.SessionID),
+	return p.tokens.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
+		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.tokens.Subject(l.Sector, l.UserID), "sid": p.tokens.SID(l.Sector, l.SessionID),
 		"iat": at, "exp": at + logoutTokenLife, "jti": seal.Random(16),
 		"events": map[string]any{logoutEvent: struct{}{}},
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -55,10 +54,8 @@ func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, 
 	f := begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 	}, calls(at))
-	log := &strings.Builder{}
-	f.log = slog.New(slog.NewTextHandler(log, nil))
 	f.loggedOut("alice")
-	return f, at, log
+	return f, at, f.logged
 }
 
 // loggedOut is the end of somebody's login at an application that is to be told.
@@ -78,14 +75,14 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	newTeller(f.Provider).run(ctx)
+	newTeller(f.Logouts).run(ctx)
 }
 
 // round tells what is due, waits for the calls, and lets the time go by until
 // something is due again.
 func (f *fixture) round(t *testing.T) {
 	t.Helper()
-	teller := newTeller(f.Provider)
+	teller := newTeller(f.Logouts)
 	err := teller.round(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +278,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 		keep = f.must(f.refresh(app, keep.RefreshToken))
 		time.Sleep(20 * time.Hour)
 		f.sweep(t.Context())
-		newTeller(f.Provider).round(t.Context())
+		newTeller(f.Logouts).round(t.Context())
 		synctest.Wait()
 		_, err := f.refresh(app, gone.RefreshToken)
 		wantError(t, err, "400 invalid_grant")

@@ -122,6 +122,11 @@ func (c Config) tokens() tokens.Config {
 	}
 }
 
+// logout gives what the configuration says about logouts.
+func (c Config) logout() LogoutConfig {
+	return LogoutConfig{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
+}
+
 // keys gives what the configuration says about signing keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{

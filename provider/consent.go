@@ -12,6 +12,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -145,18 +146,18 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 }
 
 // Approve remembers the answer and completes the request.
-func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (Response, error) {
+func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
-		return Response{}, err
+		return redirect.Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
 		Scope: strings.Join(oauth.Union(slices.Clone(remembered), a.asks()), " "), CreatedAt: oauth.Now()}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
-		return Response{}, loggedOut()
+		return redirect.Response{}, loggedOut()
 	}
 	if err != nil {
-		return Response{}, oauth.Unavailable(err)
+		return redirect.Response{}, oauth.Unavailable(err)
 	}
 	return p.Complete(ctx, a, s)
 }

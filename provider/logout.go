@@ -11,6 +11,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/redirect"
 	"mandate/storage"
 )
 
@@ -26,20 +27,20 @@ type LogoutRequest struct {
 
 // ReadLogout checks a logout request. An error is for a page: nothing may be
 // redirected (OIDC RP-Logout §4).
-func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
+func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
 	err := oauth.CheckParameters(parameters)
 	if err != nil {
 		return nil, err
 	}
 	l := &LogoutRequest{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
-	if len(l.state) > maxState {
-		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", maxState)
+	if len(l.state) > oauth.MaxState {
+		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {
 		// OIDC RP-Logout §4: what was to be proven by a hint that is none is not done,
 		// also where client_id names the application.
-		claims, err := p.Hint(ctx, text)
+		claims, err := p.tokens.Hint(ctx, text)
 		if err == nil {
 			clientID, err = p.readLogoutHint(l, claims, clientID)
 		}
@@ -62,8 +63,8 @@ func (p *Provider) ReadLogout(ctx context.Context, parameters url.Values) (*Logo
 
 // readLogoutHint takes over whom and which session the hint names, and gives
 // the client that it was issued to.
-func (p *Provider) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
-	if end, _ := claims.Time("exp"); p.config.RPLogout.RefuseExpired && end <= oauth.Now() {
+func (p *Logouts) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
+	if end, _ := claims.Time("exp"); p.config.RefuseExpired && end <= oauth.Now() {
 		return "", oauth.Refuse("invalid_request", "id_token_hint has expired.")
 	}
 	l.subject, l.sid = claims.Text("sub"), claims.Text("sid")
@@ -77,7 +78,7 @@ func (p *Provider) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID
 
 // checkLogoutURI: OIDC RP-Logout §3: only to an address that the application
 // registered, character by character.
-func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
+func (p *Logouts) checkLogoutURI(l *LogoutRequest) error {
 	switch {
 	case l.RedirectURI == "":
 		return nil
@@ -92,7 +93,7 @@ func (p *Provider) checkLogoutURI(l *LogoutRequest) error {
 		return nil
 	}
 	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
-	e.Mismatch = p.config.redirects().Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
+	e.Mismatch = p.redirects.Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
 	return e
 }
 
@@ -105,26 +106,26 @@ type logoutTicket struct {
 }
 
 // LogoutTicket carries a checked request to ResumeLogout.
-func (p *Provider) LogoutTicket(l *LogoutRequest) (string, error) {
+func (p *Logouts) LogoutTicket(l *LogoutRequest) (string, error) {
 	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
 	}
 	text, err := json.Marshal(t)
-	return p.sealers.tickets.Seal(text, "logout"), err
+	return p.tickets.Seal(text, "logout"), err
 }
 
 // ResumeLogout takes a request up again. The application may have changed
 // meanwhile.
-func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
+func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
 	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
-	text, err := p.sealers.tickets.Open(sealed, "logout")
+	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
 		return nil, stale
 	}
 	var t logoutTicket
 	err = json.Unmarshal(text, &t)
-	if err != nil || oauth.Now()-t.At > ticketLife {
+	if err != nil || oauth.Now()-t.At > pageLife {
 		return nil, stale
 	}
 	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
@@ -145,8 +146,8 @@ func (p *Provider) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequ
 // proves that the request comes from an application they are signed in to by
 // this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
 // that somebody makes of a link.
-func (p *Provider) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
-	if p.config.RPLogout.AlwaysPrompt || l.subject == "" {
+func (p *Logouts) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
+	if p.config.AlwaysPrompt || l.subject == "" {
 		return true
 	}
 	return !l.isOf(p, s.User.ID, s.Session.ID)
@@ -162,9 +163,9 @@ type ended struct {
 }
 
 // Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
-func (p *Provider) Ended(s *SignedIn) (string, error) {
+func (p *Logouts) Ended(s *SignedIn) (string, error) {
 	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
-	return p.sealers.tickets.Seal(text, "ended"), err
+	return p.tickets.Seal(text, "ended"), err
 }
 
 // FollowsEnd says whether a request comes of a session that ended in this very
@@ -172,8 +173,8 @@ func (p *Provider) Ended(s *SignedIn) (string, error) {
 // Any other ID token proves nothing where nobody is signed in. Whoever registers
 // an application has one, and would send other people's browsers to wherever they
 // like (RFC 9700 §4.11.2).
-func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
-	text, err := p.sealers.tickets.Open(kept, "ended")
+func (p *Logouts) FollowsEnd(l *LogoutRequest, kept string) bool {
+	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
 	}
@@ -183,33 +184,33 @@ func (p *Provider) FollowsEnd(l *LogoutRequest, kept string) bool {
 }
 
 // isOf says whether the hint is of a person's session.
-func (l *LogoutRequest) isOf(p *Provider, userID, sessionID string) bool {
-	return l.subject == p.Subject(l.Application.Sector, userID) && l.sid == p.SID(l.Application.Sector, sessionID)
+func (l *LogoutRequest) isOf(p *Logouts, userID, sessionID string) bool {
+	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }
 
 // LogoutFor ends the session as an application asked.
-func (p *Provider) LogoutFor(ctx context.Context, s *SignedIn) error {
-	return p.logout(ctx, s, p.config.RPLogout.KeepTokens)
+func (p *Logouts) LogoutFor(ctx context.Context, s *SignedIn) error {
+	return p.logout(ctx, s, p.config.KeepTokens)
 }
 
 // Logout ends the session as the person asked.
-func (p *Provider) Logout(ctx context.Context, s *SignedIn) error { return p.logout(ctx, s, false) }
+func (p *Logouts) Logout(ctx context.Context, s *SignedIn) error { return p.logout(ctx, s, false) }
 
-func (p *Provider) logout(ctx context.Context, s *SignedIn, keepFamilies bool) error {
+func (p *Logouts) logout(ctx context.Context, s *SignedIn, keepFamilies bool) error {
 	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return oauth.Unavailable(err)
 	}
-	p.tellNow()
+	p.TellNow()
 	return nil
 }
 
 // After is where the browser goes when the session has ended (OIDC RP-Logout
 // §3).
-func (l *LogoutRequest) After() Response {
-	r := Response{RedirectURI: l.RedirectURI}
+func (l *LogoutRequest) After() redirect.Response {
+	r := redirect.Response{RedirectURI: l.RedirectURI}
 	if l.state != "" {
-		r.Parameters = []Parameter{{"state", l.state}}
+		r.Parameters = []redirect.Parameter{{Name: "state", Value: l.state}}
 	}
 	return r
 }

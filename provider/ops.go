@@ -15,8 +15,6 @@ import (
 type counters struct {
 	access, refresh, ids, codes atomic.Int64
 
-	told, callsFailed, givenUp atomic.Int64
-
 	swept, sweepsFailed atomic.Int64
 
 	lost atomic.Int64
@@ -75,6 +73,7 @@ type Hashing struct {
 // Stats costs no statement.
 func (p *Provider) Stats() Stats {
 	c := &p.counters
+	told, failed, givenUp := p.Logouts.counts()
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
 		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
@@ -82,7 +81,7 @@ func (p *Provider) Stats() Stats {
 		Hears:   p.changes.Hears(),
 		Lost:    c.lost.Load(),
 
-		LogoutsTold: c.told.Load(), LogoutsFailed: c.callsFailed.Load(), LogoutsGivenUp: c.givenUp.Load(),
+		LogoutsTold: told, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
 		Storage: p.store.Stats(),
 	}

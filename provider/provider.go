@@ -33,6 +33,7 @@ type Provider struct {
 	*people.People
 	*clients.Clients
 	*tokens.Tokens
+	*Logouts
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -45,7 +46,6 @@ type Provider struct {
 	changes *copies.Changes
 
 	outbound *outbound.Client // to addresses that somebody registered
-	ended    chan struct{}    // a session has ended at this node
 
 	counters counters
 
@@ -58,7 +58,8 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, errors.New("the server key must be 32 bytes")
 	}
 	p := &Provider{config: config, rules: config.rules(), store: store, log: log, limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency),
-		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound), ended: make(chan struct{}, 1)}
+		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound)}
+
 	p.changes = copies.NewChanges(config.MaxStaleness)
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
@@ -74,7 +75,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, p.tellNow, log)
+	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, func() { p.Logouts.TellNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -89,6 +90,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
+	p.Logouts = newLogouts(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -161,7 +163,7 @@ func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		var teller sync.WaitGroup
 		defer teller.Wait()
-		teller.Go(func() { newTeller(p).run(ctx) })
+		teller.Go(func() { p.Logouts.notify(ctx) })
 	}
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
@@ -229,7 +231,7 @@ func (p *Provider) sweep(ctx context.Context) {
 		at := oauth.Now()
 		old, err := p.store.EndOldSessions(ctx, at, p.People.IdleSince(at), batch)
 		if old > 0 {
-			p.tellNow()
+			p.Logouts.TellNow()
 		}
 		var n int64
 		if err == nil {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +38,8 @@ type fixture struct {
 	t    testing.TB
 	file string
 	back *sql.DB
+
+	logged *strings.Builder // what the log says
 }
 
 func testConfig() Config {
@@ -69,11 +70,12 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 	for _, change := range changes {
 		change(&config)
 	}
-	p, err := New(t.Context(), config, store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	log := &strings.Builder{}
+	p, err := New(t.Context(), config, store, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{p, t, file, nil}
+	return &fixture{p, t, file, nil, log}
 }
 
 // app registers a confidential application for everything.

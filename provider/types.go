@@ -123,3 +123,6 @@ func AnsweredByOwner(a Application) bool { return clients.AnsweredByOwner(a) }
 
 // AccessAlgorithm signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
+
+// Response is what goes to the client through the browser.
+type Response = redirect.Response

@@ -66,3 +66,6 @@ func CheckParameters(form url.Values) error {
 func PlainText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
+
+// MaxState is the greatest length of the parameter state, in bytes.
+const MaxState = 4096
