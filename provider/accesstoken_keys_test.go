@@ -36,7 +36,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		}
 		// A lifetime of its own, much longer than a key signs.
 		app := f.app(signed, func(r *clients.Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
-		other := &fixture{node, t, f.file, nil}
+		other := &fixture{node, t, f.file, nil, nil}
 		text := other.must(other.token(app, "grant_type", policy.GrantClient)).AccessToken
 		if !published(f.Provider) || !published(node) {
 			t.Error("there are no keys")

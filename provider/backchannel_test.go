@@ -75,19 +75,17 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	newTeller(f.Logouts).run(ctx)
+	f.Notify(ctx)
 }
 
 // round tells what is due, waits for the calls, and lets the time go by until
 // something is due again.
 func (f *fixture) round(t *testing.T) {
 	t.Helper()
-	teller := newTeller(f.Logouts)
-	err := teller.round(t.Context())
+	err := f.NotifyDue(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	teller.calls.Wait()
 	due, err := f.store.DueLogins(t.Context(), oauth.Now()+1e6, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +276,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 		keep = f.must(f.refresh(app, keep.RefreshToken))
 		time.Sleep(20 * time.Hour)
 		f.sweep(t.Context())
-		newTeller(f.Logouts).round(t.Context())
+		_ = f.NotifyDue(t.Context())
 		synctest.Wait()
 		_, err := f.refresh(app, gone.RefreshToken)
 		wantError(t, err, "400 invalid_grant")

@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/clients"
 	"mandate/provider/keys"
+	"mandate/provider/logout"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
@@ -123,8 +124,8 @@ func (c Config) tokens() tokens.Config {
 }
 
 // logout gives what the configuration says about logouts.
-func (c Config) logout() LogoutConfig {
-	return LogoutConfig{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
+func (c Config) logout() logout.Config {
+	return logout.Config{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
 }
 
 // keys gives what the configuration says about signing keys.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"mandate/provider/clients"
+	"mandate/provider/logout"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ const byeURI = "https://client.example/bye"
 func leaves(r *clients.Registration) { r.PostLogoutURIs = []string{byeURI} }
 
 // leave reads an application's logout request.
-func (f *fixture) leave(hint string) *LogoutRequest {
+func (f *fixture) leave(hint string) *logout.LogoutRequest {
 	f.t.Helper()
 	l, err := f.ReadLogout(f.t.Context(), values("id_token_hint", hint, "post_logout_redirect_uri", byeURI))
 	if err != nil {
@@ -60,7 +61,7 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			}
 		}
 		l := f.leave(hint(app, s))
-		time.Sleep(EndedLife)
+		time.Sleep(logout.EndedLife)
 		if !f.FollowsEnd(l, kept["this"]) {
 			t.Error("not after a day")
 		}

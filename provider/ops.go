@@ -73,7 +73,7 @@ type Hashing struct {
 // Stats costs no statement.
 func (p *Provider) Stats() Stats {
 	c := &p.counters
-	told, failed, givenUp := p.Logouts.counts()
+	told, failed, givenUp := p.Logouts.Counts()
 	return Stats{
 		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
 		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},

@@ -16,6 +16,7 @@ import (
 	"mandate/provider/copies"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
+	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/outbound"
 	"mandate/provider/password"
@@ -33,7 +34,7 @@ type Provider struct {
 	*people.People
 	*clients.Clients
 	*tokens.Tokens
-	*Logouts
+	*logout.Logouts
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -90,7 +91,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	}
 	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
-	p.Logouts = newLogouts(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
+	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = newFosite(p)
 	return p, nil
@@ -163,7 +164,7 @@ func (p *Provider) Run(ctx context.Context) {
 	if p.config.OpenID {
 		var teller sync.WaitGroup
 		defer teller.Wait()
-		teller.Go(func() { p.Logouts.notify(ctx) })
+		teller.Go(func() { p.Logouts.Notify(ctx) })
 	}
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()

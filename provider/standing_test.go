@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -155,7 +156,7 @@ func TestSuspendedApplication(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.PostLogoutURIs = callback
-		wantError(t, f.checkLogoutURI(&LogoutRequest{Application: &a, RedirectURI: callback}), page)
+		wantError(t, f.CheckLogoutURI(&logout.LogoutRequest{Application: &a, RedirectURI: callback}), page)
 		// Who does not know the secret learns nothing of the owner.
 		_, err = f.token(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantClient)
 		if strings.Contains(err.Error(), "suspended") {

@@ -3,6 +3,7 @@ package provider
 import (
 	"mandate/provider/clients"
 	"mandate/provider/keys"
+	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -126,3 +127,9 @@ func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
 
 // Response is what goes to the client through the browser.
 type Response = redirect.Response
+
+// LogoutRequest is an application's request to log the person out.
+type LogoutRequest = logout.LogoutRequest
+
+// EndedLife is how long a browser keeps the session that ended in it.
+const EndedLife = logout.EndedLife

@@ -39,6 +39,8 @@ var layers = map[string][]string{
 	"provider/people":      {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/seal", "mandate/provider/throttle"},
 	"provider/tokens": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/keys", "mandate/provider/people", "mandate/provider/clients",
 		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/seal", "mandate/provider/throttle"},
+	"provider/logout": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/tokens",
+		"mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal"},
 	"provider/clients": {"mandate/storage", "mandate/provider/oauth", "mandate/provider/policy", "mandate/provider/limits", "mandate/provider/keys", "mandate/provider/people",
 		"mandate/provider/copies", "mandate/provider/jose", "mandate/provider/outbound", "mandate/provider/redirect", "mandate/provider/seal", "mandate/provider/throttle"},
 	"handlers":              {"mandate/provider", "mandate/templates", "mandate/handlers/resource", "github.com/gorilla/mux"},

@@ -1,4 +1,4 @@
-package provider
+package logout
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // LogoutConfig is what an application may do to log people out (OIDC RP-Logout).
-type LogoutConfig struct {
+type Config struct {
 	Issuer        string
 	AlwaysPrompt  bool // ask the person, whatever the application proves
 	RefuseExpired bool // an ID token that has expired is no hint
@@ -22,7 +22,7 @@ type LogoutConfig struct {
 
 // Logouts end sessions, and notify the applications of it.
 type Logouts struct {
-	config    LogoutConfig
+	config    Config
 	redirects redirect.Policy
 	store     *storage.Store
 	tokens    *tokens.Tokens
@@ -35,7 +35,7 @@ type Logouts struct {
 }
 
 // NewLogouts makes the component.
-func newLogouts(config LogoutConfig, store *storage.Store, t *tokens.Tokens, out *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
+func New(config Config, store *storage.Store, t *tokens.Tokens, out *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
 	return &Logouts{config: config, redirects: config.Redirects, store: store, tokens: t, outbound: out, tickets: tickets, ended: make(chan struct{}, 1), log: log}
 }
 
@@ -43,9 +43,16 @@ const pageLife = 3600 // seconds in which a person answers the logout page
 
 // Counts gives how many applications were notified, how many calls failed and how many
 // notifications were given up, since the start of the process.
-func (p *Logouts) counts() (told, failed, givenUp int64) {
+func (p *Logouts) Counts() (told, failed, givenUp int64) {
 	return p.told.Load(), p.callsFailed.Load(), p.givenUp.Load()
 }
 
 // Notify notifies applications of ended sessions until ctx ends.
-func (p *Logouts) notify(ctx context.Context) { newTeller(p).run(ctx) }
+func (p *Logouts) Notify(ctx context.Context) { newTeller(p).run(ctx) }
+
+// NotifyDue sends the notifications that are due now, and waits for the answers.
+func (p *Logouts) NotifyDue(ctx context.Context) error {
+	t := newTeller(p)
+	defer t.calls.Wait()
+	return t.round(ctx)
+}

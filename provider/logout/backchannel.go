@@ -1,4 +1,4 @@
-package provider
+package logout
 
 import (
 	"cmp"
@@ -166,7 +166,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	t.failed(ctx, a, l, next, err)
 }
 
-func (t *teller) failed(ctx context.Context, a Application, l storage.Login, next int64, cause error) {
+func (t *teller) failed(ctx context.Context, a storage.Application, l storage.Login, next int64, cause error) {
 	t.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
 	said, ok := errors.AsType[*outbound.StatusError](cause)
@@ -193,7 +193,7 @@ func (t *teller) failed(ctx context.Context, a Application, l storage.Login, nex
 	}
 }
 
-func (p *Logouts) sendLogoutToken(ctx context.Context, a Application, l storage.Login) error {
+func (p *Logouts) sendLogoutToken(ctx context.Context, a storage.Application, l storage.Login) error {
 	text, err := p.logoutToken(ctx, a, l)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (p *Logouts) sendLogoutToken(ctx context.Context, a Application, l storage.
 // logoutToken says that a session has ended (OIDC Back-Channel §2.4). It is
 // signed as the application's ID tokens are (§2.6), and has no nonce, so that it
 // cannot pass for one.
-func (p *Logouts) logoutToken(ctx context.Context, a Application, l storage.Login) (string, error) {
+func (p *Logouts) logoutToken(ctx context.Context, a storage.Application, l storage.Login) (string, error) {
 	at := oauth.Now()
 	return p.tokens.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{
 		"iss": p.config.Issuer, "aud": a.ClientID, "sub": p.tokens.Subject(l.Sector, l.UserID), "sid": p.tokens.SID(l.Sector, l.SessionID),

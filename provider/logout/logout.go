@@ -1,4 +1,4 @@
-package provider
+package logout
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // LogoutRequest is an application's request to log the person out (OIDC
 // RP-Logout §2), checked.
 type LogoutRequest struct {
-	Application *Application // nil where the request names none
-	RedirectURI string       // where the browser goes afterwards, or ""
+	Application *storage.Application // nil where the request names none
+	RedirectURI string               // where the browser goes afterwards, or ""
 
 	state        string
 	subject, sid string // of the ID token that came as a hint
@@ -58,7 +58,7 @@ func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*Logou
 		}
 		l.Application = &a
 	}
-	return l, p.checkLogoutURI(l)
+	return l, p.CheckLogoutURI(l)
 }
 
 // readLogoutHint takes over whom and which session the hint names, and gives
@@ -78,7 +78,7 @@ func (p *Logouts) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID 
 
 // checkLogoutURI: OIDC RP-Logout §3: only to an address that the application
 // registered, character by character.
-func (p *Logouts) checkLogoutURI(l *LogoutRequest) error {
+func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 	switch {
 	case l.RedirectURI == "":
 		return nil
@@ -139,14 +139,14 @@ func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutReque
 		}
 		l.Application = &a
 	}
-	return l, p.checkLogoutURI(l)
+	return l, p.CheckLogoutURI(l)
 }
 
 // MustConfirm says whether the person is to be asked: always, unless the hint
 // proves that the request comes from an application they are signed in to by
 // this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
 // that somebody makes of a link.
-func (p *Logouts) MustConfirm(l *LogoutRequest, s *SignedIn) bool {
+func (p *Logouts) MustConfirm(l *LogoutRequest, s *storage.SignedIn) bool {
 	if p.config.AlwaysPrompt || l.subject == "" {
 		return true
 	}
@@ -163,7 +163,7 @@ type ended struct {
 }
 
 // Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
-func (p *Logouts) Ended(s *SignedIn) (string, error) {
+func (p *Logouts) Ended(s *storage.SignedIn) (string, error) {
 	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
 	return p.tickets.Seal(text, "ended"), err
 }
@@ -189,14 +189,16 @@ func (l *LogoutRequest) isOf(p *Logouts, userID, sessionID string) bool {
 }
 
 // LogoutFor ends the session as an application asked.
-func (p *Logouts) LogoutFor(ctx context.Context, s *SignedIn) error {
+func (p *Logouts) LogoutFor(ctx context.Context, s *storage.SignedIn) error {
 	return p.logout(ctx, s, p.config.KeepTokens)
 }
 
 // Logout ends the session as the person asked.
-func (p *Logouts) Logout(ctx context.Context, s *SignedIn) error { return p.logout(ctx, s, false) }
+func (p *Logouts) Logout(ctx context.Context, s *storage.SignedIn) error {
+	return p.logout(ctx, s, false)
+}
 
-func (p *Logouts) logout(ctx context.Context, s *SignedIn, keepFamilies bool) error {
+func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies bool) error {
 	err := p.store.EndSession(ctx, s.User.ID, s.Session.ID, oauth.Now(), keepFamilies)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return oauth.Unavailable(err)
