@@ -7,22 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 )
 
-// Ask makes a target from the answers to a few questions: those that most rules depend on first, and the rest
+// askTarget makes a target from the answers to a few questions: those that most rules depend on first, and the rest
 // for who wants them.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, error) {
+func askTarget(ctx context.Context, in io.Reader, out io.Writer, rules []Rule, o Options) (*Target, error) {
 	q := newQuestions(ctx, in, out)
 	t := &Target{Clients: map[Need]*Client{}, Endpoints: map[string]string{}}
 	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return checkURL("issuer", text) })
 	if q.err != nil {
 		return nil, q.err
 	}
-	r := &Runner{Target: t, Metadata: map[string]any{}, network: newNetwork(o)}
-	err := r.discover(ctx)
+	s := NewServer(t, newNetwork(o))
+	err := s.discover(ctx)
 	if err != nil && !errors.Is(err, errNoMetadata) {
 		return nil, err
 	}
@@ -36,21 +35,21 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, 
 			}
 		}
 	}
-	if published, _ := r.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
+	if published, _ := s.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
 		t.Issuer = published // issuers are compared character by character
 	}
 	t.User.Username = q.ask("User name of somebody who can sign in (Enter: nobody)", nil)
 	if t.User.Username != "" {
 		t.User.Password = q.ask("Password (it is shown, and kept in the file)", required)
-		q.scope(t, r.usualScope())
+		q.scope(t, usualScope(s))
 	}
-	if r.endpoint(NeedRegistration) != "" {
+	if s.endpoint(NeedRegistration) != "" {
 		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
 	}
 	if t.Register {
 		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
 	}
-	q.clients(r)
+	q.clients(s, rules)
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -58,8 +57,8 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, o Options) (*Target, 
 }
 
 // usualScope is what clients of an OpenID Provider ask for most, as far as the server lists it.
-func (r *Runner) usualScope() string {
-	listed, _ := r.Metadata["scopes_supported"].([]any)
+func usualScope(s *Server) string {
+	listed, _ := s.Metadata["scopes_supported"].([]any)
 	var usual []string
 	for _, name := range []string{"openid", "profile", "email", offlineAccess} {
 		if slices.Contains(listed, any(name)) {
@@ -82,12 +81,12 @@ func (q *questions) scope(t *Target, usual string) {
 
 // clients asks for those that are not registered: the most needed ones, and then for the others and for what
 // goes with them, which one key passes over.
-func (q *questions) clients(r *Runner) {
+func (q *questions) clients(s *Server, rules []Rule) {
 	var first, rest []Role
 	for _, role := range Roles() {
 		switch {
-		case r.Target.Register && role.registrable():
-		case role.First && !r.Target.Register:
+		case s.Target.Register && role.registrable():
+		case role.First && !s.Target.Register:
 			first = append(first, role)
 		default:
 			rest = append(rest, role)
@@ -97,16 +96,16 @@ func (q *questions) clients(r *Runner) {
 		q.say("\nNow the clients, as you have registered them at the server. Nothing has to answer at their redirect URIs.\n")
 	}
 	for _, role := range first {
-		q.client(r, role)
+		q.client(s, role, needing(rules, role))
 	}
 	q.say("\nFurther rules need an API, a listener for logouts, or one of %d more clients: %s.\n", len(rest), names(rest))
 	if !q.yes("Go through these too?", false) {
 		return
 	}
 	for _, role := range rest {
-		q.client(r, role)
+		q.client(s, role, needing(rules, role))
 	}
-	t := r.Target
+	t := s.Target
 	t.API.URL = q.ask("URL of an API that takes the server's access tokens (Enter: there is none)", optional(func(text string) error { return checkURL("the API", text) }))
 	if t.API.URL != "" {
 		t.API.Wider = q.ask("URL there that takes a token with a certain scope only (Enter: there is none)", optional(func(text string) error { return checkURL("the API", text) }))
@@ -119,24 +118,16 @@ func (q *questions) clients(r *Runner) {
 	}
 }
 
-func names(roles []Role) string {
-	var all []string
-	for _, r := range roles {
-		all = append(all, string(r.Name))
-	}
-	return strings.Join(all, ", ")
-}
-
 // client asks for one.
-func (q *questions) client(r *Runner, role Role) {
-	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, role.rules(), role.Is, role.Look())
+func (q *questions) client(s *Server, role Role, rules int) {
+	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Look())
 	id := q.ask("Client ID (Enter: there is none)", nil)
 	if id == "" {
 		return
 	}
-	c := role.Client(id, "")
+	c := NewClient(role, id, "")
 	if !role.Public {
-		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), r.secretMethod()
+		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), secretMethod(s)
 	}
 	if n := len(role.RedirectURIs); n > 0 {
 		c.RedirectURIs = q.uris("Its redirect URI", role.RedirectURIs)
@@ -145,9 +136,9 @@ func (q *questions) client(r *Runner, role Role) {
 		c.PostLogoutRedirectURIs = q.uris("Its post-logout redirect URI", role.AfterLogout)
 	}
 	if role.Backchannel {
-		r.Target.Backchannel = q.ask("host:port here that its backchannel_logout_uri leads to", checkListen)
+		s.Target.Backchannel = q.ask("host:port here that its backchannel_logout_uri leads to", checkListen)
 	}
-	r.Target.Clients[role.Name] = c
+	s.Target.Clients[role.Name] = c
 }
 
 // uris asks for as many as there are in suggested.
@@ -165,17 +156,6 @@ func (q *questions) uris(question string, suggested []string) []string {
 	return strings.Fields(cmp.Or(answer, all))
 }
 
-// rules says how many are tried with the role.
-func (r Role) rules() int {
-	n := 0
-	for _, rule := range Rules() {
-		if rule.Check != nil && slices.Contains(rule.Needs, r.Name) {
-			n++
-		}
-	}
-	return n
-}
-
 func required(text string) error {
 	if text == "" {
 		return errors.New("this cannot be empty")
@@ -183,21 +163,15 @@ func required(text string) error {
 	return nil
 }
 
-func optional(check func(string) error) func(string) error {
-	return func(text string) error {
-		if text == "" {
-			return nil
+// needing says how many of the rules are tried with a role.
+func needing(rules []Rule, role Role) int {
+	n := 0
+	for _, rule := range rules {
+		if rule.Check != nil && slices.Contains(rule.Needs, role.Name) {
+			n++
 		}
-		return check(text)
 	}
-}
-
-func checkListen(text string) error {
-	_, _, err := net.SplitHostPort(text)
-	if err != nil {
-		return fmt.Errorf("%q is not host:port", text)
-	}
-	return nil
+	return n
 }
 
 // questions asks until the first error, which it keeps.

@@ -30,22 +30,25 @@ type listener struct {
 }
 
 // listen begins to listen, or goes on with it.
-func (r *Runner) listen() (*listener, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.listens != nil {
-		return r.listens, nil
+func (s *Server) listen() (*listener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listens != nil {
+		return s.listens, nil
 	}
-	at, err := net.Listen("tcp", r.Target.Backchannel)
+	at, err := net.Listen("tcp", s.Target.Backchannel)
 	if err != nil {
 		return nil, fmt.Errorf("listen for logout tokens: %w", err)
 	}
 	l := &listener{more: make(chan struct{})}
 	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader}
 	go l.server.Serve(at) // it ends with close, or with the program
-	r.listens = l
+	s.listens = l
 	return l, nil
 }
+
+// Hangup ends listening.
+func (s *Server) Hangup() error { return s.listens.close() }
 
 func (l *listener) close() error {
 	if l == nil {
@@ -112,7 +115,7 @@ func (l *listener) waited(inVain bool) {
 // listener is that of the run; a check that uses it has to be alone.
 func (t *T) listener() *listener {
 	t.need(NeedBackchannel)
-	l, err := t.run.listen()
+	l, err := t.server.listen()
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
@@ -152,7 +155,7 @@ func (t *T) concerns(n *notice, visits []*visit) bool {
 	if err != nil || slices.ContainsFunc(visits, func(v *visit) bool { return v.id.Text("sid") == j.Text("sid") }) {
 		return true
 	}
-	_, another := t.run.visited.Load(j.Text("sid"))
+	_, another := t.server.visited.Load(j.Text("sid"))
 	return !another || j.Text("sid") == ""
 }
 

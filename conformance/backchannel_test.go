@@ -4,9 +4,9 @@ import "testing"
 
 // What a server tells late of a session that another check has ended is not for the one that listens now.
 func TestNoticeOfAnotherVisit(t *testing.T) {
-	check := &T{run: &Runner{}}
+	check := &T{server: &Server{}}
 	visitTo := func(sid string) *visit {
-		check.run.visited.Store(sid, true)
+		check.server.visited.Store(sid, true)
 		return &visit{id: &JWT{Claims: map[string]any{"sid": sid}}}
 	}
 	own := visitTo("own")

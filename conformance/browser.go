@@ -39,9 +39,9 @@ func (j *jar) set(u *url.URL, cookies []*http.Cookie) {
 // Browser is a person's browser without scripts. It keeps cookies, follows redirects from page to page of
 // the server, and stops where the server sends it elsewhere.
 type Browser struct {
-	t      *T
+	send   func(*http.Request) *Answer
+	leaves func(*url.URL) bool // whether an address is elsewhere, and not at the server
 	jar    *jar
-	shared bool // with the browsers of other checks
 	framed bool // it is a frame on a page of another site
 
 	Page *Answer   // what it shows, or the redirect that led away
@@ -49,12 +49,14 @@ type Browser struct {
 	Hops []*Answer // the redirects since the last Open or submit, with the one that led away
 }
 
-// NewBrowser is one in which nobody has signed in.
-func (t *T) NewBrowser() *Browser { return &Browser{t: t, jar: newJar()} }
+// newBrowser is one with the cookies of a jar. It sends its requests by send, and stops where leaves says that an address
+// is not the server's.
+func newBrowser(cookies *jar, send func(*http.Request) *Answer, leaves func(*url.URL) bool) *Browser {
+	return &Browser{send: send, leaves: leaves, jar: cookies}
+}
 
-// SignedIn is the browser in which the user signs in once for all checks. It has one window: their walks
-// through the server's pages are one after the other. Who ends the session takes a NewBrowser.
-func (t *T) SignedIn() *Browser { return &Browser{t: t, jar: t.run.signedIn, shared: true} }
+// With says whether the browser has the cookies of a jar.
+func (b *Browser) with(cookies *jar) bool { return b.jar == cookies }
 
 // Open goes to an address as if it had been typed.
 func (b *Browser) Open(address string) error {
@@ -97,7 +99,7 @@ func (b *Browser) follow(r *http.Request) error {
 		for _, cookie := range b.jar.jar.Cookies(r.URL) {
 			r.AddCookie(cookie)
 		}
-		b.Page = b.t.Do(r)
+		b.Page = b.send(r)
 		b.jar.set(r.URL, b.kept((&http.Response{Header: b.Page.Header}).Cookies()))
 		location := b.Page.Header.Get("Location")
 		if b.Page.Status < 300 || b.Page.Status > 399 || location == "" {
@@ -108,7 +110,7 @@ func (b *Browser) follow(r *http.Request) error {
 		if err != nil {
 			return fmt.Errorf("the server redirects to %q, which is not an address", location)
 		}
-		if !b.t.run.origins[origin(target.String())] || b.t.leadsBack(target) {
+		if b.leaves(target) {
 			b.Away = target.String()
 			return nil
 		}
@@ -143,6 +145,17 @@ func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 	return n, nil
 }
 
+// Cookies are all that the browser was given.
+func (b *Browser) Cookies() []*http.Cookie {
+	b.jar.mu.Lock()
+	defer b.jar.mu.Unlock()
+	var all []*http.Cookie
+	for _, told := range b.jar.told {
+		all = append(all, told.cookies...)
+	}
+	return all
+}
+
 // kept are the cookies that a browser takes: in a frame on a page of another site none that is SameSite=Lax or
 // Strict, nor does it send them there.
 func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
@@ -156,35 +169,12 @@ func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
 
 // frame is one on a page of another site in this browser.
 func (b *Browser) frame() *Browser {
-	f := &Browser{t: b.t, jar: newJar(), framed: true}
+	f := newBrowser(newJar(), b.send, b.leaves)
+	f.framed = true
 	b.jar.mu.Lock()
 	defer b.jar.mu.Unlock()
 	for _, told := range b.jar.told {
 		f.jar.set(told.from, f.kept(slices.Clone(told.cookies)))
 	}
 	return f
-}
-
-// leadsBack says whether an address is a redirect URI of one of the target's clients, which may well be at
-// an origin of the server.
-func (t *T) leadsBack(target *url.URL) bool {
-	for _, c := range t.run.Target.Clients {
-		for _, uri := range slices.Concat(c.RedirectURIs, c.PostLogoutRedirectURIs) {
-			if samePlace(target.String(), uri) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// samePlace compares two addresses up to their query.
-func samePlace(a, b string) bool {
-	cut := func(s string) string {
-		if i := strings.IndexAny(s, "?#"); i >= 0 {
-			return s[:i]
-		}
-		return s
-	}
-	return cut(a) == cut(b)
 }

@@ -35,13 +35,13 @@ func TestTLS(t *testing.T) {
 		"https://as.example/token": Pass, "https://127.0.0.1/token": Pass, "http://as.example/token": Fail, "http://10.0.0.1/token": Fail,
 		"ftp://127.0.0.1/token": Fail, "/token": Fail, "http://127.0.0.1:8000/token": Skip, "http://localhost/token": Skip, "http://[::1]/token": Skip,
 	} {
-		r := &Runner{Target: &Target{Endpoints: map[string]string{"token_endpoint": address}}, mask: newMask()}
+		r := NewServer(&Target{Endpoints: map[string]string{"token_endpoint": address}}, nil)
 		if got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls")); got.Status != want {
 			t.Errorf("%s: %s, want %s: %s", address, got.Status, want, got.Reason)
 		}
 	}
 	local, open := "http://127.0.0.1/token", "http://as.example/authorize"
-	r := &Runner{Target: &Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, mask: newMask()}
+	r := NewServer(&Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, nil)
 	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != Fail {
 		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
 	}
@@ -57,16 +57,14 @@ func TestDatabaseHoldsNoCredential(t *testing.T) {
 		code := &Code{t.Walk(b, r, true).Params.Get("code"), r}
 		tokens := t.Granted(t.Redeem(code))
 		secrets["the code"], secrets["the access token"], secrets["the refresh token"] = code.Value, tokens.Access, tokens.Refresh
-		for _, told := range b.jar.told {
-			for _, cookie := range told.cookies {
-				secrets["the cookie "+cookie.Name] = cookie.Value
-			}
+		for _, cookie := range b.Cookies() {
+			secrets["the cookie "+cookie.Name] = cookie.Value
 		}
 	}})
 	if result.Status != Pass || len(secrets) < 6 {
 		t.Fatalf("%s: %s", result.Status, result.Reason)
 	}
-	files, err := filepath.Glob(filepath.Join(workDir, "mandate.db*"))
+	files, err := filepath.Glob(filepath.Join(Dir(), "mandate.db*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("the database is not where it should be", err)
 	}

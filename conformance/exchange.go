@@ -128,3 +128,11 @@ func printable(text string) string {
 		return r
 	}, text)
 }
+
+// failure is an error response in words.
+func (a *Answer) failure() string {
+	if code := a.Text("error"); code != "" {
+		return fmt.Sprintf("%s, %s (%s)", a, code, a.Text("error_description"))
+	}
+	return a.String()
+}

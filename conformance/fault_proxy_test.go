@@ -109,7 +109,7 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(a.Body) // the runner tells of answers that break off
 }
 
-var behind = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: inFlight}
+var inner = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: inFlight}
 
 // real is the answer of the true server.
 func (p *proxy) real(q *ask) *Answer {
@@ -126,7 +126,7 @@ func (p *proxy) real(q *ask) *Answer {
 	}
 	r.Header, r.Host = q.header.Clone(), strings.TrimPrefix(p.front.front, "http://")
 	r.Header.Set("X-Forwarded-For", p.from)
-	response, err := behind.RoundTrip(r)
+	response, err := inner.RoundTrip(r)
 	if err != nil {
 		return &Answer{Status: http.StatusBadGateway}
 	}
@@ -147,7 +147,7 @@ func (p *proxy) tell(q *ask) *Answer {
 		r, err := http.NewRequest(q.method, "http://"+p.target.Backchannel+q.path, strings.NewReader(q.body))
 		if err == nil {
 			r.Header = q.header.Clone()
-			response, err := behind.RoundTrip(r)
+			response, err := inner.RoundTrip(r)
 			if err == nil {
 				response.Body.Close()
 			}

@@ -161,12 +161,9 @@ func newFront(t *testing.T, n int) *front {
 	listener := httptest.NewServer(f)
 	t.Cleanup(listener.Close)
 	name := fmt.Sprint("faults", n)
-	f.server = &server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), front: listener.URL}
-	serving.Lock()
-	servers[name] = f.server
-	serving.Unlock()
+	f.server = behind(name, listener.URL)
 	f.stand(nil, fault{spoil: (*proxy).real})
-	err := f.start("sqlite:///" + filepath.Join(workDir, name+".db"))
+	err := f.start("sqlite:///" + filepath.Join(Dir(), name+".db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +207,7 @@ func (f *front) run(t *testing.T, row fault, which func(Rule) bool) map[string]R
 			t.Error(err)
 		}
 	}()
-	runner.signedIn = f.signed
+	runner.Session = f.signed
 	if row.mute {
 		listener, err := runner.listen()
 		if err != nil {
@@ -234,14 +231,14 @@ func (f *front) person(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.runner.Target.User, f.runner.signedIn = u, newJar()
+	f.runner.Target.User, f.runner.Session = u, newJar()
 	f.stand(f.runner.Target, fault{spoil: (*proxy).real})
 	signIn := Rule{ID: "TEST/1/sign-in", Check: func(t *T) { t.Code(t.Request(t.Client(NeedCode))) }}
 	result := f.runner.Check(context.WithoutCancel(t.Context()), signIn)
 	if result.Status != Pass {
 		t.Fatalf("%s: %s", result.Status, result.Reason)
 	}
-	f.signed = f.runner.signedIn
+	f.signed = f.runner.Session
 }
 
 // stand puts a new proxy there.

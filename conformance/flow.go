@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -28,12 +27,12 @@ func (t *T) Request(c *Client) *Request {
 		"code_challenge", challenge, "code_challenge_method", "S256")}
 	scope := c.Scope
 	if scope == "" {
-		scope = t.run.Target.Scope
+		scope = t.server.Target.Scope
 	}
 	if scope != "" {
 		r.Set("scope", scope)
 	}
-	for name, value := range t.run.Target.Parameters {
+	for name, value := range t.server.Target.Parameters {
 		r.Set(name, value)
 	}
 	return r
@@ -52,13 +51,6 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-func (c *Client) redirectURI() string {
-	if len(c.RedirectURIs) == 0 {
-		return ""
-	}
-	return c.RedirectURIs[0]
-}
-
 // Set puts a parameter in the place of those of its name.
 func (r *Request) Set(name, value string) *Request { r.Params.Set(name, value); return r }
 
@@ -75,16 +67,6 @@ func (r *Request) Del(names ...string) *Request {
 
 // URL is the whole request as an address.
 func (r *Request) URL() string { return withQuery(r.endpoint, r.Params) }
-
-// withQuery is an endpoint with parameters.
-func withQuery(endpoint string, parameters url.Values) string {
-	endpoint, _, _ = strings.Cut(endpoint, "#") // which no browser would send
-	separator := "?"
-	if strings.Contains(endpoint, "?") {
-		separator = "&" // RFC 6749 §3.1: the endpoint's own query is kept
-	}
-	return endpoint + separator + parameters.Encode()
-}
 
 // Response is how an authorization request ended.
 type Response struct {
@@ -158,9 +140,7 @@ func (t *T) Look(r *Request) *Response { return t.open(t.NewBrowser(), r) }
 
 // open is Look in a certain browser.
 func (t *T) open(b *Browser, r *Request) *Response {
-	response := &Response{request: r}
-	response.end(b, b.Open(r.URL()))
-	return response
+	return ended(r, b, b.Open(r.URL()))
 }
 
 // steps bounds how many forms stand between a request and its answer.
@@ -193,9 +173,9 @@ const (
 )
 
 func (t *T) walk(b *Browser, r *Request, answer decision) *Response {
-	if b.shared {
-		t.run.walking.Lock()
-		defer t.run.walking.Unlock()
+	if b.with(t.server.Session) {
+		t.server.walking.Lock()
+		defer t.server.walking.Unlock()
 	}
 	response := &Response{request: r}
 	err := b.Open(r.URL())
@@ -237,87 +217,11 @@ func (t *T) walk(b *Browser, r *Request, answer decision) *Response {
 	return response
 }
 
-// posted is the form of a page that goes to a client.
-func (t *T) posted(p *page) *form {
-	f := p.formPost()
-	if f == nil {
-		return nil
-	}
-	target, err := url.Parse(f.action)
-	if err != nil || !target.IsAbs() || t.run.origins[origin(f.action)] && !t.leadsBack(target) {
-		return nil
-	}
-	return f
-}
-
-// nextForm fills in the form that a page wants sent. Without one it returns nothing, or says why a browser
-// like this one cannot go on.
-func (t *T) nextForm(p *page, a *Answer, named, passed *bool, approve bool) (*form, *control, string) {
-	h := t.run.Target.Forms
-	if *passed && !slices.ContainsFunc(p.forms, func(f *form) bool { return f.password(h) != nil }) {
-		t.run.entered.Store(true)
-	}
-	for _, f := range p.forms {
-		secret := f.password(h)
-		if secret == nil {
-			continue
-		}
-		if *passed {
-			t.run.refused.Store(!t.run.entered.Load())
-			return nil, nil, "the server asks for the password again: user.username or user.password of the target may be wrong"
-		}
-		if t.run.refused.Load() {
-			return nil, nil, "user.username and user.password of the target were refused before, and are not tried again"
-		}
-		*named, *passed = true, true
-		user := t.User()
-		if name := f.username(h); name != nil {
-			f.values.Set(name.name, user.Username)
-		}
-		f.values.Set(secret.name, user.Password)
-		t.mask.typed(secret.name)
-		f.press(f.first())
-		return f, nil, ""
-	}
-	for _, f := range p.forms {
-		name := f.username(h)
-		if *named || name == nil || !nameWords.MatchString(name.hint) {
-			continue
-		}
-		*named = true
-		f.values.Set(name.name, t.User().Username)
-		f.press(f.first())
-		return f, nil, ""
-	}
-	if a.Status >= http.StatusBadRequest {
-		return nil, nil, ""
-	}
-	f, button := p.decision(approve, h)
-	if f != nil && approve {
-		f.tick()
-	}
-	if button == nil && p.scripted && len(p.forms) == 0 {
-		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Have the server show pages of plain HTML, or let the user be signed in and the clients be approved without pages", bare(a.URL))
-	}
-	if button == nil && len(p.forms) > 0 {
-		return nil, nil, fmt.Sprintf("the page at %s has a form, and no button on it is known for %s: name it in the target under forms", bare(a.URL), yesOrNo(approve))
-	}
-	return f, button, ""
-}
-
-// first is the button that the Enter key presses.
-func (f *form) first() *control {
-	if len(f.buttons) == 0 {
-		return nil
-	}
-	return &f.buttons[0]
-}
-
-func yesOrNo(approve bool) string {
-	if approve {
-		return "a yes"
-	}
-	return "a no"
+// ended is how a request ended that a browser has sent.
+func ended(r *Request, b *Browser, err error) *Response {
+	response := &Response{request: r}
+	response.end(b, err)
+	return response
 }
 
 // end notes where the browser is.
@@ -376,4 +280,15 @@ func (t *T) WantNoCode(r *Response, why string) {
 	case r.Answer.Status >= http.StatusInternalServerError:
 		t.Blockedf("the server broke down: %s", r.Answer)
 	}
+}
+
+// outcome is how an authorization request ended, in a word that can be compared.
+func (r *Response) outcome() string {
+	switch {
+	case r.Params.Get("code") != "":
+		return "a code"
+	case r.ErrorCode() != "":
+		return "the error " + r.ErrorCode()
+	}
+	return r.String()
 }

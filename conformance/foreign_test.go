@@ -159,7 +159,7 @@ var installProvider = sync.OnceValues(func() (string, error) {
 	if err != nil || number < 20 {
 		return "", fmt.Errorf("oidc-provider needs Node.js 20 or later, node is %s", bytes.TrimSpace(version))
 	}
-	dir := filepath.Join(workDir, "oidc-provider")
+	dir := filepath.Join(Dir(), "oidc-provider")
 	err = os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oidc-provider")))
 	if err != nil {
 		return "", err
@@ -227,7 +227,7 @@ func (p *foreignProvider) clients() []map[string]any {
 		if role.Grant == grantPassword || role.SignedAccess {
 			continue
 		}
-		metadata, c := role.metadata(clientSecretBasic, p.target.Backchannel), role.Client("conformance-"+string(role.Name), "")
+		metadata, c := role.metadata(clientSecretBasic, p.target.Backchannel), NewClient(role, "conformance-"+string(role.Name), "")
 		if !role.Public {
 			c.Secret = rand.Text() + rand.Text() // HS256 wants 32 bytes
 			metadata["client_secret"] = c.Secret

@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -176,25 +175,6 @@ func label(n *html.Node) string {
 	return strings.Join(strings.Fields(strings.ToLower(strings.Join(words, " "))), " ")
 }
 
-// password is the form's field for one, or nil. Two of them are a form in which one is changed or chosen.
-func (f *form) password(h Forms) *field {
-	return f.find(func(l field) bool { return l.kind == "password" || h.Password != "" && l.name == h.Password })
-}
-
-var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)
-
-// username is the form's field for a user name: the one that sounds like it, or else the first for text.
-func (f *form) username(h Forms) *field {
-	if h.Username != "" {
-		return f.find(func(l field) bool { return l.name == h.Username })
-	}
-	text := func(l field) bool { return l.kind == "text" || l.kind == "email" || l.kind == "tel" }
-	if named := f.find(func(l field) bool { return text(l) && nameWords.MatchString(l.hint) }); named != nil {
-		return named
-	}
-	return f.find(text)
-}
-
 func (f *form) find(is func(field) bool) *field {
 	i := slices.IndexFunc(f.fields, is)
 	if i < 0 {
@@ -203,38 +183,12 @@ func (f *form) find(is func(field) bool) *field {
 	return &f.fields[i]
 }
 
-// A button that does not allow has "allow" on it too, so these words are looked for first.
-var (
-	denyWords    = regexp.MustCompile(`\b(deny|denied|cancel|reject|decline|refuse|disallow|abort|no|not|don.?t|ablehnen|abbrechen)\b`)
-	approveWords = regexp.MustCompile(`\b(allow|approve|authori[sz]e|accept|agree|grant|continue|confirm|consent|yes|ok|next|erlauben|zulassen|weiter)\b`)
-)
-
-// decision finds the button, or for a refusal the link, that says yes or no.
-func (p *page) decision(approve bool, h Forms) (*form, *control) {
-	is := func(c control) bool { return !denyWords.MatchString(c.text) && approveWords.MatchString(c.text) }
-	hint := h.Approve
-	if !approve {
-		is, hint = func(c control) bool { return denyWords.MatchString(c.text) }, h.Deny
+// first is the button that the Enter key presses.
+func (f *form) first() *control {
+	if len(f.buttons) == 0 {
+		return nil
 	}
-	if hint != "" {
-		is = func(c control) bool { return strings.Contains(c.text, strings.ToLower(hint)) }
-	}
-	for _, f := range p.forms {
-		for i := range f.buttons {
-			if is(f.buttons[i]) {
-				return f, &f.buttons[i]
-			}
-		}
-	}
-	if approve && hint == "" {
-		return nil, nil
-	}
-	for i := range p.links {
-		if is(p.links[i]) {
-			return nil, &p.links[i]
-		}
-	}
-	return nil, nil
+	return &f.buttons[0]
 }
 
 // press adds the button to what its form sends.
@@ -258,16 +212,4 @@ func (f *form) tick() {
 			f.values.Add(l.name, value)
 		}
 	}
-}
-
-// formPost is the form by which a page sends the answer to a client (OIDC Form Post §2): nothing but hidden
-// fields, among them a code or an error. Its method is the business of a rule.
-func (p *page) formPost() *form {
-	for _, f := range p.forms {
-		visible := slices.ContainsFunc(f.fields, func(l field) bool { return l.kind != "hidden" })
-		if !visible && (f.values.Has("code") || f.values.Has("error") || f.values.Has("id_token") || f.values.Has("response")) {
-			return f
-		}
-	}
-	return nil
 }

@@ -29,9 +29,8 @@ import (
 
 // The tests of this package run the built binary, one server for each database, and stop them at the end.
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
-
-func testMain(m *testing.M) int {
+// Main runs the tests of a package, and stops the servers that they have started.
+func Main(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "mandate-rules-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,7 +73,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "mandate")
 	// The go command notes what a test looks at, and does not take an old result when it has changed.
 	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "conformance"} {
-		err := filepath.WalkDir(filepath.Join("..", name), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root(), name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
@@ -91,6 +90,19 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	return path, nil
 })
+
+// root is the folder of the module.
+func root() string {
+	dir := "."
+	for range 8 {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			break
+		}
+		dir = filepath.Join("..", dir)
+	}
+	return dir
+}
 
 // server is a running Mandate with all that the rules can be tried with.
 type server struct {
@@ -168,6 +180,18 @@ func onDatabase(t *testing.T, name string) *server {
 	return s
 }
 
+// behind is a server on SQLite that is reached through a proxy, and takes the proxy's address for its own.
+func behind(name, front string) *server {
+	s := &server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), front: front}
+	serving.Lock()
+	defer serving.Unlock()
+	servers[name] = s
+	return s
+}
+
+// Dir is the folder of the tests, which is removed after them.
+func Dir() string { return workDir }
+
 // lasting keeps what a test makes for as long as the tests run.
 type lasting struct{ testing.TB }
 
@@ -208,7 +232,7 @@ func (s *server) start(database string) error {
 	if err != nil {
 		return err
 	}
-	s.runner, err = NewRunner(context.Background(), target, Options{})
+	s.runner, err = startRunner(context.Background(), target, Documents(), Options{})
 	return err
 }
 
@@ -283,7 +307,7 @@ func (s *server) register(role Role, backchannel string) (*Client, error) {
 		Secret string `json:"client_secret"`
 	}
 	err = json.Unmarshal([]byte(out), &made)
-	return role.Client(made.ID, made.Secret), err
+	return NewClient(role, made.ID, made.Secret), err
 }
 
 // addPerson adds a user who has every claim (OIDC Core §5.1).

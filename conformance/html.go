@@ -147,7 +147,7 @@ func (r *Report) document() *htmlReport {
 		{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
 	page.Outcomes, page.Obstacles = r.outcomes(), r.obstacles()
 	titles := map[string]Document{}
-	for _, d := range Documents() {
+	for _, d := range r.Documents {
 		titles[d.ID] = d
 	}
 	for _, result := range r.Results {

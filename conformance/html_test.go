@@ -17,7 +17,7 @@ const hostile = `</pre></style></title><script>alert(1)</script><img src=https:/
 // hostileReport has every outcome, and the server's text wherever it can stand.
 func hostileReport() *Report {
 	r := &Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
-		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0"}
+		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: Documents()}
 	for i, rule := range Rules() {
 		result := Result{Rule: rule, Status: []Status{Pass, Fail, Skip, Blocked, Broken, Unobservable, Inapplicable}[i%7]}
 		if result.Status != Pass {
@@ -57,7 +57,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 				}
 				headings = append(headings, strings.TrimPrefix(token.Data, "p"))
 			}
-			if id := attribute(&html.Node{Attr: token.Attr}, "id"); id != "" {
+			if id := attributeOf(&html.Node{Attr: token.Attr}, "id"); id != "" {
 				if ids[id] {
 					t.Errorf("the id %s stands twice", id)
 				}
@@ -159,4 +159,12 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+func attributeOf(n *html.Node, name string) string {
+	i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+	if i < 0 {
+		return ""
+	}
+	return n.Attr[i].Val
 }

@@ -142,19 +142,6 @@ func (k JWK) public() (any, error) {
 	return nil, fmt.Errorf("a key of the type %s %s: %w", k.Type, k.Curve, errForeign)
 }
 
-// Keys are those that the server publishes (RFC 7517 §5); without any the check is blocked.
-func (t *T) Keys() []JWK {
-	a := t.Get(t.Endpoint(NeedKeys))
-	var set struct {
-		Keys []JWK `json:"keys"`
-	}
-	err := json.Unmarshal(a.Body, &set)
-	if err != nil || len(set.Keys) == 0 {
-		t.Blockedf("jwks_uri has no set of keys: %s", a)
-	}
-	return set.Keys
-}
-
 // candidates are the keys that a token may have been signed with.
 func candidates(keys []JWK, j *JWT) []JWK {
 	id, named := j.Header["kid"].(string)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,7 +27,7 @@ func (t *T) visitIn(b *Browser, role Need, scopes ...string) *visit {
 	}
 	tokens := t.ByBrowser(b, r)
 	v := &visit{r.Client, b, tokens, t.IDToken(tokens)}
-	t.run.visited.Store(v.id.Text("sid"), true)
+	t.server.visited.Store(v.id.Text("sid"), true)
 	return v
 }
 
@@ -129,41 +128,11 @@ func (t *T) sayYes(b *Browser, err error) *departure {
 		if err != nil {
 			t.Blockedf("%v", err)
 		}
-		f := parsePage(b.Page).logoutForm(t.run.Target.Forms)
+		f := parsePage(b.Page).logoutForm(t.server.Target.Forms)
 		if b.Away != "" || b.Page.Status >= http.StatusBadRequest || f == nil {
 			break
 		}
 		err = b.submit(f)
 	}
 	return &departure{b.Away, b.Page}
-}
-
-var (
-	leaveWords = regexp.MustCompile(`\b(log ?(me )?out|sign (me )?out|end session|yes|confirm|continue|abmelden|ja)\b`)
-	stayWords  = regexp.MustCompile(`\b(stay|remain|keep|everywhere)\b`)
-)
-
-// logoutForm is the form that says yes to a logout, or one without anything to see, which a script would
-// send. The last on the page counts: many a page has a button to log out in its head.
-func (p *page) logoutForm(h Forms) *form {
-	for _, f := range slices.Backward(p.forms) {
-		for i := range f.buttons {
-			text := f.buttons[i].text
-			is := leaveWords.MatchString(text) && !denyWords.MatchString(text) && !stayWords.MatchString(text)
-			if h.Logout != "" {
-				is = strings.Contains(text, strings.ToLower(h.Logout))
-			}
-			if is {
-				f.press(&f.buttons[i])
-				return f
-			}
-		}
-	}
-	for _, f := range p.forms {
-		hidden := !slices.ContainsFunc(f.fields, func(l field) bool { return l.kind != "hidden" })
-		if p.scripted && len(f.buttons) == 0 && hidden {
-			return f
-		}
-	}
-	return nil
 }

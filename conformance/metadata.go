@@ -6,39 +6,13 @@ import (
 	"strings"
 )
 
-// metadata is what a server says of itself.
-type metadata map[string]any
-
-func (m metadata) text(name string) string {
-	text, _ := m[name].(string)
-	return text
-}
-
-func (m metadata) is(name string) bool { return m[name] == true }
-
-// list gives the strings of an array, and whether it is there.
-func (m metadata) list(name string) ([]string, bool) {
-	values, is := m[name].([]any)
-	var list []string
-	for _, v := range values {
-		text, _ := v.(string)
-		list = append(list, text)
-	}
-	return list, is
-}
-
-func (m metadata) lists(name, value string) bool {
-	list, _ := m.list(name)
-	return slices.Contains(list, value)
-}
-
 // get8414 fetches the metadata by the path of RFC 8414. A server may have chosen that of OpenID Connect
 // alone, which is another document's business.
 func (t *T) get8414() *Answer {
 	addresses := metadataAddresses(t.Issuer())
 	a := t.Get(addresses[0])
-	if a.Status == http.StatusNotFound && t.run.found != "" && t.run.found != addresses[0] {
-		t.Skipf("the server publishes its metadata at %s only", t.run.found)
+	if a.Status == http.StatusNotFound && t.MetadataAddress() != "" && t.MetadataAddress() != addresses[0] {
+		t.Skipf("the server publishes its metadata at %s only", t.MetadataAddress())
 	}
 	return a
 }
@@ -247,7 +221,7 @@ func (t *T) wantGrantTypes(m metadata) {
 		t.Errorf("the grant authorization_code is not listed, and gives a token")
 	}
 	if !slices.Contains(list, "client_credentials") && t.Has(NeedMachine) {
-		other := t.run.Target.Clients[NeedMachine]
+		other := t.OptionalClient(NeedMachine)
 		t.WantRefused(t.Token(other, params("grant_type", "client_credentials")), "the grant client_credentials is not listed")
 	}
 	for _, grant := range list {
@@ -332,7 +306,7 @@ func (t *T) wantChallengeMethods(m metadata) {
 func (t *T) wantPages(m metadata) {
 	for _, name := range []string{"service_documentation", "op_policy_uri", "op_tos_uri"} {
 		address := m.text(name)
-		if address == "" || !t.run.origins[origin(address)] {
+		if address == "" || !t.AtServer(address) {
 			continue // not for us to fetch
 		}
 		if a := t.Get(address); a.Status >= http.StatusBadRequest {

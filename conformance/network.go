@@ -73,6 +73,12 @@ var (
 	errTooMany = errors.New("this run has sent all the requests that one run may send")
 )
 
+// reset forgets how much was sent, and that nobody answered: a server that was given up may be back.
+func (n *network) reset() {
+	n.sent.Store(0)
+	n.silent.Store(0)
+}
+
 // do sends a request and reads the answer. It follows no redirect.
 func (n *network) do(ctx context.Context, r *http.Request) (*Answer, error) {
 	err := n.allowed(ctx, r.URL)

@@ -80,7 +80,7 @@ func oidcValidation() []Rule {
 			Text:  "Whoever is not signed in is asked to sign in.",
 			Needs: []Need{NeedAuthorization, NeedCode, NeedOpenID},
 			Check: func(t *T) {
-				asked, response := t.wantsPassword(t.NewBrowser(), t.OpenID(t.Client(NeedCode)))
+				asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(NeedCode)))
 				if !asked {
 					t.At(response.Answer)
 					t.Failf("nobody is asked to sign in: %s", response)
@@ -112,7 +112,7 @@ func oidcValidation() []Rule {
 			Check: func(t *T) {
 				c := t.Client(NeedCode)
 				b := t.approved(t.OpenID(c))
-				_, response := t.wantsPassword(b, t.OpenID(c).Set("prompt", "login"))
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
 				t.WantNoCode(response, "nobody has signed in again")
 			},
 		},

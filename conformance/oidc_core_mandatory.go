@@ -16,8 +16,7 @@ func oidcSerialization() []Rule {
 			Check: func(t *T) {
 				r := t.OpenID(t.Client(NeedCode), "profile").Set("prompt", "none")
 				b := t.NewBrowser()
-				response := &Response{request: r}
-				response.end(b, b.Open(strings.ReplaceAll(r.URL(), "+", "%20")))
+				response := ended(r, b, b.Open(strings.ReplaceAll(r.URL(), "+", "%20")))
 				if !response.Arrived() {
 					t.At(response.Answer)
 					t.Failf("a scope with %%20 for the space is not understood: %s", response)
@@ -161,7 +160,7 @@ func oidcMandatory() []Rule {
 				c := t.Client(NeedCode)
 				t.wantErrorBack(t.silently(t.NewBrowser(), t.OpenID(c)), "nobody is signed in")
 				b := t.approved(t.OpenID(c))
-				_, response := t.wantsPassword(b, t.OpenID(c).Set("prompt", "login"))
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
 				t.WantNoCode(response, "nobody has signed in again")
 			},
 		},
@@ -212,7 +211,7 @@ func oidcMandatory() []Rule {
 					t.Blockedf("the ID token has no auth_time")
 				}
 				t.waitPast(at, 1)
-				_, response := t.wantsPassword(b, t.OpenID(c).Set("max_age", "1"))
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("max_age", "1"))
 				t.WantNoCode(response, "more than the one second of max_age has gone")
 			},
 		},

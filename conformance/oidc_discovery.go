@@ -235,8 +235,8 @@ func (t *T) discoveryAddress() string {
 func (t *T) getDiscovery() *Answer {
 	t.need(NeedOpenID)
 	a := t.Get(t.discoveryAddress())
-	if a.Status == http.StatusNotFound && t.run.found != t.discoveryAddress() && t.run.found != "" {
-		t.Skipf("the server publishes its metadata at %s only", t.run.found)
+	if a.Status == http.StatusNotFound && t.MetadataAddress() != t.discoveryAddress() && t.MetadataAddress() != "" {
+		t.Skipf("the server publishes its metadata at %s only", t.MetadataAddress())
 	}
 	return a
 }

@@ -29,7 +29,7 @@ func (r *Runner) register(ctx context.Context) error {
 		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
 			refused = fmt.Errorf("register the client %s: %w", role.Name, err)
-			r.refusals[role.Name] = err
+			r.Refusals[role.Name] = err
 			continue
 		}
 		r.Target.Clients[role.Name] = c
@@ -43,8 +43,8 @@ func (r *Runner) register(ctx context.Context) error {
 
 // secretMethod is how clients authenticate: by HTTP Basic unless the server says that it takes it otherwise
 // only (RFC 8414 §2).
-func (r *Runner) secretMethod() string {
-	listed, _ := r.Metadata["token_endpoint_auth_methods_supported"].([]any)
+func secretMethod(s *Server) string {
+	listed, _ := s.Metadata["token_endpoint_auth_methods_supported"].([]any)
 	if slices.Contains(listed, any(clientSecretPost)) && !slices.Contains(listed, any(clientSecretBasic)) {
 		return clientSecretPost
 	}
@@ -52,7 +52,7 @@ func (r *Runner) secretMethod() string {
 }
 
 func (r *Runner) registerOne(ctx context.Context, address string, role Role) (*Client, error) {
-	metadata := role.metadata(r.secretMethod(), r.Target.Backchannel)
+	metadata := role.metadata(secretMethod(r.Server), r.Target.Backchannel)
 	if r.Target.Scope != "" {
 		metadata["scope"] = r.Target.Scope
 	}
@@ -68,14 +68,14 @@ func (r *Runner) registerOne(ctx context.Context, address string, role Role) (*C
 	if r.Target.InitialAccessToken != "" {
 		request.Header.Set("Authorization", "Bearer "+r.Target.InitialAccessToken)
 	}
-	a, err := r.network.do(ctx, request)
+	a, err := r.Send(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	if a.Status/100 != 2 || a.Text("client_id") == "" {
 		return nil, errors.New(printable(a.failure()))
 	}
-	c := role.Client(a.Text("client_id"), a.Text("client_secret"))
+	c := NewClient(role, a.Text("client_id"), a.Text("client_secret"))
 	c.Auth, _ = metadata["token_endpoint_auth_method"].(string)
 	if given := a.Text("token_endpoint_auth_method"); given != "" {
 		c.Auth = given
@@ -87,8 +87,7 @@ func (r *Runner) registerOne(ctx context.Context, address string, role Role) (*C
 // Close removes the clients that were registered (RFC 7592 §2.3). A server that was given up may be back.
 func (r *Runner) Close(ctx context.Context) error {
 	var all error
-	r.network.sent.Store(0)
-	r.network.silent.Store(0)
+	r.Reset()
 	for _, c := range r.made {
 		err := r.remove(ctx, c)
 		if err != nil {
@@ -96,7 +95,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		}
 	}
 	r.made = nil
-	return errors.Join(all, r.listens.close())
+	return errors.Join(all, r.Hangup())
 }
 
 func (r *Runner) remove(ctx context.Context, c *Client) error {
@@ -108,7 +107,7 @@ func (r *Runner) remove(ctx context.Context, c *Client) error {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.registrationAT)
-	a, err := r.network.do(ctx, request)
+	a, err := r.Send(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,10 @@ type Report struct {
 	Results  []Result
 
 	// What a report for people says of the run besides; empty is left out.
-	Target    string // the file
-	Selection string // which rules
-	Version   string // of the runner
+	Target    string     // the file
+	Selection string     // which rules
+	Version   string     // of the runner
+	Documents []Document // that rules may be of
 }
 
 // Failed says whether a MUST does not hold. One that could not be tried, because a step on the way to it did
@@ -110,7 +111,7 @@ func (r *Report) Text(w io.Writer) error {
 	out := &lines{w: w}
 	out.printf("%s, %s\n", r.Issuer, r.Began.Format("2006-01-02 15:04 MST"))
 	titles := map[string]Document{}
-	for _, d := range Documents() {
+	for _, d := range r.Documents {
 		titles[d.ID] = d
 	}
 	document, clause := "", ""

@@ -27,24 +27,8 @@ var machine = []Need{NeedToken, NeedMachine}
 // badScopes are one that no server knows, and one of characters that RFC 6749 §3.3 does not let stand there.
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
-// asMachine asks for a token by client credentials; the parameters are beside the grant type.
-func (t *T) asMachine(as Auth, pairs ...string) *Answer {
-	return t.Post(t.Endpoint(NeedToken), params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
-}
-
 // plainly is the same for the client as it is registered; it has to be granted.
 func (t *T) plainly() *Tokens { return t.Granted(t.asMachine(t.Client(NeedMachine).Credentials())) }
-
-// outcome is how an authorization request ended, in a word that can be compared.
-func (r *Response) outcome() string {
-	switch {
-	case r.Params.Get("code") != "":
-		return "a code"
-	case r.ErrorCode() != "":
-		return "the error " + r.ErrorCode()
-	}
-	return r.String()
-}
 
 // mustURL parses what a page holds; what is no address leads nowhere.
 func mustURL(text string) *url.URL {

@@ -287,11 +287,9 @@ func rfc6750() []Rule {
 
 // wantNoCookie asserts that no cookie of a browser holds a token.
 func (t *T) wantNoCookie(b *Browser, token string) {
-	for _, told := range b.jar.told {
-		for _, cookie := range told.cookies {
-			if strings.Contains(cookie.Value, token) {
-				t.Errorf("the cookie %s holds the access token", cookie.Name)
-			}
+	for _, cookie := range b.Cookies() {
+		if strings.Contains(cookie.Value, token) {
+			t.Errorf("the cookie %s holds the access token", cookie.Name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (t *T) accessJWT(tokens *Tokens) *JWT {
 // signedTokens are those of the client jwt for itself.
 func (t *T) signedTokens() *Tokens {
 	form := params("grant_type", "client_credentials")
-	if t.run.Target.Scope != "" {
+	if t.Scoped() {
 		form.Set("scope", strings.Fields(t.Request(t.Client(NeedJWT)).Params.Get("scope"))[0])
 	}
 	return t.Granted(t.Token(t.Client(NeedJWT), form))

@@ -248,8 +248,8 @@ func rfc9700Others() []Rule {
 			Check: func(t *T) {
 				addresses := []string{t.Issuer()}
 				for name := range t.Metadata() {
-					if endpoint := Need(name); t.Has(endpoint) && endpoint.endpoint() && isURL(t.run.endpoint(endpoint)) {
-						addresses = append(addresses, t.run.endpoint(endpoint))
+					if endpoint := Need(name); t.Has(endpoint) && endpoint.endpoint() && isURL(t.OptionalEndpoint(endpoint)) {
+						addresses = append(addresses, t.OptionalEndpoint(endpoint))
 					}
 				}
 				t.wantTLS(addresses...)
@@ -271,12 +271,12 @@ func rfc9700Others() []Rule {
 			Needs: []Need{NeedToken},
 			Check: func(t *T) {
 				t.wantShared(t.Post(t.Endpoint(NeedToken), params("grant_type", "conformance"), crossOrigin))
-				if t.run.found != "" {
-					t.wantShared(t.Get(t.run.found, crossOrigin))
+				if t.MetadataAddress() != "" {
+					t.wantShared(t.Get(t.MetadataAddress(), crossOrigin))
 				}
 				for _, endpoint := range []Need{NeedKeys, NeedUserInfo} {
 					if t.Has(endpoint) {
-						t.wantShared(t.Get(t.run.endpoint(endpoint), crossOrigin))
+						t.wantShared(t.Get(t.OptionalEndpoint(endpoint), crossOrigin))
 					}
 				}
 			},
@@ -339,8 +339,7 @@ func (t *T) wantNoOpenRedirector() {
 		page := bare(login.URL)
 		b := t.NewBrowser()
 		t.wantNotLedAway(t.Walk(b, &Request{Client: c, Params: query, endpoint: page}, true))
-		again := &Response{}
-		again.end(b, b.Open(page+"?"+query.Encode()))
+		again := ended(nil, b, b.Open(page+"?"+query.Encode()))
 		t.wantNotLedAway(again)
 	}
 }

@@ -20,7 +20,7 @@ func rfc9700Pages() []Rule {
 			Check: func(t *T) {
 				for _, a := range t.pages() {
 					for _, address := range addressesIn(a) {
-						if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.run.origins[origin(address.String())] {
+						if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.AtServer(address.String()) {
 							t.At(a)
 							t.Errorf("the page at %s has %s", bare(a.URL), bare(address))
 						}

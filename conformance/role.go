@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -25,6 +23,13 @@ type Role struct {
 	// Its access tokens are JWTs, and it gets some for itself too.
 	SignedAccess bool
 }
+
+// The ways of client authentication.
+const (
+	clientSecretBasic = "client_secret_basic"
+	clientSecretPost  = "client_secret_post"
+	noAuthentication  = "none"
+)
 
 // Grants that a role can be registered for.
 const (
@@ -68,11 +73,6 @@ func roleOf(n Need) (Role, bool) {
 		return Role{}, false
 	}
 	return all[i], true
-}
-
-// Client is the client of a target that is registered as the role looks.
-func (r Role) Client(id, secret string) *Client {
-	return &Client{ID: id, Secret: secret, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, role: r.Name}
 }
 
 // Look is what to register, in the words of RFC 7591 where it has some.
@@ -147,19 +147,10 @@ func (r Role) metadata(secretMethod, backchannel string) map[string]any {
 	return m
 }
 
-// check says what a client of a target lacks for its role.
-func (r Role) check(c *Client) error {
-	switch {
-	case r.Public && c.Secret != "":
-		return fmt.Errorf("secret: the role is %s, and such a client has none", r.Is)
-	case !r.Public && c.Secret == "":
-		return fmt.Errorf("secret is missing: the role is %s", r.Is)
-	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:
-		return errors.New("redirect_uris is missing")
-	case len(c.RedirectURIs) < len(r.RedirectURIs):
-		return fmt.Errorf("redirect_uris needs %d", len(r.RedirectURIs))
-	case len(r.AfterLogout) > 0 && len(c.PostLogoutRedirectURIs) == 0:
-		return errors.New("post_logout_redirect_uris is missing")
+func names(roles []Role) string {
+	var all []string
+	for _, r := range roles {
+		all = append(all, string(r.Name))
 	}
-	return nil
+	return strings.Join(all, ", ")
 }

@@ -16,10 +16,10 @@ import (
 // on the way that does not work blocks it. So one fault of a server fails the check that names it, and the
 // others say that they could not look.
 type T struct {
-	run  *Runner
-	ctx  context.Context
-	rule Rule
-	mask *mask
+	server *Server
+	ctx    context.Context
+	rule   Rule
+	mask   *mask
 
 	used     map[Need]bool
 	seen     *Answer // the exchange that a failure is shown with
@@ -51,13 +51,25 @@ func (t *T) Skipf(format string, args ...any) { panic(stop{Skip, fmt.Sprintf(for
 // Blockedf ends a check that cannot get to what it looks at.
 func (t *T) Blockedf(format string, args ...any) { panic(stop{Blocked, fmt.Sprintf(format, args...)}) }
 
+// Last is the answer that a failure is shown with as things stand.
+func (t *T) Last() *Answer { return t.seen }
+
+// Pause waits for a while.
+func (t *T) Pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-t.ctx.Done():
+		t.Blockedf("no answer: %v", t.ctx.Err())
+	}
+}
+
 // At makes an answer the one that a failure is shown with; until then it is the last one.
 func (t *T) At(a *Answer) { t.seen = a }
 
 // need ends the check if the target lacks something.
 func (t *T) need(n Need) {
 	t.used[n] = true
-	if reason := t.run.lacks(n); reason != "" {
+	if reason := t.server.lacks(n); reason != "" {
 		t.Skipf("%s", reason)
 	}
 }
@@ -74,94 +86,52 @@ func (t *T) undeclared() []Need {
 }
 
 // Has says whether the target has something, for a check that can do without.
-func (t *T) Has(n Need) bool { return t.run.lacks(n) == "" }
+func (t *T) Has(n Need) bool { return t.server.lacks(n) == "" }
 
 // Client is the target's client of a role.
 func (t *T) Client(role Need) *Client {
 	t.need(role)
-	return t.run.Target.Clients[role]
+	return t.server.Target.Clients[role]
 }
 
 // User is the target's.
 func (t *T) User() User {
 	t.need(NeedUser)
-	return t.run.Target.User
+	return t.server.Target.User
 }
 
 // API is the target's.
 func (t *T) API() API {
 	t.need(NeedAPI)
-	return t.run.Target.API
+	return t.server.Target.API
 }
 
 // Endpoint is the address of an endpoint, by its name in the metadata.
 func (t *T) Endpoint(name Need) string {
 	t.need(name)
-	return t.run.endpoint(name)
+	return t.server.endpoint(name)
 }
 
 // Issuer is the server's identifier, as the target has it.
-func (t *T) Issuer() string { return t.run.Target.Issuer }
+func (t *T) Issuer() string { return t.server.Target.Issuer }
 
 // Metadata is what the server publishes of itself, empty if nothing.
-func (t *T) Metadata() metadata { return t.run.Metadata }
+func (t *T) Metadata() metadata { return t.server.Metadata }
+
+// OptionalClient is the target's client of a role, or nil, for a check that can do without.
+func (t *T) OptionalClient(role Need) *Client { return t.server.Target.Clients[role] }
+
+// OptionalEndpoint is the address of an endpoint, or "", for a check that can do without.
+func (t *T) OptionalEndpoint(name Need) string { return t.server.endpoint(name) }
+
+// MetadataAddress is where the metadata was found, or "".
+func (t *T) MetadataAddress() string { return t.server.found }
+
+// Scoped says whether the target names the scope of authorization requests.
+func (t *T) Scoped() bool { return t.server.Target.Scope != "" }
 
 // Random is text that nobody has sent before.
 func (t *T) Random() string { return rand.Text() }
-
-// Auth adds to a request how its sender says who it is: to the header or to the form.
-type Auth func(header http.Header, form url.Values)
-
-// Basic is client authentication by HTTP Basic (RFC 6749 §2.3.1).
-func Basic(id, secret string) Auth {
-	return func(header http.Header, _ url.Values) {
-		r := http.Request{Header: header}
-		r.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
-	}
-}
-
-// InBody is client authentication in the form.
-func InBody(id, secret string) Auth {
-	return func(_ http.Header, form url.Values) {
-		form.Set("client_id", id)
-		if secret != "" {
-			form.Set("client_secret", secret)
-		}
-	}
-}
-
-// Bearer sends an access token in the header (RFC 6750 §2.1).
-func Bearer(token string) Auth {
-	return func(header http.Header, _ url.Values) { header.Set("Authorization", "Bearer "+token) }
-}
-
-// Header adds any header.
-func Header(name, value string) Auth {
-	return func(header http.Header, _ url.Values) { header.Add(name, value) }
-}
-
-// Credentials authenticates the client in its registered way.
-func (c *Client) Credentials() Auth { return c.With(c.Secret) }
-
-// With is Credentials with another secret.
-func (c *Client) With(secret string) Auth {
-	switch c.Auth {
-	case clientSecretPost:
-		return InBody(c.ID, secret)
-	case noAuthentication:
-		return InBody(c.ID, "")
-	}
-	return Basic(c.ID, secret)
-}
-
-// params are parameters in turn with their values.
-func params(pairs ...string) url.Values {
-	form := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		form.Add(pairs[i], pairs[i+1])
-	}
-	return form
-}
 
 // Get fetches an address.
 func (t *T) Get(address string, as ...Auth) *Answer {
@@ -178,14 +148,6 @@ func (t *T) Post(address string, form url.Values, as ...Auth) *Answer {
 		a(header, whole)
 	}
 	return t.send(http.MethodPost, address, whole.Encode(), formEncoded, headers(header))
-}
-
-func headers(from http.Header) Auth {
-	return func(header http.Header, _ url.Values) {
-		for name, values := range from {
-			header[name] = values
-		}
-	}
 }
 
 // send sends any request; as must only add headers.
@@ -211,7 +173,7 @@ const patience = 30 * time.Second
 func (t *T) Do(r *http.Request) *Answer {
 	var waited time.Duration
 	for {
-		a, err := t.run.network.do(t.ctx, r)
+		a, err := t.server.network.do(t.ctx, r)
 		if err != nil {
 			t.Blockedf("no answer: %v", err)
 		}
@@ -226,11 +188,7 @@ func (t *T) Do(r *http.Request) *Answer {
 			t.Blockedf("the server wants fewer requests: it answers 429 (Retry-After: %s)", a.Header.Get("Retry-After"))
 		}
 		waited += wait
-		select {
-		case <-time.After(wait):
-		case <-t.ctx.Done():
-			t.Blockedf("no answer: %v", t.ctx.Err())
-		}
+		t.Pause(wait)
 		if r.GetBody != nil {
 			r.Body, _ = r.GetBody() // a reader of a string: it cannot fail
 		}
@@ -293,14 +251,6 @@ func (t *T) WantGranted(a *Answer) *Tokens {
 		t.Failf("no access token was given: %s", a.failure())
 	}
 	return tokensOf(a)
-}
-
-// failure is an error response in words.
-func (a *Answer) failure() string {
-	if code := a.Text("error"); code != "" {
-		return fmt.Sprintf("%s, %s (%s)", a, code, a.Text("error_description"))
-	}
-	return a.String()
 }
 
 func join[E any](list []E) string {

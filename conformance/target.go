@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -48,35 +49,11 @@ type User struct {
 	Password string `yaml:"password"`
 }
 
-// Client is one that is registered at the server.
-type Client struct {
-	ID           string   `yaml:"id"`
-	Secret       string   `yaml:"secret,omitempty"`
-	Auth         string   `yaml:"auth,omitempty"` // client_secret_basic, client_secret_post or none
-	RedirectURIs []string `yaml:"redirect_uris,omitempty"`
-	Scope        string   `yaml:"scope,omitempty"` // in the place of the target's
-
-	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
-
-	role           Need
-	configuration  string // where it is removed (RFC 7592)
-	registrationAT string
-}
-
 // API is a resource that takes the server's access tokens.
 type API struct {
 	URL   string `yaml:"url"`             // answers GET to whoever has a token
 	Wider string `yaml:"wider,omitempty"` // answers GET to a token with Scope only
 	Scope string `yaml:"scope,omitempty"`
-}
-
-// Forms names controls of the server's pages: a field by its name, a button or link by the text on it.
-type Forms struct {
-	Username string `yaml:"username,omitempty"`
-	Password string `yaml:"password,omitempty"`
-	Approve  string `yaml:"approve,omitempty"`
-	Deny     string `yaml:"deny,omitempty"`
-	Logout   string `yaml:"logout,omitempty"`
 }
 
 const maxTarget = 1 << 20
@@ -131,7 +108,8 @@ func plainYAML(err error) error {
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1")
-		lines = append(lines, replaceParts(wrongKind, line, func(part []string) string {
+		lines = append(lines, wrongKind.ReplaceAllStringFunc(line, func(found string) string {
+			part := wrongKind.FindStringSubmatch(found)
 			return fmt.Sprintf("%s cannot stand here, but %s", yamlKind(part[1]), goKind(part[2]))
 		}))
 	}
@@ -211,42 +189,6 @@ func checkURL(what, address string) error {
 	return nil
 }
 
-// The ways of client authentication.
-const (
-	clientSecretBasic = "client_secret_basic"
-	clientSecretPost  = "client_secret_post"
-	noAuthentication  = "none"
-)
-
-func (c *Client) check(role Need) error {
-	as, known := roleOf(role)
-	if !known {
-		return fmt.Errorf("there is no such role: use %s", names(Roles()))
-	}
-	if c == nil || c.ID == "" {
-		return errors.New("id is missing")
-	}
-	if c.Auth == "" {
-		c.Auth = clientSecretBasic
-		if c.Secret == "" {
-			c.Auth = noAuthentication
-		}
-	}
-	switch {
-	case !slices.Contains([]string{clientSecretBasic, clientSecretPost, noAuthentication}, c.Auth):
-		return fmt.Errorf("auth: %q is none of client_secret_basic, client_secret_post, none", c.Auth)
-	case (c.Auth == noAuthentication) != (c.Secret == ""):
-		return fmt.Errorf("auth is %s, and there is a secret or there is none", c.Auth)
-	}
-	for _, uri := range c.RedirectURIs {
-		_, err := url.Parse(uri)
-		if err != nil {
-			return fmt.Errorf("redirect_uris: %q is not a URI", uri)
-		}
-	}
-	return as.check(c)
-}
-
 // Write writes the target where nobody else can read it: it holds secrets.
 func (t *Target) Write(path string) error {
 	text, err := yaml.Marshal(t)
@@ -254,4 +196,21 @@ func (t *Target) Write(path string) error {
 		return err
 	}
 	return os.WriteFile(path, text, 0o600)
+}
+
+func optional(check func(string) error) func(string) error {
+	return func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return check(text)
+	}
+}
+
+func checkListen(text string) error {
+	_, _, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", text)
+	}
+	return nil
 }

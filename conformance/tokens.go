@@ -113,7 +113,7 @@ func (t *T) Revoke(c *Client, token string, more ...string) *Answer {
 // introspected is Introspect for a check that makes do without, and has looked that the target has a client
 // for it.
 func (t *T) introspected(token string, more ...string) map[string]any {
-	a := t.Post(t.run.endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.run.Target.Clients[NeedIntrospect].Credentials())
+	a := t.Post(t.server.endpoint(NeedIntrospection), params(append([]string{"token", token}, more...)...), t.server.Target.Clients[NeedIntrospect].Credentials())
 	object := a.JSON()
 	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
 		t.Blockedf("could not introspect: %s", a.failure())
@@ -130,10 +130,15 @@ func (t *T) Works(access string) bool {
 	case t.Has(NeedIntrospection) && t.Has(NeedIntrospect):
 		return t.introspected(access)["active"] == true
 	case t.Has(NeedAPI):
-		return t.taken(t.Get(t.run.Target.API.URL, Bearer(access)))
+		return t.taken(t.Get(t.server.Target.API.URL, Bearer(access)))
 	case t.Has(NeedUserInfo):
-		return t.taken(t.Get(t.run.endpoint(NeedUserInfo), Bearer(access)))
+		return t.taken(t.Get(t.server.endpoint(NeedUserInfo), Bearer(access)))
 	}
 	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
 	return false
+}
+
+// asMachine asks for a token by client credentials; the parameters are beside the grant type.
+func (t *T) asMachine(as Auth, pairs ...string) *Answer {
+	return t.Post(t.Endpoint(NeedToken), params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
 }

@@ -31,7 +31,7 @@ func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		t.Clients[role.Name] = role.Client(made.id, made.secret)
+		t.Clients[role.Name] = conformance.NewClient(role, made.id, made.secret)
 	}
 	return t.Write(path)
 }

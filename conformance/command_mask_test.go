@@ -1,0 +1,74 @@
+package conformance
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// short are secrets that are too short to be masked wherever they stand. No random text has a tilde.
+var short = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5", "code": "c~6", "cookie": "k~7"}
+
+// wantMasked looks for secrets in a text.
+func wantMasked(t *testing.T, where, text string) {
+	t.Helper()
+	for name, secret := range short {
+		for _, form := range []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("code:" + secret))} {
+			if at := strings.Index(text, form); at >= 0 {
+				t.Errorf("%s shows the %s: …%s…", where, name, text[max(0, at-200):min(len(text), at+40)])
+			}
+		}
+	}
+}
+
+// A server whose secrets are all short, and which does nothing right, fails in every way that is shown.
+func TestCommandHidesShortSecrets(t *testing.T) {
+	target := careless(t)
+	path := targetFile(t, target)
+	for format := range Formats() {
+		r := mandate(t, "", "--target", path, "--only", "RFC6749", "--only", "RFC6750", "--only", "RFC7636", "--only", "RFC7009", "--only", "RFC7662", "--format", format)
+		r.want(t, 1, "CODE_SECRET", "$ACCESS_TOKEN", "COOKIE", "$CODE")
+		wantMasked(t, format, r.stdout+r.stderr)
+	}
+}
+
+// careless is a target whose server grants everything to everybody.
+func careless(t *testing.T) *Target {
+	t.Helper()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: short["cookie"]})
+		back := r.FormValue("redirect_uri")
+		if r.FormValue("pw") == short["password"] {
+			http.Redirect(w, r, back+"?"+params("code", short["code"], "state", r.FormValue("state")).Encode(), http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<form method="post"><input name="login"><input type="password" name="pw" value="%s"><button>Go</button></form>`, r.FormValue("pw"))
+	})
+	all := func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // whatever it is
+		w.Header().Set("X-Seen", r.Form.Encode())
+		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": short["access"], "refresh_token": short["refresh"], "id_token": short["id"],
+			"token_type": "bearer", "error_description": "You sent " + r.Form.Encode(), "active": true})
+	}
+	for _, path := range []string{"/token", "/introspect", "/revoke", "/api"} {
+		mux.HandleFunc(path, all)
+	}
+	client := func(role Need, uri string) *Client {
+		return &Client{ID: string(role), Secret: short["client"], RedirectURIs: []string{uri}}
+	}
+	return &Target{Issuer: server.URL, User: User{"alice", short["password"]}, API: API{URL: server.URL + "/api"},
+		Endpoints: map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
+			"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"},
+		Clients: map[Need]*Client{NeedCode: client(NeedCode, "https://client.example/code"), NeedSecond: client(NeedSecond, "https://client.example/second"),
+			NeedMachine: client(NeedMachine, ""), NeedIntrospect: client(NeedIntrospect, ""), NeedPassword: client(NeedPassword, ""),
+			NeedPublic: {ID: "public", RedirectURIs: []string{"https://client.example/public"}}}}
+}
