@@ -27,9 +27,6 @@ var machine = []Need{NeedToken, NeedMachine}
 // badScopes are one that no server knows, and one of characters that RFC 6749 §3.3 does not let stand there.
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
-// plainly is the same for the client as it is registered; it has to be granted.
-func (t *T) plainly() *Tokens { return t.Granted(t.asMachine(t.Client(NeedMachine).Credentials())) }
-
 // mustURL parses what a page holds; what is no address leads nowhere.
 func mustURL(text string) *url.URL {
 	u, err := url.Parse(text)

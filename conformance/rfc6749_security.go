@@ -32,7 +32,7 @@ func rfc6749Security() []Rule {
 				if t.API().Wider == "" {
 					t.Skipf("the target names no resource that wants more scope")
 				}
-				a := t.Get(t.API().Wider, Bearer(t.Machine(t.lesserScope()).Access))
+				a := t.Get(t.API().Wider, Bearer(t.plainly("scope", t.lesserScope()).Access))
 				if a.Status/100 == 2 {
 					t.Failf("the resource took a token without the scope %s", t.API().Scope)
 				}

@@ -166,7 +166,7 @@ func rfc6750() []Rule {
 				if t.API().Wider == "" {
 					t.Skipf("the target names no resource that wants more scope")
 				}
-				a := t.Get(t.API().Wider, Bearer(t.Machine(t.lesserScope()).Access))
+				a := t.Get(t.API().Wider, Bearer(t.plainly("scope", t.lesserScope()).Access))
 				t.turnedAway(a)
 				t.WantStatus(a, http.StatusForbidden)
 				t.wantChallengeError(a, "insufficient_scope")
@@ -180,7 +180,7 @@ func rfc6750() []Rule {
 				if t.API().Wider == "" {
 					t.Skipf("the target names no resource that wants more scope")
 				}
-				challenge := t.challenge(t.Get(t.API().Wider, Bearer(t.Machine(t.lesserScope()).Access)))
+				challenge := t.challenge(t.Get(t.API().Wider, Bearer(t.plainly("scope", t.lesserScope()).Access)))
 				if got := strings.Join(challenge["scope"], " "); got != t.API().Scope {
 					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
 				}

@@ -35,11 +35,11 @@ type Server struct {
 }
 
 // NewServer is the server of a target, of which nothing else is known yet.
-func NewServer(target *Target, n *network) *Server {
-	if target.Clients == nil {
-		target.Clients = map[Need]*Client{}
+func NewServer(of *Target, n *network) *Server {
+	if of.Clients == nil {
+		of.Clients = map[Need]*Client{}
 	}
-	return &Server{Target: target, Metadata: metadata{}, Refusals: map[Need]error{}, Session: newJar(), network: n, mask: newMask(), origins: map[string]bool{}}
+	return &Server{Target: of, Metadata: metadata{}, Refusals: map[Need]error{}, Session: newJar(), network: n, mask: newMask(), origins: map[string]bool{}}
 }
 
 // Send sends a request that belongs to no check.

@@ -89,15 +89,6 @@ func (t *T) Refresh(c *Client, token string, more ...string) *Answer {
 	return t.Token(c, params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
 }
 
-// Machine gets an access token for a client alone (RFC 6749 §4.4).
-func (t *T) Machine(scope string) *Tokens {
-	form := params("grant_type", "client_credentials")
-	if scope != "" {
-		form.Set("scope", scope)
-	}
-	return t.Granted(t.Token(t.Client(NeedMachine), form))
-}
-
 // Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
 func (t *T) Introspect(token string, more ...string) map[string]any {
 	t.Endpoint(NeedIntrospection)
@@ -141,4 +132,9 @@ func (t *T) Works(access string) bool {
 // asMachine asks for a token by client credentials; the parameters are beside the grant type.
 func (t *T) asMachine(as Auth, pairs ...string) *Answer {
 	return t.Post(t.Endpoint(NeedToken), params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
+}
+
+// plainly gets tokens for the client machine itself (RFC 6749 §4.4); the parameters are in turn with their values.
+func (t *T) plainly(pairs ...string) *Tokens {
+	return t.Granted(t.asMachine(t.Client(NeedMachine).Credentials(), pairs...))
 }
