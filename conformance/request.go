@@ -82,3 +82,12 @@ func samePlace(a, b string) bool {
 	}
 	return cut(a) == cut(b)
 }
+
+// mustURL parses what a page holds; what is no address leads nowhere.
+func mustURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		return &url.URL{}
+	}
+	return u
+}

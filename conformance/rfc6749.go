@@ -27,15 +27,6 @@ var machine = []Need{NeedToken, NeedMachine}
 // badScopes are one that no server knows, and one of characters that RFC 6749 §3.3 does not let stand there.
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
-// mustURL parses what a page holds; what is no address leads nowhere.
-func mustURL(text string) *url.URL {
-	u, err := url.Parse(text)
-	if err != nil {
-		return &url.URL{}
-	}
-	return u
-}
-
 // onLoopback is why a server on this machine shows nothing of TLS.
 const onLoopback = "on loopback nobody is on the way"
 

@@ -220,6 +220,6 @@ func (t *T) wantExplained(r *Response, words ...string) {
 	text := r.Params.Get("error_description")
 	says := slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 	if !says && r.Params.Get("error_uri") == "" {
-		t.Failf("error_description is %q, which does not say %s", text, join(words))
+		t.Failf("error_description is %q, which does not say %s", text, strings.Join(words, " or "))
 	}
 }
