@@ -7,10 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mandate/conformance/need"
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
 )
 
 // asked runs --write-target with the answers, a line each, and reads the file.
-func asked(t *testing.T, answers ...string) (*Target, result) {
+func asked(t *testing.T, answers ...string) (*target.Target, result) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	r := mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target")
@@ -19,7 +23,7 @@ func asked(t *testing.T, answers ...string) (*Target, result) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, mode %v", err, info.Mode())
 	}
-	target, err := LoadTarget(path)
+	target, err := target.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +34,12 @@ func asked(t *testing.T, answers ...string) (*Target, result) {
 func TestAskWhereClientsAreRegistered(t *testing.T) {
 	server := newRegistrar(t)
 	server.token = "initial"
-	target, r := asked(t, server.url, "alice", "open sesame", "read", "", "initial", "")
-	if !target.Register || target.InitialAccessToken != "initial" || target.Scope != "read" || target.User != (User{"alice", "open sesame"}) || len(target.Clients) != 0 {
-		t.Errorf("%+v", target)
+	written, r := asked(t, server.url, "alice", "open sesame", "read", "", "initial", "")
+	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
+		t.Errorf("%+v", written)
 	}
 	r.want(t, 0, "one of 3 more clients: introspection, jwt, password.")
-	path := targetFile(t, target)
+	path := targetFile(t, written)
 	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
 	server.empty(t, 5)
 	mandate(t, "", "--target", path, "--write-target").want(t, 2, "already exists")
@@ -48,29 +52,29 @@ func TestAskForClients(t *testing.T) {
 	defer bare.Close()
 	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "",
 		"client-1", "", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
-	target, r := asked(t, append(beginning, "")...)
+	written, r := asked(t, append(beginning, "")...)
 	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty",
 		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
-	code, public := target.Clients[NeedCode], target.Clients[NeedPublic]
-	if len(target.Clients) != 2 || target.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
-		public.Auth != noAuthentication || public.RedirectURIs[0] != "https://client.example/public" {
-		t.Errorf("%+v", target)
+	code, public := written.Clients[need.Code], written.Clients[need.Public]
+	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
+		public.Auth != need.NoAuthentication || public.RedirectURIs[0] != "https://client.example/public" {
+		t.Errorf("%+v", written)
 	}
 	// Every further role is asked for, with what it takes.
 	rest := append(beginning, "yes",
 		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
 		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
-	target, r = asked(t, rest...)
+	written, r = asked(t, rest...)
 	r.want(t, 0, "2 are needed", `"here" is not host:port`)
-	for _, role := range Roles() {
-		skipped := role.Name == NeedSigned || role.First && role.Name != NeedCode && role.Name != NeedPublic
-		if (target.Clients[role.Name] == nil) != skipped {
-			t.Errorf("the client %s: %+v", role.Name, target.Clients[role.Name])
+	for _, role := range need.Roles() {
+		skipped := role.Name == need.Signed || role.First && role.Name != need.Code && role.Name != need.Public
+		if (written.Clients[role.Name] == nil) != skipped {
+			t.Errorf("the client %s: %+v", role.Name, written.Clients[role.Name])
 		}
 	}
-	if target.Backchannel != "127.0.0.1:7070" || target.API != (API{bare.URL + "/api", bare.URL + "/api/wide", "wide"}) || target.Clients[NeedLogout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
-		t.Errorf("%+v", target)
+	if written.Backchannel != "127.0.0.1:7070" || written.API != (target.API{URL: bare.URL + "/api", Wider: bare.URL + "/api/wide", Scope: "wide"}) || written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
+		t.Errorf("%+v", written)
 	}
 }
 
@@ -95,9 +99,9 @@ func TestAskEnds(t *testing.T) {
 
 // The issuer of the file is what the server calls itself, as far as a slash at the end is in the way.
 func TestAskTakesTheIssuerAsPublished(t *testing.T) {
-	s := onDatabase(t, "sqlite")
-	target, _ := asked(t, s.url+"/o/", "", "", "", "", "", "", "")
-	if target.Issuer != s.url+"/o" {
+	s := servertest.OnDatabase(t, "sqlite")
+	target, _ := asked(t, s.Url+"/o/", "", "", "", "", "", "", "")
+	if target.Issuer != s.Url+"/o" {
 		t.Errorf("the issuer is %s", target.Issuer)
 	}
 }

@@ -7,6 +7,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/engine"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // pages is a server whose pages the browser has never seen. Each test says what its pages look like.
@@ -18,7 +25,7 @@ type pages struct {
 }
 
 // start serves the pages, as an authorization server whose one user is alice with "open sesame".
-func (p pages) start(t *testing.T) *Runner {
+func (p pages) start(t *testing.T) *engine.Runner {
 	t.Helper()
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
@@ -71,8 +78,8 @@ func (p pages) start(t *testing.T) *Runner {
 		}
 		http.Redirect(w, r, request.Get("redirect_uri")+"?"+back, http.StatusSeeOther)
 	})
-	runner, err := NewRunner(t.Context(), &Target{Issuer: server.URL, User: User{"alice", "open sesame"},
-		Clients: map[Need]*Client{NeedCode: {ID: "c", Secret: "secret", Auth: clientSecretBasic, RedirectURIs: []string{"https://client.example/back"}}}}, Options{})
+	runner, err := NewRunner(t.Context(), &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"},
+		Clients: map[need.Need]*target.Client{need.Code: {ID: "c", Secret: "secret", Auth: need.SecretBasic, RedirectURIs: []string{"https://client.example/back"}}}}, wire.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +87,11 @@ func (p pages) start(t *testing.T) *Runner {
 }
 
 // walk has a check send an authorization request, and gives what came of it.
-func walk(t *testing.T, runner *Runner, approve bool) (*Response, Result) {
+func walk(t *testing.T, runner *engine.Runner, approve bool) (*check.Response, check.Result) {
 	t.Helper()
-	var got *Response
-	result := runner.Check(t.Context(), Rule{ID: "TEST/1/walk", Needs: []Need{NeedCode, NeedUser, NeedAuthorization}, Check: func(t *T) {
-		got = t.Walk(t.NewBrowser(), t.Request(t.Client(NeedCode)), approve)
+	var got *check.Response
+	result := runner.Check(t.Context(), check.Rule{ID: "TEST/1/walk", Needs: []need.Need{need.Code, need.User, need.Authorization}, Check: func(t *check.T) {
+		got = t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), approve)
 	}})
 	return got, result
 }
@@ -119,14 +126,14 @@ func TestBrowserFindsItsWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runner := p.start(t)
 			yes, result := walk(t, runner, true)
-			if result.Status != Pass || yes.Params.Get("code") != "verysecretcode" || !yes.Arrived() || !yes.Asked || yes.Mode != "query" {
+			if result.Status != check.Pass || yes.Params.Get("code") != "verysecretcode" || !yes.Arrived() || !yes.Asked || yes.Mode != "query" {
 				t.Errorf("yes: %s %s, %s", result.Status, result.Reason, yes)
 			}
 			if name == "scopes to tick" && yes.Params.Get("scopes") != "read" {
 				t.Errorf("ticked: %s", yes.Params.Get("scopes"))
 			}
 			no, result := walk(t, runner, false)
-			if result.Status != Pass || no.ErrorCode() != "access_denied" {
+			if result.Status != check.Pass || no.ErrorCode() != "access_denied" {
 				t.Errorf("no: %s %s, %s", result.Status, result.Reason, no)
 			}
 		})
@@ -139,7 +146,7 @@ func TestBrowserReadsFormPost(t *testing.T) {
 		fmt.Fprintf(w, `<body onload="document.forms[0].submit()"><form method="post" action="%s"><input type="hidden" name="code" value="verysecretcode"><input type="hidden" name="state" value="a&amp;b"><noscript><button>Continue</button></noscript></form>`, callback)
 	}}
 	got, result := walk(t, p.start(t), true)
-	if result.Status != Pass || got.Mode != "form_post" || got.Params.Get("code") != "verysecretcode" || got.Params.Get("state") != "a&b" || !got.Arrived() {
+	if result.Status != check.Pass || got.Mode != "form_post" || got.Params.Get("code") != "verysecretcode" || got.Params.Get("state") != "a&b" || !got.Arrived() {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, got)
 	}
 }
@@ -163,7 +170,7 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, result := walk(t, c.pages.start(t), true)
-			if result.Status != Pass || got.Params.Get("code") != "" || !strings.Contains(got.String(), c.want) {
+			if result.Status != check.Pass || got.Params.Get("code") != "" || !strings.Contains(got.String(), c.want) {
 				t.Errorf("%s %s: %s", result.Status, result.Reason, got)
 			}
 		})
@@ -177,13 +184,13 @@ func TestBrowserTakesHints(t *testing.T) {
 		consent: `<form method=post action=/decide><input type=hidden name=ticket value="a&amp;b">
 			<button name=say value=yes>Jawohl</button><button name=say value=no>Mitnichten</button></form>`,
 	}.start(t)
-	runner.Target.Forms = Forms{Username: "x1", Password: "x2", Approve: "jawohl", Deny: "mitnichten"}
+	runner.Target.Forms = browser.Hints{Username: "x1", Password: "x2", Approve: "jawohl", Deny: "mitnichten"}
 	yes, result := walk(t, runner, true)
-	if result.Status != Pass || yes.Params.Get("code") == "" {
+	if result.Status != check.Pass || yes.Params.Get("code") == "" {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, yes)
 	}
 	no, result := walk(t, runner, false)
-	if result.Status != Pass || no.ErrorCode() != "access_denied" {
+	if result.Status != check.Pass || no.ErrorCode() != "access_denied" {
 		t.Errorf("%s %s: %s", result.Status, result.Reason, no)
 	}
 }
@@ -191,14 +198,14 @@ func TestBrowserTakesHints(t *testing.T) {
 // A check that is wrong, or that needs what is not there, says so and hurts nothing else.
 func TestCheckThatCannotBeTried(t *testing.T) {
 	runner := pages{login: plainLogin, consent: plainConsent}.start(t)
-	for want, check := range map[Status]func(*T){
-		Broken:  func(*T) { panic("on purpose") },
-		Skip:    func(t *T) { t.Client(NeedPublic) },
-		Blocked: func(t *T) { t.Get("http://127.0.0.1:1/") },
-		Fail:    func(t *T) { t.Errorf("one"); t.Blockedf("two") },
-		Pass:    func(*T) {},
+	for want, try := range map[check.Status]func(*check.T){
+		check.Broken:  func(*check.T) { panic("on purpose") },
+		check.Skip:    func(t *check.T) { t.Client(need.Public) },
+		check.Blocked: func(t *check.T) { t.Get("http://127.0.0.1:1/") },
+		check.Fail:    func(t *check.T) { t.Errorf("one"); t.Blockedf("two") },
+		check.Pass:    func(*check.T) {},
 	} {
-		result := runner.Check(t.Context(), Rule{ID: "TEST/1/check", Check: check})
+		result := runner.Check(t.Context(), check.Rule{ID: "TEST/1/check", Check: try})
 		if result.Status != want {
 			t.Errorf("%s, want %s: %s", result.Status, want, result.Reason)
 		}

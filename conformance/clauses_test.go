@@ -13,6 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
 )
 
 var update = flag.Bool("update", false, "write generated text into docs")
@@ -22,7 +26,7 @@ var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]
 // Each row says one thing in one sentence, and is checked, or not observable from outside, or not applicable.
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
-	for _, d := range Documents() {
+	for _, d := range rules.Documents() {
 		for _, r := range d.Rules {
 			if !wellFormed.MatchString(r.ID) || r.Document() != d.ID {
 				t.Errorf("%s: want %s/clause/name-of-the-rule", r.ID, d.ID)
@@ -38,7 +42,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func rowProblems(r Rule) []string {
+func rowProblems(r check.Rule) []string {
 	var problems []string
 	ways := 0
 	for _, is := range []bool{r.Check != nil, r.Elsewhere != "", r.Inapplicable != ""} {
@@ -49,7 +53,7 @@ func rowProblems(r Rule) []string {
 	if ways != 1 {
 		problems = append(problems, "has to have one of Check, Elsewhere and Inapplicable")
 	}
-	if !slices.Contains([]Level{Must, Should, May}, r.Level) {
+	if !slices.Contains([]check.Level{check.Must, check.Should, check.May}, r.Level) {
 		problems = append(problems, "has no level")
 	}
 	for _, text := range []string{r.Text, r.Inapplicable, r.Waived} {
@@ -60,14 +64,14 @@ func rowProblems(r Rule) []string {
 	if r.Text == "" {
 		problems = append(problems, "says nothing")
 	}
-	if r.Waived != "" && (r.Check == nil || r.Level != Should) {
+	if r.Waived != "" && (r.Check == nil || r.Level != check.Should) {
 		problems = append(problems, "only a SHOULD that is checked can be waived")
 	}
 	if r.Elsewhere != "" && !testExists(r.Elsewhere) {
 		problems = append(problems, "there is no test "+r.Elsewhere)
 	}
 	for _, n := range r.Needs {
-		if !n.role() && !n.endpoint() && !slices.Contains([]Need{NeedUser, NeedAPI, NeedOpenID}, n) {
+		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID}, n) {
 			problems = append(problems, "there is no need "+string(n))
 		}
 	}
@@ -87,7 +91,7 @@ func TestTableHasTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range Documents() {
+	for _, d := range rules.Documents() {
 		want := fmt.Sprintf("func Test%s(t *testing.T) { testDocument(t, %q) }", d.ID, d.ID)
 		if !strings.Contains(string(text), want) {
 			t.Errorf("conformance_test.go lacks: %s", want)
@@ -96,9 +100,9 @@ func TestTableHasTests(t *testing.T) {
 }
 
 func TestProfilesName(t *testing.T) {
-	for name, entries := range Profiles() {
+	for name, entries := range rules.Profiles() {
 		for _, entry := range entries {
-			if !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.under(strings.TrimPrefix(entry, "-")) }) {
+			if !slices.ContainsFunc(rules.All(), func(r check.Rule) bool { return r.Under(strings.TrimPrefix(entry, "-")) }) {
 				t.Errorf("the profile %s names %s, and there is no such rule", name, entry)
 			}
 		}
@@ -118,28 +122,28 @@ func TestSelect(t *testing.T) {
 		if only != "" {
 			names = []string{only}
 		}
-		rules, err := Select("", names)
-		if err != nil || !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == want }) {
+		rules, err := rules.Select("", names)
+		if err != nil || !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == want }) {
 			t.Errorf("Select(%q) lacks %s: %v", only, want, err)
 		}
-		other := slices.ContainsFunc(rules, func(r Rule) bool { return strings.HasPrefix(r.ID, "RFC6749/4.3/") })
+		other := slices.ContainsFunc(rules, func(r check.Rule) bool { return strings.HasPrefix(r.ID, "RFC6749/4.3/") })
 		if strings.Contains(only, "4.1") && other {
 			t.Errorf("Select(%q) has rules of 4.3", only)
 		}
 	}
 	for _, wrong := range []string{"RFC6749/4.1.33", "RFC674", "RFC6749/4.", "rfc6749"} {
-		_, err := Select("", []string{wrong})
+		_, err := rules.Select("", []string{wrong})
 		if err == nil {
 			t.Errorf("Select(%q) finds something", wrong)
 		}
 	}
-	rules, err := Select("oauth21", nil)
+	chosen, err := rules.Select("oauth21", nil)
 	for _, out := range []string{"RFC6749/4.2", "RFC6749/4.3"} {
-		if err != nil || len(rules) == 0 || slices.ContainsFunc(rules, func(r Rule) bool { return r.under(out) }) {
+		if err != nil || len(chosen) == 0 || slices.ContainsFunc(chosen, func(r check.Rule) bool { return r.Under(out) }) {
 			t.Errorf("the profile oauth21 has rules of %s: %v", out, err)
 		}
 	}
-	_, err = Select("oauth3", nil)
+	_, err = rules.Select("oauth3", nil)
 	if err == nil {
 		t.Error("there is a profile oauth3")
 	}
@@ -153,22 +157,22 @@ var (
 // What a comment cites stands in the table: at that clause, at one above it, or, where the comment cites a
 // whole chapter, in it.
 func TestClausesCited(t *testing.T) {
-	cited := map[string]Document{}
-	for _, d := range Documents() {
+	cited := map[string]check.Document{}
+	for _, d := range rules.Documents() {
 		cited[d.Cited] = d
 	}
 	for place, clauses := range citations(t) {
 		for _, c := range clauses {
 			document, clause, _ := strings.Cut(c, " §")
 			d, known := cited[document]
-			if known && !slices.ContainsFunc(d.Rules, func(r Rule) bool { return knows(r, clause) }) {
+			if known && !slices.ContainsFunc(d.Rules, func(r check.Rule) bool { return knows(r, clause) }) {
 				t.Errorf("%s cites %s, and the table has no row there", place, c)
 			}
 		}
 	}
 }
 
-func knows(r Rule, clause string) bool {
+func knows(r check.Rule, clause string) bool {
 	chapter := !strings.Contains(clause, ".") && strings.HasPrefix(r.Clause(), clause+".")
 	return r.Clause() == clause || strings.HasPrefix(clause, r.Clause()+".") || chapter
 }
@@ -259,14 +263,14 @@ func TestStandardsDocs(t *testing.T) {
 func standards() string {
 	var b strings.Builder
 	b.WriteString("\n| Document | MUST | SHOULD | MAY |\n|---|---|---|---|\n")
-	for _, d := range Documents() {
-		fmt.Fprintf(&b, "| %s %s | %s | %s | %s |\n", d.Cited, d.Title, tally(d.Rules, Must), tally(d.Rules, Should), tally(d.Rules, May))
+	for _, d := range rules.Documents() {
+		fmt.Fprintf(&b, "| %s %s | %s | %s | %s |\n", d.Cited, d.Title, tally(d.Rules, check.Must), tally(d.Rules, check.Should), tally(d.Rules, check.May))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-func tally(rules []Rule, level Level) string {
+func tally(rules []check.Rule, level check.Level) string {
 	var checked, waived, unobservable, inapplicable int
 	for _, r := range rules {
 		switch {
@@ -285,7 +289,7 @@ func tally(rules []Rule, level Level) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{checked, "checked"}, {waived, "not done"}, {unobservable, string(Unobservable)}, {inapplicable, string(Inapplicable)}} {
+	}{{checked, "checked"}, {waived, "not done"}, {unobservable, string(check.Unobservable)}, {inapplicable, string(check.Inapplicable)}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}

@@ -9,6 +9,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"mandate/conformance/engine"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // short are secrets that are too short to be masked wherever they stand. No random text has a tilde.
@@ -30,7 +35,7 @@ func wantMasked(t *testing.T, where, text string) {
 func TestCommandHidesShortSecrets(t *testing.T) {
 	target := careless(t)
 	path := targetFile(t, target)
-	for format := range Formats() {
+	for format := range engine.Formats() {
 		r := mandate(t, "", "--target", path, "--only", "RFC6749", "--only", "RFC6750", "--only", "RFC7636", "--only", "RFC7009", "--only", "RFC7662", "--format", format)
 		r.want(t, 1, "CODE_SECRET", "$ACCESS_TOKEN", "COOKIE", "$CODE")
 		wantMasked(t, format, r.stdout+r.stderr)
@@ -38,7 +43,7 @@ func TestCommandHidesShortSecrets(t *testing.T) {
 }
 
 // careless is a target whose server grants everything to everybody.
-func careless(t *testing.T) *Target {
+func careless(t *testing.T) *target.Target {
 	t.Helper()
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
@@ -47,7 +52,7 @@ func careless(t *testing.T) *Target {
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: short["cookie"]})
 		back := r.FormValue("redirect_uri")
 		if r.FormValue("pw") == short["password"] {
-			http.Redirect(w, r, back+"?"+params("code", short["code"], "state", r.FormValue("state")).Encode(), http.StatusFound)
+			http.Redirect(w, r, back+"?"+wire.Params("code", short["code"], "state", r.FormValue("state")).Encode(), http.StatusFound)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
@@ -62,13 +67,13 @@ func careless(t *testing.T) *Target {
 	for _, path := range []string{"/token", "/introspect", "/revoke", "/api"} {
 		mux.HandleFunc(path, all)
 	}
-	client := func(role Need, uri string) *Client {
-		return &Client{ID: string(role), Secret: short["client"], RedirectURIs: []string{uri}}
+	client := func(role need.Need, uri string) *target.Client {
+		return &target.Client{ID: string(role), Secret: short["client"], RedirectURIs: []string{uri}}
 	}
-	return &Target{Issuer: server.URL, User: User{"alice", short["password"]}, API: API{URL: server.URL + "/api"},
+	return &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: short["password"]}, API: target.API{URL: server.URL + "/api"},
 		Endpoints: map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
 			"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"},
-		Clients: map[Need]*Client{NeedCode: client(NeedCode, "https://client.example/code"), NeedSecond: client(NeedSecond, "https://client.example/second"),
-			NeedMachine: client(NeedMachine, ""), NeedIntrospect: client(NeedIntrospect, ""), NeedPassword: client(NeedPassword, ""),
-			NeedPublic: {ID: "public", RedirectURIs: []string{"https://client.example/public"}}}}
+		Clients: map[need.Need]*target.Client{need.Code: client(need.Code, "https://client.example/code"), need.Second: client(need.Second, "https://client.example/second"),
+			need.Machine: client(need.Machine, ""), need.Introspect: client(need.Introspect, ""), need.Password: client(need.Password, ""),
+			need.Public: {ID: "public", RedirectURIs: []string{"https://client.example/public"}}}}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mandate/conformance/servertest"
 )
 
 // Whatever answers, or does not, the command says so in a line and ends soon.
@@ -109,7 +111,7 @@ func trickle(w http.ResponseWriter, r *http.Request) {
 
 // A server that breaks down in the middle of a run ends it soon, and the report says so.
 func TestCommandServerThatBreaksDown(t *testing.T) {
-	s := onDatabase(t, "sqlite")
+	s := servertest.OnDatabase(t, "sqlite")
 	answers := map[string]http.HandlerFunc{
 		"hangs":    silent,
 		"circles":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) },
@@ -125,7 +127,7 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(answer)
 			defer server.Close()
-			target := s.copied()
+			target := copied(s)
 			target.Endpoints = map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
 				"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"}
 			r := mandate(t, "", "--target", targetFile(t, target), "--timeout", "500ms")

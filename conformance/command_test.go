@@ -15,22 +15,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
 )
 
 // A whole run, several checks at once, comes to what the checks come to one by one.
 func TestRun(t *testing.T) {
-	s := onDatabase(t, "sqlite")
+	s := servertest.OnDatabase(t, "sqlite")
 	done := map[string]bool{}
-	report := s.runner.Run(t.Context(), Rules(), func(r Result) { done[r.Rule.ID] = true })
-	if len(done) != len(Rules()) {
-		t.Errorf("%d of %d rules were told of", len(done), len(Rules()))
+	report := s.Runner.Run(t.Context(), rules.All(), func(r check.Result) { done[r.Rule.ID] = true })
+	if len(done) != len(rules.All()) {
+		t.Errorf("%d of %d rules were told of", len(done), len(rules.All()))
 	}
 	for i, result := range report.Results {
-		if result.Rule.ID != Rules()[i].ID {
+		if result.Rule.ID != rules.All()[i].ID {
 			t.Fatalf("result %d is that of %s", i, result.Rule.ID)
 		}
 		if result.Rule.Check != nil {
-			judge(t, result)
+			servertest.Judge(t, result)
 		}
 	}
 	if report.Failed() {
@@ -48,12 +54,12 @@ type result struct {
 // mandate runs `mandate conformance` to its end.
 func mandate(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	path, err := binary()
+	path, err := servertest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, append([]string{"conformance"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = t.TempDir(), environment(), strings.NewReader(stdin), time.Second
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = t.TempDir(), servertest.Environment(), strings.NewReader(stdin), time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
@@ -83,7 +89,7 @@ func (r result) want(t *testing.T, code int, words ...string) {
 }
 
 // targetFile writes a target in a folder that goes with the test.
-func targetFile(t *testing.T, target *Target) string {
+func targetFile(t *testing.T, target *target.Target) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	err := target.Write(path)
@@ -104,15 +110,15 @@ func targetText(t *testing.T, text string) string {
 }
 
 // copied is a target that a test may change.
-func (s *server) copied() *Target {
-	c := *s.runner.Target
+func copied(s *servertest.Server) *target.Target {
+	c := *s.Runner.Target
 	c.Endpoints = map[string]string{}
 	return &c
 }
 
 func TestCommand(t *testing.T) {
-	s := onDatabase(t, "sqlite")
-	path := targetFile(t, s.copied())
+	s := servertest.OnDatabase(t, "sqlite")
+	path := targetFile(t, copied(s))
 	t.Run("a tree, and a summary last", func(t *testing.T) {
 		r := mandate(t, "", "--target", path, "--only", "RFC7636/4.6", "--only", "RFC6749/10.12")
 		r.want(t, 0, "RFC 7636 Proof Key for Code Exchange\n  §4.6\n    pass      MUST   verifier-compared: ", "RFC 6749", "0 rules"[1:])
@@ -133,7 +139,7 @@ func TestCommand(t *testing.T) {
 			Results []struct{ ID, Status string }
 		}
 		err := json.Unmarshal([]byte(r.stdout), &report)
-		if err != nil || report.Issuer != s.url+"/o" || report.Failed || len(report.Results) < 5 {
+		if err != nil || report.Issuer != s.Url+"/o" || report.Failed || len(report.Results) < 5 {
 			t.Errorf("%v: %s", err, r.stdout)
 		}
 	})
@@ -154,7 +160,7 @@ func TestCommand(t *testing.T) {
 	t.Run("list", func(t *testing.T) {
 		r := mandate(t, "", "--list")
 		r.want(t, 0, "not applicable: ", "not observable from outside: ", "not done: ")
-		for _, rule := range Rules() {
+		for _, rule := range rules.All() {
 			if !strings.Contains(r.stdout, rule.ID+"\n") {
 				t.Errorf("the list lacks %s", rule.ID)
 			}
@@ -187,28 +193,28 @@ func TestCommand(t *testing.T) {
 
 // What is wrong in the target is named, and where it blocks many rules once more at the end.
 func TestCommandWrongTarget(t *testing.T) {
-	s := onDatabase(t, "sqlite")
+	s := servertest.OnDatabase(t, "sqlite")
 	// What is guessed at a client of its own slows down no other check.
-	role, _ := roleOf(NeedCode)
-	own, err := s.register(role, "")
+	role, _ := need.RoleOf(need.Code)
+	own, err := s.Register(role, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change     func(*Target)
+		change     func(*target.Target)
 		only, want string
 	}{
-		"a wrong password": {func(t *Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
-		"nobody's name":    {func(t *Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
-		"nobody's client":  {func(t *Target) { t.Clients[NeedCode].ID = "nobody" }, "RFC7636/4", `the server shows a page: 400 Bad Request, "`},
-		"a wrong secret":   {func(t *Target) { t.Clients[NeedCode].Secret = "wrong" }, "RFC7636/4.1/verifier-43-to-128", "There is no client with this id, or the secret is wrong."},
-		"a wrong scope":    {func(t *Target) { t.Scope = "raed" }, "RFC7636/4", "There is no scope 'raed' on this server"},
+		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
+		"nobody's name":    {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
+		"nobody's client":  {func(t *target.Target) { t.Clients[need.Code].ID = "nobody" }, "RFC7636/4", `the server shows a page: 400 Bad Request, "`},
+		"a wrong secret":   {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.1/verifier-43-to-128", "There is no client with this id, or the secret is wrong."},
+		"a wrong scope":    {func(t *target.Target) { t.Scope = "raed" }, "RFC7636/4", "There is no scope 'raed' on this server"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, client := s.copied(), *own
-			target.Clients = map[Need]*Client{NeedCode: &client}
-			c.change(target)
-			r := mandate(t, "", "--target", targetFile(t, target), "--only", c.only)
+			written, client := copied(s), *own
+			written.Clients = map[need.Need]*target.Client{need.Code: &client}
+			c.change(written)
+			r := mandate(t, "", "--target", targetFile(t, written), "--only", c.only)
 			r.want(t, 1, c.want)
 			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.stdout), " "), "What blocked the most rules: ")
 			if strings.Contains(r.stdout, " blocked ") && !strings.Contains(end, c.want) {
@@ -221,9 +227,9 @@ func TestCommandWrongTarget(t *testing.T) {
 // A fault fails the check that names it, and the report says what was sent, what came back, and how to
 // repeat it, without a secret.
 func TestCommandShowsAFault(t *testing.T) {
-	s := onDatabase(t, "sqlite")
-	target := s.copied()
-	target.Endpoints["token_endpoint"] = faulty(t, s.url, func(a *http.Response) error {
+	s := servertest.OnDatabase(t, "sqlite")
+	target := copied(s)
+	target.Endpoints["token_endpoint"] = faulty(t, s.Url, func(a *http.Response) error {
 		a.Header.Del("Pragma")
 		return nil
 	}) + "/o/token/"

@@ -3,6 +3,9 @@ package conformance
 import (
 	"strings"
 	"testing"
+
+	"mandate/conformance/rules"
+	"mandate/conformance/servertest"
 )
 
 // One test for each document, whose subtests are its rules: go test ./conformance -run 'RFC6749/4\.1'
@@ -35,7 +38,7 @@ func TestOIDCBackChannel(t *testing.T) { testDocument(t, "OIDCBackChannel") }
 
 // testDocument runs every check of a document against Mandate, on both databases.
 func testDocument(t *testing.T, id string) {
-	rules, err := Select("", []string{id})
+	rules, err := rules.Select("", []string{id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +49,11 @@ func testDocument(t *testing.T, id string) {
 		t.Run(strings.TrimPrefix(rule.ID, id+"/"), func(t *testing.T) {
 			for _, database := range []string{"sqlite", "postgres"} {
 				t.Run(database, func(t *testing.T) {
-					s := onDatabase(t, database)
+					s := servertest.OnDatabase(t, database)
 					if !rule.Alone {
 						t.Parallel()
 					}
-					judge(t, s.runner.Check(t.Context(), rule))
+					servertest.Judge(t, s.Runner.Check(t.Context(), rule))
 				})
 			}
 		})

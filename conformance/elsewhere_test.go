@@ -6,12 +6,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
 )
 
 // RFC 6749 §3.1.2.2: whoever uses the authorization endpoint registers a redirect URI, and the whole of it.
 // Registration is no part of the protocol, so that no check can see it.
 func TestRedirectURIIsRequired(t *testing.T) {
-	s := onDatabase(t, "sqlite")
+	s := servertest.OnDatabase(t, "sqlite")
 	for _, kind := range []string{"public", "confidential"} {
 		for flags, want := range map[string]string{
 			"":                                    "needs at least one redirect URI",
@@ -20,7 +25,7 @@ func TestRedirectURIIsRequired(t *testing.T) {
 			"--redirect-uri https://a.example/#x": "must not have a fragment",
 		} {
 			args := append([]string{"application", "add", "--name", "x", "--client-type", kind, "--grant", "authorization_code"}, strings.Fields(flags)...)
-			_, err := s.cli("", args...)
+			_, err := s.Cli("", args...)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v, want %q", kind, flags, err, want)
 			}
@@ -31,40 +36,40 @@ func TestRedirectURIIsRequired(t *testing.T) {
 // RFC 6749 §3.2: a server whose tokens travel in the clear fails, and one on this machine, as the tests' own, does not
 // pass for it either.
 func TestTLS(t *testing.T) {
-	for address, want := range map[string]Status{
-		"https://as.example/token": Pass, "https://127.0.0.1/token": Pass, "http://as.example/token": Fail, "http://10.0.0.1/token": Fail,
-		"ftp://127.0.0.1/token": Fail, "/token": Fail, "http://127.0.0.1:8000/token": Skip, "http://localhost/token": Skip, "http://[::1]/token": Skip,
+	for address, want := range map[string]check.Status{
+		"https://as.example/token": check.Pass, "https://127.0.0.1/token": check.Pass, "http://as.example/token": check.Fail, "http://10.0.0.1/token": check.Fail,
+		"ftp://127.0.0.1/token": check.Fail, "/token": check.Fail, "http://127.0.0.1:8000/token": check.Skip, "http://localhost/token": check.Skip, "http://[::1]/token": check.Skip,
 	} {
-		r := NewServer(&Target{Endpoints: map[string]string{"token_endpoint": address}}, nil)
+		r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": address}}, nil)
 		if got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls")); got.Status != want {
 			t.Errorf("%s: %s, want %s: %s", address, got.Status, want, got.Reason)
 		}
 	}
 	local, open := "http://127.0.0.1/token", "http://as.example/authorize"
-	r := NewServer(&Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, nil)
-	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != Fail {
+	r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, nil)
+	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != check.Fail {
 		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
 	}
 }
 
 // RFC 6749 §10.3, §10.4: whoever reads the database has no token, code, secret or session of anybody.
 func TestDatabaseHoldsNoCredential(t *testing.T) {
-	s := onDatabase(t, "sqlite")
-	secrets := map[string]string{"the client secret": s.runner.Target.Clients[NeedCode].Secret, "the password": s.runner.Target.User.Password}
-	result := s.runner.Check(t.Context(), Rule{ID: "TEST/1/tokens", Check: func(t *T) {
+	s := servertest.OnDatabase(t, "sqlite")
+	secrets := map[string]string{"the client secret": s.Runner.Target.Clients[need.Code].Secret, "the password": s.Runner.Target.User.Password}
+	result := s.Runner.Check(t.Context(), check.Rule{ID: "TEST/1/tokens", Check: func(t *check.T) {
 		b := t.NewBrowser()
-		r := t.Request(t.Client(NeedCode))
-		code := &Code{t.Walk(b, r, true).Params.Get("code"), r}
+		r := t.Request(t.Client(need.Code))
+		code := &check.Code{Value: t.Walk(b, r, true).Params.Get("code"), Request: r}
 		tokens := t.Granted(t.Redeem(code))
 		secrets["the code"], secrets["the access token"], secrets["the refresh token"] = code.Value, tokens.Access, tokens.Refresh
 		for _, cookie := range b.Cookies() {
 			secrets["the cookie "+cookie.Name] = cookie.Value
 		}
 	}})
-	if result.Status != Pass || len(secrets) < 6 {
+	if result.Status != check.Pass || len(secrets) < 6 {
 		t.Fatalf("%s: %s", result.Status, result.Reason)
 	}
-	files, err := filepath.Glob(filepath.Join(Dir(), "mandate.db*"))
+	files, err := filepath.Glob(filepath.Join(servertest.Dir(), "mandate.db*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("the database is not where it should be", err)
 	}
@@ -74,7 +79,7 @@ func TestDatabaseHoldsNoCredential(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found = found || bytes.Contains(content, []byte(s.runner.Target.Clients[NeedCode].ID))
+		found = found || bytes.Contains(content, []byte(s.Runner.Target.Clients[need.Code].ID))
 		for name, secret := range secrets {
 			if secret != "" && bytes.Contains(content, []byte(secret)) {
 				t.Errorf("%s stands in %s", name, filepath.Base(file))

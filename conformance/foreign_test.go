@@ -17,6 +17,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
 )
 
 // providerVersion is the oidc-provider that the findings are of; testdata/oidc-provider installs it.
@@ -56,8 +62,8 @@ func TestForeignProvider(t *testing.T) {
 	for _, result := range report.Results {
 		reason, expected := providerFindings[result.ID]
 		switch {
-		case result.Level == May && (result.Status == Fail || result.Status == Blocked): // it chose otherwise
-		case result.Status == Fail && expected:
+		case result.Level == check.May && (result.Status == check.Fail || result.Status == check.Blocked): // it chose otherwise
+		case result.Status == check.Fail && expected:
 			t.Logf("%s %s, as expected: %s", result.Level, result.ID, reason)
 		case result.bad():
 			t.Errorf("%s %s: %s: %s", result.Status, result.Level, result.ID, result.Reason)
@@ -77,23 +83,23 @@ func TestForeignProvider(t *testing.T) {
 // and are removed at the end (RFC 7592).
 func TestForeignRegistration(t *testing.T) {
 	p := startProvider(t)
-	report := p.run(t, &Target{Issuer: p.target.Issuer, User: p.target.User, Register: true, Scope: p.target.Scope, Parameters: p.target.Parameters,
+	report := p.run(t, &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: true, Scope: p.target.Scope, Parameters: p.target.Parameters,
 		Backchannel: p.target.Backchannel})
 	passed := map[string]int{}
 	for _, result := range report.Results {
-		if result.bad() && result.Level != May && providerFindings[result.ID] == "" {
+		if result.bad() && result.Level != check.May && providerFindings[result.ID] == "" {
 			t.Errorf("%s %s: %s: %s", result.Status, result.Level, result.ID, result.Reason)
 		}
-		if result.Status != Pass {
+		if result.Status != check.Pass {
 			continue
 		}
 		for _, need := range rule(t, result.ID).Needs {
 			passed[string(need)]++
 		}
 	}
-	for _, role := range Roles() {
-		needed := slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role.Name) })
-		if needed && role.registrable() && passed[string(role.Name)] == 0 {
+	for _, role := range need.Roles() {
+		needed := slices.ContainsFunc(rules.All(), func(r check.Rule) bool { return r.Check != nil && slices.Contains(r.Needs, role.Name) })
+		if needed && role.Registrable() && passed[string(role.Name)] == 0 {
 			t.Errorf("no rule passed with the registered client %s", role.Name)
 		}
 	}
@@ -126,10 +132,10 @@ func TestForeignVersion(t *testing.T) {
 	}
 }
 
-func rule(t *testing.T, id string) Rule {
+func rule(t *testing.T, id string) check.Rule {
 	t.Helper()
-	all := Rules()
-	i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == id })
+	all := rules.All()
+	i := slices.IndexFunc(all, func(r check.Rule) bool { return r.ID == id })
 	if i < 0 {
 		t.Fatalf("there is no rule %s", id)
 	}
@@ -138,7 +144,7 @@ func rule(t *testing.T, id string) Rule {
 
 // foreignProvider is oidc-provider in a process of its own.
 type foreignProvider struct {
-	target  *Target
+	target  *target.Target
 	stdin   io.WriteCloser
 	answers *bufio.Reader
 	log     bytes.Buffer // to be read when it has ended
@@ -159,7 +165,7 @@ var installProvider = sync.OnceValues(func() (string, error) {
 	if err != nil || number < 20 {
 		return "", fmt.Errorf("oidc-provider needs Node.js 20 or later, node is %s", bytes.TrimSpace(version))
 	}
-	dir := filepath.Join(Dir(), "oidc-provider")
+	dir := filepath.Join(servertest.Dir(), "oidc-provider")
 	err = os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oidc-provider")))
 	if err != nil {
 		return "", err
@@ -181,14 +187,14 @@ func startProvider(t *testing.T) *foreignProvider {
 	if err != nil {
 		absent(t, err.Error())
 	}
-	p := &foreignProvider{ended: make(chan struct{}), target: &Target{User: User{"alice", "any password"}, Clients: map[Need]*Client{}, Backchannel: freeAddress(),
+	p := &foreignProvider{ended: make(chan struct{}), target: &target.Target{User: target.User{Username: "alice", Password: "any password"}, Clients: map[need.Need]*target.Client{}, Backchannel: servertest.FreeAddress(),
 		Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
 	clients, err := json.Marshal(p.clients())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("node", "server.mjs")
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, environment(), &p.log
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, servertest.Environment(), &p.log
 	p.stdin, err = cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -223,11 +229,11 @@ func startProvider(t *testing.T) *foreignProvider {
 // opaque, unless a deployment names resources whose are not.
 func (p *foreignProvider) clients() []map[string]any {
 	var all []map[string]any
-	for _, role := range Roles() {
-		if role.Grant == grantPassword || role.SignedAccess {
+	for _, role := range need.Roles() {
+		if role.Grant == need.GrantPassword || role.SignedAccess {
 			continue
 		}
-		metadata, c := role.metadata(clientSecretBasic, p.target.Backchannel), NewClient(role, "conformance-"+string(role.Name), "")
+		metadata, c := role.Metadata(need.SecretBasic, p.target.Backchannel), target.NewClient(role, "conformance-"+string(role.Name), "")
 		if !role.Public {
 			c.Secret = rand.Text() + rand.Text() // HS256 wants 32 bytes
 			metadata["client_secret"] = c.Secret
@@ -267,14 +273,14 @@ func (p *foreignProvider) ask(t *testing.T, line string) string {
 // foreignResult is a result as the report has it.
 type foreignResult struct {
 	ID     string
-	Level  Level
-	Status Status
+	Level  check.Level
+	Status check.Status
 	Reason string
 }
 
 // bad says whether the rule does not hold, or was not reached.
 func (r foreignResult) bad() bool {
-	return r.Status == Fail || r.Status == Blocked || r.Status == Broken
+	return r.Status == check.Fail || r.Status == check.Blocked || r.Status == check.Broken
 }
 
 type foreignReport struct {
@@ -283,7 +289,7 @@ type foreignReport struct {
 }
 
 // run runs the command with a target file, all rules.
-func (p *foreignProvider) run(t *testing.T, target *Target) foreignReport {
+func (p *foreignProvider) run(t *testing.T, target *target.Target) foreignReport {
 	t.Helper()
 	out := mandate(t, "", "--target", targetFile(t, target), "--format", "json")
 	var report foreignReport
@@ -291,7 +297,7 @@ func (p *foreignProvider) run(t *testing.T, target *Target) foreignReport {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out.stdout, out.stderr)
 	}
-	failed := slices.ContainsFunc(report.Results, func(r foreignResult) bool { return r.bad() && r.Level == Must })
+	failed := slices.ContainsFunc(report.Results, func(r foreignResult) bool { return r.bad() && r.Level == check.Must })
 	if failed != (out.code == 1) {
 		t.Errorf("exit code %d, and that a MUST does not hold is %t", out.code, failed)
 	}
@@ -301,11 +307,11 @@ func (p *foreignProvider) run(t *testing.T, target *Target) foreignReport {
 // log tells how each document came off.
 func (r foreignReport) log(t *testing.T) {
 	t.Helper()
-	counts := map[string]map[Status]int{}
+	counts := map[string]map[check.Status]int{}
 	for _, result := range r.Results {
 		document, _, _ := strings.Cut(result.ID, "/")
 		if counts[document] == nil {
-			counts[document] = map[Status]int{}
+			counts[document] = map[check.Status]int{}
 		}
 		counts[document][result.Status]++
 	}

@@ -9,22 +9,27 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"mandate/conformance/check"
+	"mandate/conformance/engine"
+	"mandate/conformance/rules"
+	"mandate/conformance/wire"
 )
 
 // What a hostile server might send so that it acts on who reads the report.
 const hostile = `</pre></style></title><script>alert(1)</script><img src=https://attacker.example/x onerror=alert(1)><a href="javascript:alert(1)">"'` + "`{{.}}"
 
 // hostileReport has every outcome, and the server's text wherever it can stand.
-func hostileReport() *Report {
-	r := &Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
-		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: Documents()}
-	for i, rule := range Rules() {
-		result := Result{Rule: rule, Status: []Status{Pass, Fail, Skip, Blocked, Broken, Unobservable, Inapplicable}[i%7]}
-		if result.Status != Pass {
+func hostileReport() *engine.Report {
+	r := &engine.Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
+		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: rules.Documents()}
+	for i, rule := range rules.All() {
+		result := check.Result{Rule: rule, Status: []check.Status{check.Pass, check.Fail, check.Skip, check.Blocked, check.Broken, check.Unobservable, check.Inapplicable}[i%7]}
+		if result.Status != check.Pass {
 			result.Reason = "because " + hostile
 		}
-		if result.Status == Fail {
-			result.Exchange = &Exchange{"GET " + hostile, "200 OK\n" + hostile, "curl " + hostile}
+		if result.Status == check.Fail {
+			result.Exchange = &wire.Exchange{Sent: "GET " + hostile, Got: "200 OK\n" + hostile, Repeat: "curl " + hostile}
 			result.Earlier = 2
 		}
 		r.Results = append(r.Results, result)
@@ -32,7 +37,7 @@ func hostileReport() *Report {
 	return r
 }
 
-func rendered(t *testing.T, r *Report) []byte {
+func rendered(t *testing.T, r *engine.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	err := r.HTML(&b)
@@ -88,7 +93,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 		}
 		level = h[1]
 	}
-	if slices.ContainsFunc(Rules(), func(r Rule) bool { return !ids[r.ID] }) {
+	if slices.ContainsFunc(rules.All(), func(r check.Rule) bool { return !ids[r.ID] }) {
 		t.Error("a rule is missing, or has no id that a link could lead to")
 	}
 }
@@ -145,17 +150,19 @@ func textIn(n *html.Node) string {
 }
 
 func TestVerdict(t *testing.T) {
-	result := func(level Level, status Status) Result { return Result{Rule: Rule{Level: level}, Status: status} }
-	for want, results := range map[string][]Result{
-		"No MUST rule could be tried. 1 rule was not tried.":                                                                {result(Must, Skip)},
-		"The one MUST rule that could be tried holds. 2 more MUST rules were not reached: a step before them did not work.": {result(Must, Pass), result(Must, Blocked), result(Must, Blocked)},
-		"All 2 MUST rules that could be tried hold.":                                                                        {result(Must, Pass), result(Must, Pass), result(May, Fail), result(Should, Unobservable)},
-		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(Must, Pass), result(Must, Fail),
-			result(Should, Fail), result(Should, Pass)},
-		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(Must, Fail), result(Must, Fail),
-			result(Must, Broken)},
+	result := func(level check.Level, status check.Status) check.Result {
+		return check.Result{Rule: check.Rule{Level: level}, Status: status}
+	}
+	for want, results := range map[string][]check.Result{
+		"No MUST rule could be tried. 1 rule was not tried.":                                                                {result(check.Must, check.Skip)},
+		"The one MUST rule that could be tried holds. 2 more MUST rules were not reached: a step before them did not work.": {result(check.Must, check.Pass), result(check.Must, check.Blocked), result(check.Must, check.Blocked)},
+		"All 2 MUST rules that could be tried hold.":                                                                        {result(check.Must, check.Pass), result(check.Must, check.Pass), result(check.May, check.Fail), result(check.Should, check.Unobservable)},
+		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(check.Must, check.Pass), result(check.Must, check.Fail),
+			result(check.Should, check.Fail), result(check.Should, check.Pass)},
+		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(check.Must, check.Fail), result(check.Must, check.Fail),
+			result(check.Must, check.Broken)},
 	} {
-		if got := (&Report{Results: results}).Verdict(); got != want {
+		if got := (&engine.Report{Results: results}).Verdict(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -3,6 +3,8 @@ package conformance
 import (
 	"os"
 	"testing"
+
+	"mandate/conformance/servertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }

@@ -17,6 +17,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mandate/conformance/servertest"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // registrar is a server that registers clients, and removes them. Its token endpoint does not answer.
@@ -104,14 +108,14 @@ func (r *registrar) empty(t *testing.T, atLeast int) {
 }
 
 // target is one that needs no person.
-func (r *registrar) target() *Target { return &Target{Issuer: r.url, Register: true} }
+func (r *registrar) target() *target.Target { return &target.Target{Issuer: r.url, Register: true} }
 
 // Who interrupts a run while clients are registered leaves none behind.
 func TestRegistrationInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	server := newRegistrar(t)
 	server.first = interrupt
-	_, err := NewRunner(ctx, server.target(), Options{})
+	_, err := NewRunner(ctx, server.target(), wire.Options{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the run goes on: %v", err)
 	}
@@ -124,13 +128,13 @@ func TestRegistrationInterrupted(t *testing.T) {
 // running is a command that has registered clients and asked for a token.
 func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
-	path, err := binary()
+	path, err := servertest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s")
 	var stderr strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = t.TempDir(), environment(), stdout, &stderr, time.Second
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = t.TempDir(), servertest.Environment(), stdout, &stderr, time.Second
 	err = cmd.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -170,13 +174,13 @@ func TestCommandWithoutReader(t *testing.T) {
 	read.Close()
 	target := server.target()
 	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
-	path, err := binary()
+	path, err := servertest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, target), "--only", "RFC6749/3.2")
 	var stderr strings.Builder
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = environment(), write, &stderr, time.Second
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = servertest.Environment(), write, &stderr, time.Second
 	err = cmd.Run()
 	write.Close()
 	if err == nil || strings.Contains(stderr.String(), "panic") || strings.Contains(stderr.String(), "goroutine ") {
@@ -200,14 +204,14 @@ func TestCommandRegistration(t *testing.T) {
 
 // Who interrupts the questions need not answer one more, and finds no file.
 func TestAskInterrupted(t *testing.T) {
-	path, err := binary()
+	path, err := servertest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "conformance", "--target", "new.yaml", "--write-target")
-	cmd.Dir, cmd.Env, cmd.WaitDelay = t.TempDir(), environment(), time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = t.TempDir(), servertest.Environment(), time.Second
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mandate/conformance/engine"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
 )
 
 const (
@@ -26,7 +30,7 @@ func TestRolesDocs(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("\n| Client | What it is | What it looks like |\n|---|---|---|\n")
-	for _, r := range Roles() {
+	for _, r := range need.Roles() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, r.Is, r.Look())
 	}
 	want := before + rolesStart + "\n" + b.String() + "\n" + rolesEnd + after
@@ -44,8 +48,8 @@ func TestRolesDocs(t *testing.T) {
 
 // Every client that a check needs is a role, and every role is needed by one.
 func TestRolesAreNeeded(t *testing.T) {
-	for _, r := range Roles() {
-		if needing(Rules(), r) == 0 {
+	for _, r := range need.Roles() {
+		if engine.Needing(rules.All(), r) == 0 {
 			t.Errorf("no check needs the client %s", r.Name)
 		}
 	}

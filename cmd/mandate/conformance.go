@@ -15,6 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"mandate/conformance"
+	"mandate/conformance/check"
+	"mandate/conformance/engine"
+	"mandate/conformance/rules"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // rulesRun contains the flags of a conformance run.
@@ -22,7 +27,7 @@ type rulesRun struct {
 	target, profile, format, ca string
 	only                        []string
 	list, ask                   bool
-	options                     conformance.Options
+	options                     wire.Options
 }
 
 const (
@@ -54,8 +59,8 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a user and clients")
 	f.BoolVar(&run.ask, "write-target", false, "ask questions, and write the target file")
 	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
-	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(conformance.Profiles()))
-	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(conformance.Formats()))
+	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))
+	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(engine.Formats()))
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
 	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
@@ -68,21 +73,21 @@ func names[V any](table map[string]V) string {
 }
 
 func (p *program) conformance(ctx context.Context, run *rulesRun) error {
-	write, known := conformance.Formats()[run.format]
+	write, known := engine.Formats()[run.format]
 	if !known {
-		return wrongUsage("--format: there is no format %q, only %s", run.format, names(conformance.Formats()))
+		return wrongUsage("--format: there is no format %q, only %s", run.format, names(engine.Formats()))
 	}
 	if run.options.Timeout <= 0 {
 		return wrongUsage("--timeout: must be greater than 0")
 	}
-	rules, err := conformance.Select(run.profile, run.only)
+	rules, err := rules.Select(run.profile, run.only)
 	switch {
 	case err != nil:
 		return wrongUsage("%s", err)
 	case run.list && run.format != "text":
 		return wrongUsage("--format: a list is always text")
 	case run.list:
-		return conformance.List(p.stdout, rules)
+		return engine.List(p.stdout, rules)
 	case run.target == "":
 		return wrongUsage("--target is missing: name the file that describes the server to check; --write-target writes it")
 	}
@@ -118,13 +123,13 @@ func (r *rulesRun) selection() string {
 
 // tryRules runs the checks. Afterwards, also after an interruption, it removes what
 // they registered.
-func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conformance.Rule) (*conformance.Report, error) {
+func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rule) (*engine.Report, error) {
 	var err error
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
 		return nil, err
 	}
-	target, err := conformance.LoadTarget(run.target)
+	target, err := target.Load(run.target)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", run.target, run.target)
 	}
@@ -145,12 +150,12 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []conforman
 }
 
 // progress returns a function that shows the progress on one line of a terminal.
-func (p *program) progress(all int) func(conformance.Result) {
+func (p *program) progress(all int) func(check.Result) {
 	if !isTerminal(p.stderr) {
-		return func(conformance.Result) {}
+		return func(check.Result) {}
 	}
 	done, width := 0, 0
-	return func(r conformance.Result) {
+	return func(r check.Result) {
 		done++
 		line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)) // fits on one line of a terminal
 		if done == all {

@@ -51,9 +51,20 @@ var layers = map[string][]string{
 	"cmd/mandate/lines":     {standardOnly},
 	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers", "github.com/prometheus", "go.opentelemetry.io"},
 	"templates":             {standardOnly},
-	"conformance":           {"go.yaml.in/yaml/v3", "github.com/golang-jwt/jwt/v5"},
-	"conformance/mandate":   {},
-	"conformance/bench":     {"mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
+	"conformance":           {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/target", "mandate/conformance/wire"},
+	"conformance/engine":    {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire"},
+	"conformance/rules":     {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
+	"conformance/check":     {"mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
+	"conformance/target":    {"mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
+	"conformance/browser":   {"mandate/conformance/wire"},
+	"conformance/jose":      {"github.com/golang-jwt/jwt/v5"},
+	"conformance/wire":      {standardOnly},
+	"conformance/need":      {standardOnly},
+	// For tests alone: it runs the built server, on a database of its own.
+	"conformance/servertest": {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest"},
+	"conformance/faults":     {},
+	"conformance/mandate":    {},
+	"conformance/bench":      {"mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"cmd/mandate": {"mandate/storage", "mandate/provider", "mandate/handlers", "mandate/templates", "mandate/cmd/mandate/config", "mandate/cmd/mandate/demo", "mandate/cmd/mandate/httpserve",
 		"mandate/cmd/mandate/lines", "mandate/cmd/mandate/telemetry", "mandate/conformance",
 		"flag", "github.com/spf13/cobra"},
@@ -118,7 +129,7 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
-		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest"
+		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest"
 		if slices.Contains(forbidden[layer], used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

@@ -3,7 +3,8 @@ package demo
 import (
 	"context"
 
-	"mandate/conformance"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/provider"
 )
 
@@ -11,10 +12,10 @@ import (
 // writes the target file. The demo calls no other server, so the role for
 // back-channel logout is missing.
 func (c *Cast) WriteTarget(ctx context.Context, path string) error {
-	t := &conformance.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[conformance.Need]*conformance.Client{},
-		User: conformance.User{Username: c.alice.Username, Password: c.alice.Password},
-		API:  conformance.API{URL: c.base + "/resource", Wider: c.base + "/groups/", Scope: "groups"}}
-	for _, role := range conformance.Roles() {
+	t := &target.Target{Issuer: c.issuer, Scope: "openid profile email read groups", Clients: map[need.Need]*target.Client{},
+		User: target.User{Username: c.alice.Username, Password: c.alice.Password},
+		API:  target.API{URL: c.base + "/resource", Wider: c.base + "/groups/", Scope: "groups"}}
+	for _, role := range need.Roles() {
 		if role.Backchannel {
 			continue
 		}
@@ -31,7 +32,7 @@ func (c *Cast) WriteTarget(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		t.Clients[role.Name] = conformance.NewClient(role, made.id, made.secret)
+		t.Clients[role.Name] = target.NewClient(role, made.id, made.secret)
 	}
 	return t.Write(path)
 }

@@ -1,0 +1,114 @@
+package browser
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Hints names controls of the server's pages: a field by its name, a button or link by the text on it.
+type Hints struct {
+	Username string `yaml:"username,omitempty"`
+	Password string `yaml:"password,omitempty"`
+	Approve  string `yaml:"approve,omitempty"`
+	Deny     string `yaml:"deny,omitempty"`
+	Logout   string `yaml:"logout,omitempty"`
+}
+
+// Password is the form's field for one, or nil. Two of them are a form in which one is changed or chosen.
+func (f *Form) Password(h Hints) *Field {
+	return f.find(func(l Field) bool { return l.Kind == "password" || h.Password != "" && l.Name == h.Password })
+}
+
+var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)
+
+// AsksName says whether the field sounds like one for a user name.
+func (l *Field) AsksName() bool { return nameWords.MatchString(l.hint) }
+
+// Username is the form's field for a user name: the one that sounds like it, or else the first for text.
+func (f *Form) Username(h Hints) *Field {
+	if h.Username != "" {
+		return f.find(func(l Field) bool { return l.Name == h.Username })
+	}
+	text := func(l Field) bool { return l.Kind == "text" || l.Kind == "email" || l.Kind == "tel" }
+	if named := f.find(func(l Field) bool { return text(l) && nameWords.MatchString(l.hint) }); named != nil {
+		return named
+	}
+	return f.find(text)
+}
+
+// A button that does not allow has "allow" on it too, so these words are looked for first.
+var (
+	denyWords    = regexp.MustCompile(`\b(deny|denied|cancel|reject|decline|refuse|disallow|abort|no|not|don.?t|ablehnen|abbrechen)\b`)
+	approveWords = regexp.MustCompile(`\b(allow|approve|authori[sz]e|accept|agree|grant|continue|confirm|consent|yes|ok|next|erlauben|zulassen|weiter)\b`)
+)
+
+// Decision finds the button, or for a refusal the link, that says yes or no.
+func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
+	is := func(c Control) bool { return !denyWords.MatchString(c.text) && approveWords.MatchString(c.text) }
+	hint := h.Approve
+	if !approve {
+		is, hint = func(c Control) bool { return denyWords.MatchString(c.text) }, h.Deny
+	}
+	if hint != "" {
+		is = func(c Control) bool { return strings.Contains(c.text, strings.ToLower(hint)) }
+	}
+	for _, f := range p.Forms {
+		for i := range f.Buttons {
+			if is(f.Buttons[i]) {
+				return f, &f.Buttons[i]
+			}
+		}
+	}
+	if approve && hint == "" {
+		return nil, nil
+	}
+	for i := range p.links {
+		if is(p.links[i]) {
+			return nil, &p.links[i]
+		}
+	}
+	return nil, nil
+}
+
+// FormPost is the form by which a page sends the answer to a client (OIDC Form Post §2): nothing but hidden
+// fields, among them a code or an error. Its method is the business of a rule.
+func (p *Page) FormPost() *Form {
+	for _, f := range p.Forms {
+		visible := slices.ContainsFunc(f.Fields, func(l Field) bool { return l.Kind != "hidden" })
+		if !visible && (f.Values.Has("code") || f.Values.Has("error") || f.Values.Has("id_token") || f.Values.Has("response")) {
+			return f
+		}
+	}
+	return nil
+}
+
+var (
+	leaveWords = regexp.MustCompile(`\b(log ?(me )?out|sign (me )?out|end session|yes|confirm|continue|abmelden|ja)\b`)
+	stayWords  = regexp.MustCompile(`\b(stay|remain|keep|everywhere)\b`)
+)
+
+// LogoutForm is the form that says yes to a logout, or one without anything to see, which a script would
+// send. The last on the page counts: many a page has a button to log out in its head.
+func (p *Page) LogoutForm(h Hints) *Form {
+	for _, f := range slices.Backward(p.Forms) {
+		for i := range f.Buttons {
+			text := f.Buttons[i].text
+			is := leaveWords.MatchString(text) && !denyWords.MatchString(text) && !stayWords.MatchString(text)
+			if h.Logout != "" {
+				is = strings.Contains(text, strings.ToLower(h.Logout))
+			}
+			if is {
+				f.Press(&f.Buttons[i])
+				return f
+			}
+		}
+	}
+	for _, f := range p.Forms {
+		hidden := !slices.ContainsFunc(f.Fields, func(l Field) bool { return l.Kind != "hidden" })
+		if p.Scripted && len(f.Buttons) == 0 && hidden {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package check
+
+import (
+	"testing"
+
+	"mandate/conformance/jose"
+)
+
+// What a server tells late of a session that another check has ended is not for the one that listens now.
+func TestNoticeOfAnotherVisit(t *testing.T) {
+	check := &T{server: &Server{}}
+	visitTo := func(sid string) *visit {
+		check.server.visited.Store(sid, true)
+		return &visit{Id: &jose.JWT{Claims: map[string]any{"sid": sid}}}
+	}
+	own := visitTo("own")
+	visitTo("another")
+	visitTo("") // of a client that is told no name
+	for sid, want := range map[string]bool{"own": true, "another": false, "never seen": true, "": true} {
+		n := &notice{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
+		if got := check.concerns(n, []*visit{own}); got != want {
+			t.Errorf("%q: %t, want %t", sid, got, want)
+		}
+	}
+	if !check.concerns(&notice{Token: "no token"}, []*visit{own}) {
+		t.Error("what is no token is kept from the check")
+	}
+}

@@ -1,0 +1,146 @@
+package check
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/wire"
+)
+
+// NewBrowser is one in which nobody has signed in.
+func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
+
+// SignedIn is the browser in which the user signs in once for all checks. It has one window: their walks
+// through the server's pages are one after the other. Who ends the session takes a NewBrowser.
+func (t *T) SignedIn() *browser.Browser { return t.browser(t.server.Session) }
+
+func (t *T) browser(cookies *browser.Jar) *browser.Browser {
+	return browser.New(cookies, t.Do, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
+}
+
+// AtServer says whether an address is at an origin of the server's pages.
+func (t *T) AtServer(address string) bool { return t.server.origins[wire.Origin(address)] }
+
+// leadsBack says whether an address is a redirect URI of one of the target's clients, which may well be at
+// an origin of the server.
+func (t *T) leadsBack(target *url.URL) bool {
+	for _, c := range t.server.Target.Clients {
+		for _, uri := range slices.Concat(c.RedirectURIs, c.PostLogoutRedirectURIs) {
+			if wire.SamePlace(target.String(), uri) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// posted is the form of a page that goes to a client.
+func (t *T) posted(p *browser.Page) *browser.Form {
+	f := p.FormPost()
+	if f == nil {
+		return nil
+	}
+	target, err := url.Parse(f.Action)
+	if err != nil || !target.IsAbs() || t.AtServer(f.Action) && !t.leadsBack(target) {
+		return nil
+	}
+	return f
+}
+
+// nextForm fills in the form that a page wants sent. Without one it returns nothing, or says why a browser
+// like this one cannot go on.
+func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, approve bool) (*browser.Form, *browser.Control, string) {
+	h := t.server.Target.Forms
+	if *passed && !slices.ContainsFunc(p.Forms, func(f *browser.Form) bool { return f.Password(h) != nil }) {
+		t.server.entered.Store(true)
+	}
+	for _, f := range p.Forms {
+		secret := f.Password(h)
+		if secret == nil {
+			continue
+		}
+		if *passed {
+			t.server.refused.Store(!t.server.entered.Load())
+			return nil, nil, "the server asks for the password again: user.username or user.password of the target may be wrong"
+		}
+		if t.server.refused.Load() {
+			return nil, nil, "user.username and user.password of the target were refused before, and are not tried again"
+		}
+		*named, *passed = true, true
+		user := t.User()
+		if name := f.Username(h); name != nil {
+			f.Values.Set(name.Name, user.Username)
+		}
+		f.Values.Set(secret.Name, user.Password)
+		t.mask.Typed(secret.Name)
+		f.Press(f.First())
+		return f, nil, ""
+	}
+	for _, f := range p.Forms {
+		name := f.Username(h)
+		if *named || name == nil || !name.AsksName() {
+			continue
+		}
+		*named = true
+		f.Values.Set(name.Name, t.User().Username)
+		f.Press(f.First())
+		return f, nil, ""
+	}
+	if a.Status >= http.StatusBadRequest {
+		return nil, nil, ""
+	}
+	f, button := p.Decision(approve, h)
+	if f != nil && approve {
+		f.Tick()
+	}
+	if button == nil && p.Scripted && len(p.Forms) == 0 {
+		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Have the server show pages of plain HTML, or let the user be signed in and the clients be approved without pages", wire.Bare(a.URL))
+	}
+	if button == nil && len(p.Forms) > 0 {
+		return nil, nil, fmt.Sprintf("the page at %s has a form, and no button on it is known for %s: name it in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
+	}
+	return f, button, ""
+}
+
+func yesOrNo(approve bool) string {
+	if approve {
+		return "a yes"
+	}
+	return "a no"
+}
+
+// AsksPassword opens a request and says whether the person is asked to sign in. A page that can only be
+// used with scripts blocks the check.
+func (t *T) AsksPassword(b *browser.Browser, r *Request) (bool, *Response) {
+	response := t.Open(b, r)
+	if response.Stuck != "" {
+		t.Blockedf("%s", response)
+	}
+	if response.Location != "" {
+		return false, response
+	}
+	p, h := browser.Parse(b.Page), t.server.Target.Forms
+	for _, f := range p.Forms {
+		name := f.Username(h)
+		if f.Password(h) != nil || name != nil && name.AsksName() {
+			return true, response
+		}
+	}
+	if p.Scripted && len(p.Forms) == 0 {
+		t.Blockedf("not drivable: the page at %s has no form, it seems to need a script", wire.Bare(b.Page.URL))
+	}
+	return false, response
+}
+
+// LoginPage is a new browser at the page where a request has a person sign in; without one the check is blocked.
+func (t *T) LoginPage(r *Request) *browser.Browser {
+	b := t.NewBrowser()
+	asked, response := t.AsksPassword(b, r)
+	if !asked {
+		t.Blockedf("nobody is asked to sign in: %s", response)
+	}
+	return b
+}

@@ -1,0 +1,299 @@
+package check
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Request is an authorization request (RFC 6749 §4.1.1) that a check may change before it is sent.
+type Request struct {
+	Client   *target.Client
+	Params   url.Values
+	Verifier string // of the PKCE challenge in it
+
+	Endpoint string
+}
+
+// Request is one that has all that the best practice asks for: state, and PKCE with S256.
+func (t *T) Request(c *target.Client) *Request {
+	verifier, challenge := NewPKCE()
+	r := &Request{Client: c, Verifier: verifier, Endpoint: t.Endpoint(need.Authorization), Params: wire.Params(
+		"response_type", "code", "client_id", c.ID, "redirect_uri", c.RedirectURI(), "state", t.Random(),
+		"code_challenge", challenge, "code_challenge_method", "S256")}
+	scope := c.Scope
+	if scope == "" {
+		scope = t.server.Target.Scope
+	}
+	if scope != "" {
+		r.Set("scope", scope)
+	}
+	for name, value := range t.server.Target.Parameters {
+		r.Set(name, value)
+	}
+	return r
+}
+
+// NewPKCE is a verifier and its S256 challenge (RFC 7636 §4.1, §4.2).
+func NewPKCE() (verifier, challenge string) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it cannot fail
+	verifier = base64.RawURLEncoding.EncodeToString(random)
+	return verifier, Challenge(verifier)
+}
+
+func Challenge(verifier string) string {
+	digest := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+// Set puts a parameter in the place of those of its name.
+func (r *Request) Set(name, value string) *Request { r.Params.Set(name, value); return r }
+
+// Add sends a parameter once more.
+func (r *Request) Add(name, value string) *Request { r.Params.Add(name, value); return r }
+
+// Del leaves parameters out.
+func (r *Request) Del(names ...string) *Request {
+	for _, name := range names {
+		r.Params.Del(name)
+	}
+	return r
+}
+
+// URL is the whole request as an address.
+func (r *Request) URL() string { return wire.WithQuery(r.Endpoint, r.Params) }
+
+// Response is how an authorization request ended.
+type Response struct {
+	Params   url.Values   // what the client was sent, with an error or a code; empty if nothing
+	Mode     string       // query, fragment or form_post
+	Location string       // where the browser was sent with it, or "" if it stayed at the server
+	Answer   *wire.Answer // the redirect, or the last page
+	Asked    bool         // the person was asked for approval
+	Stuck    string       // why the browser could not go on
+
+	Request *Request
+	Seen    []*wire.Answer // all redirects and pages
+	form    *browser.Form  // of the question, where the walk ends there
+}
+
+// ErrorCode is that of an error response, or "".
+func (r *Response) ErrorCode() string { return r.Params.Get("error") }
+
+// WithError is a response with an error; without one the check is blocked.
+func (t *T) WithError(r *Response) *Response {
+	if r.ErrorCode() == "" {
+		t.Blockedf("could not get an error: %s", r)
+	}
+	return r
+}
+
+// Arrived says whether the browser was sent to the redirect URI of the request.
+func (r *Response) Arrived() bool {
+	sent := r.Request.Params.Get("redirect_uri")
+	if sent == "" {
+		sent = r.Request.Client.RedirectURI()
+	}
+	return r.Location != "" && wire.SamePlace(r.Location, sent)
+}
+
+// String says in words what happened.
+func (r *Response) String() string {
+	switch {
+	case r.Stuck != "":
+		return r.Stuck
+	case r.ErrorCode() != "":
+		return strings.TrimSpace("the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
+	case r.Location != "" && !r.Arrived():
+		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Clip(r.Location, 200))
+	case r.Location != "":
+		return "the browser was sent to " + wire.Clip(r.Location, 200)
+	}
+	shows := fmt.Sprintf("the server shows a page: %s", r.Answer)
+	if title := browser.Parse(r.Answer).Title; title != "" {
+		shows += fmt.Sprintf(", %q", wire.Clip(title, 100))
+	}
+	return shows
+}
+
+// Format has the verb %s write String: a type with a method Error would be printed by that.
+func (r *Response) Format(w fmt.State, _ rune) { _, _ = w.Write([]byte(r.String())) }
+
+// Authorize sends the request by a browser in which the user is signed in, or signs in on the way, and
+// approves what is asked.
+func (t *T) Authorize(r *Request) *Response { return t.Walk(t.SignedIn(), r, true) }
+
+// Deny is Authorize where the user says no. The server is asked to ask (OIDC Core §3.1.2.1), in case that
+// it remembers a yes; one that does not know the parameter ignores it.
+func (t *T) Deny(r *Request) *Response {
+	return t.Walk(t.SignedIn(), r.Set("prompt", "consent"), false)
+}
+
+// Look sends the request by a browser in which nobody is signed in, and fills in no form: it is for what
+// the server does at once.
+func (t *T) Look(r *Request) *Response { return t.Open(t.NewBrowser(), r) }
+
+// Open is Look in a certain browser.
+func (t *T) Open(b *browser.Browser, r *Request) *Response {
+	return Ended(r, b, b.Open(r.URL()))
+}
+
+// steps bounds how many forms stand between a request and its answer.
+const steps = 8
+
+// Walk sends an authorization request by a browser and does what the pages ask for.
+func (t *T) Walk(b *browser.Browser, r *Request, approve bool) *Response {
+	if approve {
+		return t.walk(b, r, sayYes)
+	}
+	return t.walk(b, r, sayNo)
+}
+
+// Question goes as far as the page that asks for approval, and gives its form with the answer yes filled in.
+func (t *T) Question(b *browser.Browser, r *Request) *browser.Form {
+	response := t.walk(b, r, sayNothing)
+	if response.form == nil {
+		t.Blockedf("the person was not asked: %s", response)
+	}
+	return response.form
+}
+
+// decision is what the person does when asked for approval.
+type decision int
+
+const (
+	sayYes decision = iota
+	sayNo
+	sayNothing
+)
+
+func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
+	if b.With(t.server.Session) {
+		t.server.walking.Lock()
+		defer t.server.walking.Unlock()
+	}
+	response := &Response{Request: r}
+	err := b.Open(r.URL())
+	named, passed := false, false // the user name and the password have been sent
+	for range steps {
+		response.end(b, err)
+		if err != nil || response.Location != "" {
+			break
+		}
+		p := browser.Parse(b.Page)
+		if f := t.posted(p); f != nil {
+			response.deliver("form_post", f.Action, f.Values)
+			break
+		}
+		form, button, problem := t.nextForm(p, b.Page, &named, &passed, answer != sayNo)
+		if problem != "" {
+			response.Stuck = problem
+			break
+		}
+		if form == nil && button == nil {
+			break
+		}
+		response.Asked = response.Asked || button != nil
+		if form == nil {
+			var target *url.URL
+			target, err = b.Page.URL.Parse(button.Action)
+			if err == nil {
+				err = b.Open(target.String())
+			}
+			continue
+		}
+		form.Press(button)
+		if button != nil && answer == sayNothing {
+			response.form = form
+			break
+		}
+		err = b.Submit(form)
+	}
+	return response
+}
+
+// Ended is how a request ended that a browser has sent.
+func Ended(r *Request, b *browser.Browser, err error) *Response {
+	response := &Response{Request: r}
+	response.end(b, err)
+	return response
+}
+
+// end notes where the browser is.
+func (r *Response) end(b *browser.Browser, err error) {
+	r.Seen = append(r.Seen, b.Hops...)
+	r.Answer = b.Page
+	if b.Page != nil && b.Away == "" {
+		r.Seen = append(r.Seen, b.Page)
+	}
+	if err != nil {
+		r.Stuck = err.Error()
+		return
+	}
+	target, parseErr := url.Parse(b.Away)
+	if b.Away == "" || parseErr != nil {
+		return
+	}
+	fragment, _ := url.ParseQuery(target.EscapedFragment())
+	if len(fragment) > 0 && (fragment.Has("code") || fragment.Has("error") || fragment.Has("access_token") || fragment.Has("id_token")) {
+		r.deliver("fragment", b.Away, fragment)
+		return
+	}
+	r.deliver("query", b.Away, target.Query())
+}
+
+func (r *Response) deliver(mode, location string, sent url.Values) {
+	r.Mode, r.Location, r.Params = mode, location, sent
+}
+
+// WantRedirectError asserts that the request came back to the client with one of the errors.
+func (t *T) WantRedirectError(r *Response, codes ...string) {
+	if r.Answer != nil {
+		t.At(r.Answer)
+	}
+	if !r.Arrived() {
+		t.Failf("nothing came back to the redirect URI, where the error %s belongs: %s", strings.Join(codes, " or "), r)
+	}
+	for _, code := range codes {
+		if r.ErrorCode() == code {
+			return
+		}
+	}
+	t.Failf("the client is sent %s; want the error %s", r, strings.Join(codes, " or "))
+}
+
+// WantNoCode asserts that a request was not granted. A browser that could not go on has seen nothing.
+func (t *T) WantNoCode(r *Response, why string) {
+	if r.Answer != nil {
+		t.At(r.Answer)
+	}
+	switch {
+	case r.Params.Get("code") != "":
+		t.Failf("a code was given, although %s", why)
+	case r.Stuck != "":
+		t.Blockedf("%s", r.Stuck)
+	case r.Answer.Status >= http.StatusInternalServerError:
+		t.Blockedf("the server broke down: %s", r.Answer)
+	}
+}
+
+// Outcome is how an authorization request ended, in a word that can be compared.
+func (r *Response) Outcome() string {
+	switch {
+	case r.Params.Get("code") != "":
+		return "a code"
+	case r.ErrorCode() != "":
+		return "the error " + r.ErrorCode()
+	}
+	return r.String()
+}

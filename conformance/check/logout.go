@@ -1,0 +1,144 @@
+package check
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// visit is a person's sign-in at a client, in a browser of its own that can be logged out.
+type visit struct {
+	Client  *target.Client
+	Browser *browser.Browser
+	Tokens  *Tokens
+	Id      *jose.JWT // the ID token
+}
+
+func (t *T) Visit(role need.Need, scopes ...string) *visit {
+	return t.VisitIn(t.NewBrowser(), role, scopes...)
+}
+
+// VisitIn is one in a browser where there may have been another.
+func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *visit {
+	r := t.OpenID(t.Client(role), scopes...).Set("nonce", t.Random())
+	if slices.Contains(scopes, "offline_access") {
+		r.Set("prompt", "consent") // OIDC Core §11
+	}
+	tokens := t.GrantIn(b, r)
+	v := &visit{r.Client, b, tokens, t.IDToken(tokens)}
+	t.server.visited.Store(v.Id.Text("sid"), true)
+	return v
+}
+
+// StillSignedIn says whether the person is signed in: a silent request gets a code then.
+func (t *T) StillSignedIn(v *visit) bool {
+	r := t.Walk(v.Browser, t.OpenID(v.Client).Set("prompt", "none"), true)
+	switch {
+	case r.Params.Get("code") != "", r.ErrorCode() == "consent_required":
+		return true
+	case r.ErrorCode() == "login_required":
+		return false
+	}
+	t.Blockedf("could not see whether the person is signed in: %s", r)
+	return false
+}
+
+// WantSignedOut asserts that the person is no longer signed in.
+func (t *T) WantSignedOut(v *visit) {
+	shown := t.seen
+	if t.StillSignedIn(v) {
+		t.At(shown)
+		t.Failf("the person is still signed in")
+	}
+}
+
+// WantSignedIn asserts that the person is signed in, although something happened.
+func (t *T) WantSignedIn(v *visit, although string) {
+	shown := t.seen
+	if !t.StillSignedIn(v) {
+		t.At(shown)
+		t.Failf("the person was logged out, although %s", although)
+	}
+}
+
+// WantIgnored asserts that a logout request neither ends the session nor sends the browser anywhere before somebody
+// has said yes.
+func (t *T) WantIgnored(v *visit, request url.Values, although string) {
+	if d := t.OpenLogout(v.Browser, request); d.Away != "" {
+		t.At(d.Answer)
+		t.Errorf("the browser was sent to %s, although %s", wire.Clip(d.Away, 200), although)
+	}
+	t.WantSignedIn(v, although)
+}
+
+// LogoutRequest is a logout request with the registered address to go back to, and a state.
+func (t *T) LogoutRequest(v *visit, pairs ...string) url.Values {
+	request := wire.Params(pairs...)
+	request.Set("post_logout_redirect_uri", v.Client.PostLogoutRedirectURIs[0])
+	request.Set("state", t.Random())
+	return request
+}
+
+// departure is how a logout request ended.
+type departure struct {
+	Away   string // where the browser was sent, or ""
+	Answer *wire.Answer
+}
+
+func (t *T) WantNotSent(d *departure, uri string) {
+	if strings.HasPrefix(d.Away, uri) {
+		t.At(d.Answer)
+		t.Failf("the browser was sent to %s", wire.Clip(d.Away, 200))
+	}
+}
+
+func (t *T) endSession(request url.Values) string {
+	return wire.WithQuery(t.Endpoint(need.EndSession), request)
+}
+
+// OpenLogout sends a logout request, and answers no question.
+func (t *T) OpenLogout(b *browser.Browser, request url.Values) *departure {
+	err := b.Open(t.endSession(request))
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	return &departure{b.Away, b.Page}
+}
+
+// Logout sends a logout request, and says yes to what is asked.
+func (t *T) Logout(b *browser.Browser, request url.Values) *departure {
+	return t.sayYes(b, b.Open(t.endSession(request)))
+}
+
+// LogoutByPost is leave from a page of another site that posts a form.
+func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *departure {
+	r, err := http.NewRequest(http.MethodPost, t.Endpoint(need.EndSession), strings.NewReader(request.Encode()))
+	if err != nil {
+		t.Blockedf("%v", err)
+	}
+	r.Header.Set("Content-Type", wire.FormEncoded)
+	r.Header.Set("Origin", "https://client.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	return t.sayYes(b, b.Follow(r))
+}
+
+func (t *T) sayYes(b *browser.Browser, err error) *departure {
+	for range steps {
+		if err != nil {
+			t.Blockedf("%v", err)
+		}
+		f := browser.Parse(b.Page).LogoutForm(t.server.Target.Forms)
+		if b.Away != "" || b.Page.Status >= http.StatusBadRequest || f == nil {
+			break
+		}
+		err = b.Submit(f)
+	}
+	return &departure{b.Away, b.Page}
+}

@@ -1,0 +1,182 @@
+package check
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// OpenID is an authentication request (OIDC Core §3.1.2.1) with the scope openid and more scopes.
+func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
+	t.Require(need.OpenID)
+	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
+}
+
+// Try is Authorize, and once more in a browser of its own if nothing comes back to the client: what is asked
+// here of a session that other checks have at the same time is more than some servers can sort out.
+func (t *T) Try(r *Request) *Response {
+	response := t.Authorize(r)
+	if !response.Arrived() {
+		response = t.Walk(t.NewBrowser(), r, true)
+	}
+	return response
+}
+
+// Refuse is Deny in the same manner.
+func (t *T) Refuse(r *Request) *Response {
+	response := t.Deny(r)
+	if !response.Arrived() {
+		response = t.Walk(t.NewBrowser(), r, false)
+	}
+	return response
+}
+
+// Questioned is a response to which the person has said something; where nobody was asked, the check is blocked.
+func (t *T) Questioned(r *Response) *Response {
+	if !r.Asked {
+		t.Blockedf("the person was not asked: %s", r)
+	}
+	return r
+}
+
+// GrantFor goes the whole way for an authentication request.
+func (t *T) GrantFor(r *Request) *Tokens { return t.Granted(t.Redeem(t.CodeOf(t.Try(r)))) }
+
+// GrantIn is signedInto in a certain browser.
+func (t *T) GrantIn(b *browser.Browser, r *Request) *Tokens {
+	return t.Granted(t.Redeem(t.CodeOf(t.Walk(b, r, true))))
+}
+
+// IDToken reads the ID token of an answer; without one the check is blocked.
+func (t *T) IDToken(tokens *Tokens) *jose.JWT {
+	if tokens.ID == "" {
+		t.Blockedf("there is no ID token in the answer")
+	}
+	j, err := jose.Read(tokens.ID)
+	if err != nil {
+		t.Blockedf("the ID token cannot be read: %v", err)
+	}
+	return j
+}
+
+// SignIn is the ID token of a plain login to a client.
+func (t *T) SignIn(c *target.Client) *jose.JWT { return t.IDToken(t.GrantFor(t.OpenID(c))) }
+
+// Subject is the sub of a JWT; without one the check is blocked.
+func (t *T) Subject(j *jose.JWT) string {
+	if j.Text("sub") == "" {
+		t.Blockedf("the token has no sub")
+	}
+	return j.Text("sub")
+}
+
+// UserInfo asks about the person of an access token.
+func (t *T) UserInfo(access string) *wire.Answer {
+	return t.Get(t.Endpoint(need.UserInfo), wire.Bearer(access))
+}
+
+// UserClaims is what UserInfo says, be it signed; without an answer the check is blocked.
+func (t *T) UserClaims(access string) map[string]any {
+	a := t.UserInfo(access)
+	claims := a.JSON()
+	if a.MediaType() == "application/jwt" {
+		j, err := jose.Read(string(a.Body))
+		if err != nil {
+			t.Blockedf("the answer of UserInfo cannot be read: %v", err)
+		}
+		claims = j.Claims
+	}
+	if a.Status/100 != 2 || claims == nil {
+		t.Blockedf("UserInfo does not answer: %s", a)
+	}
+	return claims
+}
+
+// Refreshable is an authentication request whose answer has a refresh token, where one can be had at all:
+// many servers give one for offline access only.
+func (t *T) Refreshable(c *target.Client) *Request {
+	if t.Metadata().Lists("scopes_supported", "offline_access") {
+		return t.OpenID(c, "offline_access").Set("prompt", "consent")
+	}
+	return t.OpenID(c)
+}
+
+// GrantOffline goes the whole way with it.
+func (t *T) GrantOffline(c *target.Client) *Tokens {
+	return t.WithRefresh(c, t.GrantFor(t.Refreshable(c)))
+}
+
+// Posted sends an authentication request by POST, from a page of another site, and fills in no form.
+func (t *T) Posted(b *browser.Browser, r *Request) *Response {
+	post, err := http.NewRequest(http.MethodPost, r.Endpoint, strings.NewReader(r.Params.Encode()))
+	if err != nil {
+		t.Blockedf("%s is not an address: %v", r.Endpoint, err)
+	}
+	post.Header.Set("Content-Type", wire.FormEncoded)
+	post.Header.Set("Origin", wire.Origin(r.Client.RedirectURI()))
+	post.Header.Set("Sec-Fetch-Site", "cross-site")
+	return Ended(r, b, b.Follow(post))
+}
+
+// Approved has the user sign in and approve a request once, so that it can be repeated without a page.
+func (t *T) Approved(r *Request) *browser.Browser {
+	b := t.SignedIn()
+	response := t.Walk(b, r, true)
+	if !response.Arrived() {
+		b = t.NewBrowser()
+		response = t.Walk(b, r, true)
+	}
+	t.CodeOf(response)
+	return b
+}
+
+// Silently sends a request with prompt=none in a browser.
+func (t *T) Silently(b *browser.Browser, r *Request) *Response {
+	err := b.Open(r.Set("prompt", "none").URL())
+	response := Ended(r, b, err)
+	if f := t.posted(browser.Parse(b.Page)); err == nil && f != nil {
+		response.deliver("form_post", f.Action, f.Values)
+	}
+	return response
+}
+
+// ServerTime is the clock of the server, in seconds, where it tells it, and ours where it does not.
+func ServerTime(a *wire.Answer) float64 {
+	at, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		at = time.Now()
+	}
+	return float64(at.Unix())
+}
+
+// WaitPast waits until the server's clock has gone past a time by more than some seconds.
+func (t *T) WaitPast(at, seconds float64) {
+	for range 100 {
+		if ServerTime(t.Get(t.Endpoint(need.Keys))) > at+seconds {
+			return
+		}
+		t.Pause(100 * time.Millisecond)
+	}
+	t.Blockedf("the server's clock is %v seconds behind its own tokens", at+seconds-ServerTime(t.seen))
+}
+
+// Keys are those that the server publishes (RFC 7517 §5); without any the check is blocked.
+func (t *T) Keys() []jose.JWK {
+	a := t.Get(t.Endpoint(need.Keys))
+	var set struct {
+		Keys []jose.JWK `json:"keys"`
+	}
+	err := json.Unmarshal(a.Body, &set)
+	if err != nil || len(set.Keys) == 0 {
+		t.Blockedf("jwks_uri has no set of keys: %s", a)
+	}
+	return set.Keys
+}

@@ -1,0 +1,144 @@
+package check
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Code is an authorization code with the request that it came from.
+type Code struct {
+	Value   string
+	Request *Request
+}
+
+// Code gets one, or blocks the check.
+func (t *T) Code(r *Request) *Code { return t.CodeOf(t.Authorize(r)) }
+
+// CodeOf is that of a response; without one the check is blocked.
+func (t *T) CodeOf(r *Response) *Code {
+	if r.Params.Get("code") == "" {
+		t.Blockedf("could not get a code: %s", r)
+	}
+	return &Code{r.Params.Get("code"), r.Request}
+}
+
+// Form is the token request that redeems the code, without client authentication (RFC 6749 §4.1.3).
+func (c *Code) Form() url.Values {
+	form := wire.Params("grant_type", "authorization_code", "code", c.Value)
+	if uri := c.Request.Params.Get("redirect_uri"); uri != "" {
+		form.Set("redirect_uri", uri)
+	}
+	if c.Request.Params.Has("code_challenge") {
+		form.Set("code_verifier", c.Request.Verifier)
+	}
+	return form
+}
+
+// Token sends a token request as a client.
+func (t *T) Token(c *target.Client, form url.Values) *wire.Answer {
+	return t.Post(t.Endpoint(need.Token), form, c.Credentials())
+}
+
+// Redeem exchanges a code, whatever comes of it.
+func (t *T) Redeem(c *Code) *wire.Answer { return t.Token(c.Request.Client, c.Form()) }
+
+// Tokens are those of an answer of the token endpoint (RFC 6749 §5.1).
+type Tokens struct {
+	Access, Refresh, ID, Scope string
+	Answer                     *wire.Answer
+}
+
+func TokensOf(a *wire.Answer) *Tokens {
+	return &Tokens{a.Text("access_token"), a.Text("refresh_token"), a.Text("id_token"), a.Text("scope"), a}
+}
+
+// Granted is the tokens of an answer; without them the check is blocked.
+func (t *T) Granted(a *wire.Answer) *Tokens {
+	if !a.Granted() {
+		t.Blockedf("could not get a token: %s", a.Failure())
+	}
+	return TokensOf(a)
+}
+
+// Grant goes the whole way, from the authorization request to the tokens.
+func (t *T) Grant(c *target.Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
+
+// GrantRefresh is Grant for a check that needs a refresh token.
+func (t *T) GrantRefresh(c *target.Client) *Tokens { return t.WithRefresh(c, t.Grant(c)) }
+
+// WithRefresh skips the check if a client was given no refresh token.
+func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
+	if tokens.Refresh == "" {
+		t.Skipf("the server gives the client %s no refresh token", c.Role)
+	}
+	return tokens
+}
+
+// Scopes are the scopes of a token; with one alone the check is skipped.
+func (t *T) Scopes(tokens *Tokens) []string {
+	scopes := strings.Fields(tokens.Scope)
+	if len(scopes) < 2 {
+		t.Skipf("the client has one scope only")
+	}
+	return scopes
+}
+
+// Refresh sends a refresh token; more are further parameters in turn with their values.
+func (t *T) Refresh(c *target.Client, token string, more ...string) *wire.Answer {
+	return t.Token(c, wire.Params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
+}
+
+// Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
+func (t *T) Introspect(token string, more ...string) map[string]any {
+	t.Endpoint(need.Introspection)
+	t.Client(need.Introspect)
+	return t.Introspected(token, more...)
+}
+
+// Revoke ends a token (RFC 7009 §2.1), whatever comes of it.
+func (t *T) Revoke(c *target.Client, token string, more ...string) *wire.Answer {
+	return t.Post(t.Endpoint(need.Revocation), wire.Params(append([]string{"token", token}, more...)...), c.Credentials())
+}
+
+// Introspected is Introspect for a check that makes do without, and has looked that the target has a client
+// for it.
+func (t *T) Introspected(token string, more ...string) map[string]any {
+	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), t.server.Target.Clients[need.Introspect].Credentials())
+	object := a.JSON()
+	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
+		t.Blockedf("could not introspect: %s", a.Failure())
+	}
+	return object
+}
+
+// Taken says that a token is good, be it for this resource or for others (RFC 6750 §3.1).
+func (t *T) Taken(a *wire.Answer) bool { return a.Status/100 == 2 || a.Status == http.StatusForbidden }
+
+// Works says whether an access token does, by whatever the target has that can tell.
+func (t *T) Works(access string) bool {
+	switch {
+	case t.Has(need.Introspection) && t.Has(need.Introspect):
+		return t.Introspected(access)["active"] == true
+	case t.Has(need.API):
+		return t.Taken(t.Get(t.server.Target.API.URL, wire.Bearer(access)))
+	case t.Has(need.UserInfo):
+		return t.Taken(t.Get(t.server.Endpoint(need.UserInfo), wire.Bearer(access)))
+	}
+	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
+	return false
+}
+
+// AsMachine asks for a token by client credentials; the parameters are beside the grant type.
+func (t *T) AsMachine(as wire.Auth, pairs ...string) *wire.Answer {
+	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
+}
+
+// Machine gets tokens for the client machine itself (RFC 6749 §4.4); the parameters are in turn with their values.
+func (t *T) Machine(pairs ...string) *Tokens {
+	return t.Granted(t.AsMachine(t.Client(need.Machine).Credentials(), pairs...))
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Ask makes a target from the answers to a few questions: those that most rules depend on first, and the rest
+// for who wants them.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options) (*target.Target, error) {
+	q := newQuestions(ctx, in, out)
+	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
+	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return target.CheckURL("issuer", text) })
+	if q.err != nil {
+		return nil, q.err
+	}
+	s := check.NewServer(t, wire.NewNetwork(o))
+	err := s.Discover(ctx)
+	if err != nil && !errors.Is(err, check.ErrNoMetadata) {
+		return nil, err
+	}
+	if err != nil {
+		// Nothing published is no reason to give up: the endpoints are asked for.
+		q.say("The server %s.\n", check.ErrNoMetadata)
+		for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation} {
+			address := q.ask(string(name)+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(string(name), text) }))
+			if address != "" {
+				t.Endpoints[string(name)] = address
+			}
+		}
+	}
+	if published, _ := s.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
+		t.Issuer = published // issuers are compared character by character
+	}
+	t.User.Username = q.ask("User name of somebody who can sign in (Enter: nobody)", nil)
+	if t.User.Username != "" {
+		t.User.Password = q.ask("Password (it is shown, and kept in the file)", required)
+		q.scope(t, usualScope(s))
+	}
+	if s.Endpoint(need.Registration) != "" {
+		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
+	}
+	if t.Register {
+		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
+	}
+	q.clients(s, rules)
+	if q.err != nil {
+		return nil, q.err
+	}
+	return t, t.Check()
+}
+
+// usualScope is what clients of an OpenID Provider ask for most, as far as the server lists it.
+func usualScope(s *check.Server) string {
+	listed, _ := s.Metadata["scopes_supported"].([]any)
+	var usual []string
+	for _, name := range []string{"openid", "profile", "email", offlineAccess} {
+		if slices.Contains(listed, any(name)) {
+			usual = append(usual, name)
+		}
+	}
+	return strings.Join(usual, " ")
+}
+
+const offlineAccess = "offline_access"
+
+// scope asks for the scope of the authorization requests.
+func (q *questions) scope(t *target.Target, usual string) {
+	t.Scope = cmp.Or(q.ask(fmt.Sprintf("Scope to ask for (Enter: %s)", cmp.Or(usual, "the server chooses")), nil), usual)
+	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
+		// OIDC Core §11: without being asked nobody gives offline access.
+		t.Parameters = map[string]string{"prompt": "consent"}
+	}
+}
+
+// clients asks for those that are not registered: the most needed ones, and then for the others and for what
+// goes with them, which one key passes over.
+func (q *questions) clients(s *check.Server, rules []check.Rule) {
+	var first, rest []need.Role
+	for _, role := range need.Roles() {
+		switch {
+		case s.Target.Register && role.Registrable():
+		case role.First && !s.Target.Register:
+			first = append(first, role)
+		default:
+			rest = append(rest, role)
+		}
+	}
+	if len(first) > 0 {
+		q.say("\nNow the clients, as you have registered them at the server. Nothing has to answer at their redirect URIs.\n")
+	}
+	for _, role := range first {
+		q.client(s, role, Needing(rules, role))
+	}
+	q.say("\nFurther rules need an API, a listener for logouts, or one of %d more clients: %s.\n", len(rest), need.Names(rest))
+	if !q.yes("Go through these too?", false) {
+		return
+	}
+	for _, role := range rest {
+		q.client(s, role, Needing(rules, role))
+	}
+	t := s.Target
+	t.API.URL = q.ask("URL of an API that takes the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+	if t.API.URL != "" {
+		t.API.Wider = q.ask("URL there that takes a token with a certain scope only (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+	}
+	if t.API.Wider != "" {
+		t.API.Scope = q.ask("That scope", required)
+	}
+	if t.Register && t.Backchannel == "" {
+		t.Backchannel = q.ask("host:port here that the server can call when somebody logs out (Enter: it cannot)", target.Optional(target.CheckListen))
+	}
+}
+
+// client asks for one.
+func (q *questions) client(s *check.Server, role need.Role, rules int) {
+	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Look())
+	id := q.ask("Client ID (Enter: there is none)", nil)
+	if id == "" {
+		return
+	}
+	c := target.NewClient(role, id, "")
+	if !role.Public {
+		c.Secret, c.Auth = q.ask("Its secret (it is shown, and kept in the file)", required), secretMethod(s)
+	}
+	if n := len(role.RedirectURIs); n > 0 {
+		c.RedirectURIs = q.uris("Its redirect URI", role.RedirectURIs)
+	}
+	if len(role.AfterLogout) > 0 {
+		c.PostLogoutRedirectURIs = q.uris("Its post-logout redirect URI", role.AfterLogout)
+	}
+	if role.Backchannel {
+		s.Target.Backchannel = q.ask("host:port here that its backchannel_logout_uri leads to", target.CheckListen)
+	}
+	s.Target.Clients[role.Name] = c
+}
+
+// uris asks for as many as there are in suggested.
+func (q *questions) uris(question string, suggested []string) []string {
+	if len(suggested) > 1 {
+		question = fmt.Sprintf("%ss, %d with a space between", question, len(suggested))
+	}
+	all := strings.Join(suggested, " ")
+	answer := q.ask(fmt.Sprintf("%s (Enter: %s)", question, all), target.Optional(func(text string) error {
+		if len(strings.Fields(text)) < len(suggested) {
+			return fmt.Errorf("%d are needed", len(suggested))
+		}
+		return nil
+	}))
+	return strings.Fields(cmp.Or(answer, all))
+}
+
+func required(text string) error {
+	if text == "" {
+		return errors.New("this cannot be empty")
+	}
+	return nil
+}
+
+// Needing says how many of the rules are tried with a role.
+func Needing(rules []check.Rule, role need.Role) int {
+	n := 0
+	for _, rule := range rules {
+		if rule.Check != nil && slices.Contains(rule.Needs, role.Name) {
+			n++
+		}
+	}
+	return n
+}
+
+// questions asks until the first error, which it keeps.
+type questions struct {
+	ctx   context.Context
+	lines chan string // closed at the end of the input
+	out   io.Writer
+	err   error
+}
+
+func newQuestions(ctx context.Context, in io.Reader, out io.Writer) *questions {
+	q := &questions{ctx: ctx, lines: make(chan string), out: out}
+	go func() { // who interrupts does not wait for the end of a line
+		defer close(q.lines)
+		for s := bufio.NewScanner(in); s.Scan(); {
+			select {
+			case q.lines <- strings.TrimSpace(s.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return q
+}
+
+func (q *questions) say(format string, args ...any) {
+	if q.err == nil {
+		fmt.Fprintf(q.out, format, args...)
+	}
+}
+
+// ask asks again until the answer passes the check.
+func (q *questions) ask(question string, check func(string) error) string {
+	for q.err == nil {
+		q.say("%s: ", question)
+		select {
+		case line, open := <-q.lines:
+			if !open {
+				q.err = cmp.Or(q.ctx.Err(), errors.New("standard input ended before all questions were answered"))
+				return ""
+			}
+			if check == nil {
+				return line
+			}
+			err := check(line)
+			if err == nil {
+				return line
+			}
+			q.say("  %s\n", err)
+		case <-q.ctx.Done():
+			q.err = q.ctx.Err()
+		}
+	}
+	return ""
+}
+
+func (q *questions) yes(question string, otherwise bool) bool {
+	keys := "[y/N]"
+	if otherwise {
+		keys = "[Y/n]"
+	}
+	answer := strings.ToLower(q.ask(question+" "+keys, nil))
+	return answer == "" && otherwise || strings.HasPrefix(answer, "y")
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/wire"
+)
+
+//go:embed report.html
+var reportPage string
+
+// HTML writes the report as one page for people: to read, to print, to send on. It needs nothing beside
+// itself, and runs no script.
+func (r *Report) HTML(w io.Writer) error {
+	t, err := template.New("report").Parse(reportPage)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, r.document())
+}
+
+// The report as the page shows it.
+type (
+	htmlReport struct {
+		Issuer, Verdict string
+		Tone            string // good, bad, or open where nothing is known
+		Facts           []htmlFact
+		Levels          []check.Level
+		Outcomes        []htmlOutcome
+		Obstacles       []obstacle
+		Faults          []htmlRule
+		Documents       []htmlDocument
+	}
+	htmlFact struct{ Name, Value string }
+
+	// htmlOutcome is a row of the summary, and of the key to the words.
+	htmlOutcome struct {
+		Kind, Word, Sign, Meaning string
+		Counts                    []int // by level
+		Total                     int
+	}
+	htmlDocument struct {
+		ID, Cited, Title                        string
+		Rules, Held, Musts, Shoulds, Mays, Open int // how many
+		Clauses                                 []htmlClause
+	}
+	htmlClause struct {
+		Number   string
+		Numbered bool // and not named
+		Rules    []htmlRule
+	}
+	htmlRule struct {
+		ID, Text, Reason string
+		Level            check.Level
+		Kind, Word, Sign string
+		Exchange         *wire.Exchange
+		Earlier          int
+	}
+)
+
+// outcomes are the words for how a rule came out, in the order of the summary.
+var outcomes = []htmlOutcome{
+	{Kind: "held", Word: "Pass", Sign: "✓", Meaning: "The rule was tried, and holds."},
+	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that does not hold."},
+	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself is at fault."},
+	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that does not hold. There may be a good reason."},
+	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate, which is no fault."},
+	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before what is checked did not work, so that nothing is known of the rule."},
+	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target has not what it takes to see it: the reason is given."},
+	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "The test that holds Mandate to the rule is named; of another server nothing is known."},
+	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule asks nothing of Mandate, for the reason given, and no check was written; of another server nothing is known."},
+}
+
+// kind is the outcome of a result.
+func kind(r check.Result) string {
+	switch {
+	case r.Status == check.Pass:
+		return "held"
+	case r.Status == check.Fail && r.Rule.Level == check.Must:
+		return "failed"
+	case r.Status == check.Fail && r.Rule.Level == check.Should:
+		return "missed"
+	case r.Status == check.Fail:
+		return "otherwise"
+	case r.Status == check.Broken:
+		return "broken"
+	case r.Status == check.Skip:
+		return "skipped"
+	}
+	return map[check.Status]string{check.Blocked: "blocked", check.Unobservable: "unobservable", check.Inapplicable: "inapplicable"}[r.Status]
+}
+
+// Verdict says in a sentence or two what the run found.
+func (r *Report) Verdict() string {
+	failed, held := r.Count(check.Fail, check.Must), r.Count(check.Pass, check.Must)
+	var b strings.Builder
+	switch {
+	case failed > 0:
+		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s.", failed, failed+held, number(failed, "does not hold", "do not hold"))
+	case held == 1:
+		b.WriteString("The one MUST rule that could be tried holds.")
+	case held > 0:
+		fmt.Fprintf(&b, "All %d MUST rules that could be tried hold.", held)
+	default:
+		b.WriteString("No MUST rule could be tried.")
+	}
+	if missed := r.Count(check.Fail, check.Should); missed > 0 {
+		fmt.Fprintf(&b, " %d of %d SHOULD rules %s not followed.", missed, missed+r.Count(check.Pass, check.Should), number(missed, "is", "are"))
+	}
+	blocked := r.Count(check.Blocked, check.Must)
+	if blocked > 0 {
+		fmt.Fprintf(&b, " %d more MUST %s not reached: a step before %s did not work.", blocked, number(blocked, "rule was", "rules were"), number(blocked, "it", "them"))
+	}
+	if open := r.Count(check.Blocked, "") - blocked + r.Count(check.Skip, ""); open > 0 {
+		fmt.Fprintf(&b, " %d %s not tried.", open, number(open, "rule was", "rules were"))
+	}
+	if broken := r.Count(check.Broken, ""); broken > 0 {
+		fmt.Fprintf(&b, " %d %s broken, and of %s rules nothing is known.", broken, number(broken, "check is", "checks are"), number(broken, "its", "their"))
+	}
+	return b.String()
+}
+
+func (r *Report) tone() string {
+	switch {
+	case r.Failed():
+		return "bad"
+	case r.Count(check.Pass, check.Must) == 0:
+		return "open"
+	}
+	return "good"
+}
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func (r *Report) document() *htmlReport {
+	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(), Levels: []check.Level{check.Must, check.Should, check.May}, Facts: []htmlFact{
+		{"Issuer", r.Issuer}, {"Target", r.Target}, {"Rules", r.Selection}, {"Checked", r.Began.Format("2 January 2006, 15:04 MST")},
+		{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
+	page.Outcomes, page.Obstacles = r.outcomes(), r.obstacles()
+	titles := map[string]check.Document{}
+	for _, d := range r.Documents {
+		titles[d.ID] = d
+	}
+	for _, result := range r.Results {
+		rule := html(result)
+		if rule.Kind == "failed" || rule.Kind == "broken" || rule.Kind == "missed" || rule.Kind == "blocked" && rule.Level == check.Must {
+			page.Faults = append(page.Faults, rule)
+		}
+		d := titles[result.Rule.Document()]
+		if n := len(page.Documents); n == 0 || page.Documents[n-1].ID != d.ID {
+			page.Documents = append(page.Documents, htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title})
+		}
+		page.Documents[len(page.Documents)-1].add(result, rule)
+	}
+	slices.SortStableFunc(page.Faults, func(a, b htmlRule) int { return a.rank() - b.rank() })
+	return page
+}
+
+// rank puts what is worst first.
+func (r htmlRule) rank() int {
+	return slices.IndexFunc(outcomes, func(o htmlOutcome) bool { return o.Kind == r.Kind })
+}
+
+// outcomes counts them. A kind that did not occur is left out.
+func (r *Report) outcomes() []htmlOutcome {
+	var occurred []htmlOutcome
+	for _, o := range outcomes {
+		o.Counts = make([]int, 3)
+		for _, result := range r.Results {
+			if kind(result) != o.Kind {
+				continue
+			}
+			o.Total++
+			for i, level := range []check.Level{check.Must, check.Should, check.May} {
+				if result.Rule.Level == level {
+					o.Counts[i]++
+				}
+			}
+		}
+		if o.Total > 0 {
+			occurred = append(occurred, o)
+		}
+	}
+	return occurred
+}
+
+func html(r check.Result) htmlRule {
+	rule := htmlRule{ID: r.Rule.ID, Text: r.Rule.Text, Level: r.Rule.Level, Kind: kind(r)}
+	for _, o := range outcomes {
+		if o.Kind == rule.Kind {
+			rule.Word, rule.Sign = o.Word, o.Sign
+		}
+	}
+	if r.Status != check.Pass {
+		rule.Reason = r.Reason
+	}
+	if r.Status == check.Fail && r.Exchange != nil {
+		shown := wire.Exchange{Sent: strings.TrimSpace(r.Exchange.Sent), Got: strings.TrimSpace(r.Exchange.Got), Repeat: r.Exchange.Repeat}
+		rule.Exchange, rule.Earlier = &shown, r.Earlier
+	}
+	return rule
+}
+
+func (d *htmlDocument) add(result check.Result, rule htmlRule) {
+	d.Rules++
+	switch rule.Kind {
+	case "held":
+		d.Held++
+	case "failed", "broken":
+		d.Musts++
+	case "missed":
+		d.Shoulds++
+	case "otherwise":
+		d.Mays++
+	default:
+		d.Open++
+	}
+	clause := result.Rule.Clause()
+	if n := len(d.Clauses); n == 0 || d.Clauses[n-1].Number != clause {
+		d.Clauses = append(d.Clauses, htmlClause{Number: clause, Numbered: clause[0] >= '0' && clause[0] <= '9'})
+	}
+	last := &d.Clauses[len(d.Clauses)-1]
+	last.Rules = append(last.Rules, rule)
+}

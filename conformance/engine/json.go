@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/wire"
+)
+
+// jsonResult is a result as a program reads it.
+type jsonResult struct {
+	ID       string         `json:"id"`
+	Level    check.Level    `json:"level"`
+	Text     string         `json:"text"`
+	Status   check.Status   `json:"status"`
+	Reason   string         `json:"reason,omitempty"`
+	Seconds  float64        `json:"seconds"`
+	Exchange *wire.Exchange `json:"exchange,omitempty"`
+}
+
+// JSON writes the report for a program.
+func (r *Report) JSON(w io.Writer) error {
+	results := make([]jsonResult, 0, len(r.Results))
+	for _, x := range r.Results {
+		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, x.Status, x.Reason, x.Duration.Seconds(), x.Exchange})
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Issuer  string       `json:"issuer"`
+		Began   string       `json:"began"`
+		Seconds float64      `json:"seconds"`
+		Summary string       `json:"summary"`
+		Failed  bool         `json:"failed"`
+		Results []jsonResult `json:"results"`
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), results})
+}
+
+// The elements of JUnit's report, as build servers read it.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     float64     `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string     `xml:"classname,attr"`
+		Name    string     `xml:"name,attr"`
+		Time    float64    `xml:"time,attr"`
+		Failure *junitText `xml:"failure"`
+		Error   *junitText `xml:"error"`
+		Skipped *junitText `xml:"skipped"`
+	}
+	junitText struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the report for a build server: one suite a document. A SHOULD that failed is not a failure
+// there, since it would stop a build; it is skipped, with the reason.
+func (r *Report) JUnit(w io.Writer) error {
+	var all junitSuites
+	for _, x := range r.Results {
+		name := x.Rule.Document()
+		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != name {
+			all.Suites = append(all.Suites, junitSuite{Name: name})
+		}
+		all.Suites[len(all.Suites)-1].add(x)
+	}
+	_, err := io.WriteString(w, xml.Header)
+	if err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	err = e.Encode(all)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "\n")
+	return err
+}
+
+func (s *junitSuite) add(x check.Result) {
+	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
+	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: x.Reason}
+	if x.Exchange != nil {
+		text.Text += "\n\n" + x.Exchange.Sent + "\n" + x.Exchange.Got + "\n" + x.Exchange.Repeat
+	}
+	switch {
+	case x.Status == check.Broken, x.Status == check.Blocked && x.Rule.Level == check.Must:
+		c.Error = text
+		s.Errors++
+	case x.Status == check.Fail && x.Rule.Level == check.Must:
+		c.Failure = text
+		s.Failures++
+	case x.Status != check.Pass:
+		text.Message = word(x) + ": " + text.Message
+		c.Skipped = text
+		s.Skipped++
+	}
+	s.Tests++
+	s.Time += x.Duration.Seconds()
+	s.Cases = append(s.Cases, c)
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// Report is what a run found.
+type Report struct {
+	Issuer   string
+	Began    time.Time
+	Duration time.Duration
+	Results  []check.Result
+
+	// What a report for people says of the run besides; empty is left out.
+	Target    string           // the file
+	Selection string           // which rules
+	Version   string           // of the runner
+	Documents []check.Document // that rules may be of
+}
+
+// Failed says whether a MUST does not hold. One that could not be tried, because a step on the way to it did
+// not work, counts too: a server that answers nothing must not come off well.
+func (r *Report) Failed() bool {
+	return r.Count(check.Broken, "")+r.Count(check.Fail, check.Must)+r.Count(check.Blocked, check.Must) > 0
+}
+
+// Count counts the results of a status, of one level or ("") of all.
+func (r *Report) Count(status check.Status, level check.Level) int {
+	n := 0
+	for _, result := range r.Results {
+		if result.Status == status && (level == "" || result.Rule.Level == level) {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary is the last line.
+func (r *Report) Summary() string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(r.Count(check.Pass, ""), "passed")
+	add(r.Count(check.Fail, check.Must), "MUST failed")
+	add(r.Count(check.Fail, check.Should), "SHOULD failed")
+	add(r.Count(check.Fail, check.May), "MAY otherwise")
+	add(r.Count(check.Blocked, ""), "blocked")
+	add(r.Count(check.Skip, ""), "skipped")
+	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
+	add(r.Count(check.Inapplicable, ""), string(check.Inapplicable))
+	add(r.Count(check.Broken, ""), string(check.Broken))
+	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+}
+
+// obstacle is a reason for which rules were blocked.
+type obstacle struct {
+	Reason string
+	Rules  int
+}
+
+// obstacles are the commonest, if rules share any: a wrong password in the target blocks very many, each of
+// which tells of it.
+func (r *Report) obstacles() []obstacle {
+	counts := map[string]int{}
+	for _, result := range r.Results {
+		if result.Status == check.Blocked {
+			counts[result.Reason]++
+		}
+	}
+	var all []obstacle
+	for reason, n := range counts {
+		if n > 1 {
+			all = append(all, obstacle{reason, n})
+		}
+	}
+	slices.SortFunc(all, func(a, b obstacle) int { return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(a.Reason, b.Reason)) })
+	return all[:min(len(all), 3)]
+}
+
+// Formats are those that a report can be written in.
+func Formats() map[string]func(*Report, io.Writer) error {
+	return map[string]func(*Report, io.Writer) error{
+		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit, "html": (*Report).HTML,
+	}
+}
+
+// word is how a status is shown in a list.
+func word(r check.Result) string {
+	switch {
+	case r.Status == check.Fail && r.Rule.Level == check.May:
+		return "otherwise"
+	case r.Status == check.Fail:
+		return "FAIL"
+	case r.Status == check.Broken:
+		return "BROKEN"
+	}
+	return string(r.Status)
+}
+
+// Text writes the report as a tree of documents and clauses, and a summary last.
+func (r *Report) Text(w io.Writer) error {
+	out := &lines{w: w}
+	out.printf("%s, %s\n", r.Issuer, r.Began.Format("2006-01-02 15:04 MST"))
+	titles := map[string]check.Document{}
+	for _, d := range r.Documents {
+		titles[d.ID] = d
+	}
+	document, clause := "", ""
+	for _, result := range r.Results {
+		if d := result.Rule.Document(); d != document {
+			document, clause = d, ""
+			out.printf("\n%s %s\n", titles[d].Cited, titles[d].Title)
+		}
+		if c := result.Rule.Clause(); c != clause {
+			clause = c
+			out.printf("  §%s\n", c)
+		}
+		text(result, out)
+	}
+	for i, o := range r.obstacles() {
+		if i == 0 {
+			out.printf("\nWhat blocked the most rules:\n")
+		}
+		out.wrapped(fmt.Sprintf("%6d  ", o.Rules), o.Reason)
+	}
+	out.printf("\n%s\n", r.Summary())
+	return out.err
+}
+
+func text(r check.Result, out *lines) {
+	word, reason := word(r), r.Reason
+	if r.Status == check.Unobservable || r.Status == check.Inapplicable {
+		word, reason = "-", word+": "+reason
+	}
+	out.wrapped(fmt.Sprintf("    %-9s %-6s ", word, r.Rule.Level), r.Rule.Name()+": "+r.Rule.Text)
+	switch r.Status {
+	case check.Pass:
+		return
+	case check.Broken:
+		out.indented(below, reason)
+	default:
+		for line := range strings.SplitSeq(reason, "\n") {
+			out.wrapped(below, line)
+		}
+	}
+	if r.Exchange == nil || r.Status == check.Blocked {
+		return
+	}
+	if r.Earlier > 0 {
+		out.printf("%safter %d other %s:\n", below, r.Earlier, number(r.Earlier, "request", "requests"))
+	}
+	out.indented(below+"> ", r.Exchange.Sent)
+	out.indented(below+"< ", r.Exchange.Got)
+	out.printf("%srepeat: %s\n", below, r.Exchange.Repeat)
+}
+
+const (
+	columns = 80               // of a terminal
+	below   = "              " // how far in it is said why a rule came out so
+)
+
+// lines writes until an error, which it keeps.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) printf(format string, args ...any) {
+	if l.err == nil {
+		_, l.err = fmt.Fprintf(l.w, format, args...)
+	}
+}
+
+func (l *lines) indented(before, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		l.printf("%s\n", strings.TrimRight(before+line, " "))
+	}
+}
+
+// wrapped breaks a sentence where a terminal ends, and goes on under its beginning. What is to be copied, a
+// request or a command, is not broken.
+func (l *lines) wrapped(before, text string) {
+	line := before
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
+			l.printf("%s\n", line)
+			line = strings.Repeat(" ", len(before)) + word
+		default:
+			line += " " + word
+		}
+	}
+	l.printf("%s\n", line)
+}
+
+// List writes the rules with how each is held.
+func List(w io.Writer, rules []check.Rule) error {
+	out := &lines{w: w}
+	for _, r := range rules {
+		out.printf("%-6s %s\n       %s\n", r.Level, r.ID, r.Text)
+		status, reason := r.Unchecked()
+		switch {
+		case r.Waived != "":
+			status, reason = "not done", r.Waived
+		case r.Check != nil:
+			status, reason = "checked", "it needs "+needed(r.Needs)
+		}
+		out.printf("       %s: %s\n", status, reason)
+	}
+	return out.err
+}
+
+func needed(needs []need.Need) string {
+	if len(needs) == 0 {
+		return "nothing but the issuer"
+	}
+	var words []string
+	for _, n := range needs {
+		words = append(words, string(n))
+	}
+	return strings.Join(words, ", ")
+}

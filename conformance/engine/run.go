@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Runner checks one server.
+type Runner struct {
+	*check.Server
+	documents []check.Document
+	workers   int
+	made      []*target.Client // clients that were registered for the run
+}
+
+// NewRunner finds the server's metadata, and registers clients if the target says so. Close removes them.
+func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), documents: documents, workers: o.Workers}
+	err := r.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if target.Register {
+		err = r.register(ctx)
+		var left error
+		if err != nil {
+			left = r.Close(context.WithoutCancel(ctx))
+		}
+		if left != nil {
+			return nil, fmt.Errorf("%v; %w", err, left) // who was interrupted has to know of it
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.Hide()
+	return r, nil
+}
+
+// Run checks rules, a few at a time, and those that want to be alone one by one at the end. It tells
+// progress of each that is done.
+func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
+	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
+	var mu sync.Mutex
+	check := func(i int) {
+		result := r.Check(ctx, rules[i])
+		mu.Lock()
+		defer mu.Unlock()
+		report.Results[i] = result
+		progress(result)
+	}
+	work := make(chan int)
+	var group sync.WaitGroup
+	for range r.workers {
+		group.Go(func() {
+			for i := range work {
+				check(i)
+			}
+		})
+	}
+	for i, rule := range rules {
+		if !rule.Alone {
+			work <- i
+		}
+	}
+	close(work)
+	group.Wait()
+	for i, rule := range rules {
+		if rule.Alone {
+			check(i)
+		}
+	}
+	report.Duration = time.Since(report.Began)
+	return report
+}

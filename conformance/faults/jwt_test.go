@@ -1,0 +1,127 @@
+package faults
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
+	"mandate/conformance/wire"
+)
+
+// Faults of signed access tokens (RFC 9068).
+func signedFaults() []fault {
+	changed := func(change changing) spoiler {
+		return withKey(func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.path == tokenPath && a.Granted() && of(need.JWT)(p, q) {
+				edit(a, put("access_token", resign(a.Text("access_token"), change)))
+			}
+			return a
+		})
+	}
+	claim := func(name string, value any) spoiler { return changed(saying(name, value)) }
+	typ := func(value string) spoiler { return changed(heading("typ", value)) }
+	// by changes how the token is written that was signed for the client.
+	by := func(change func(token string) string) spoiler {
+		return granting(func(a *wire.Answer) {
+			edit(a, func(object map[string]any) {
+				if text, _ := object["access_token"].(string); strings.Count(text, ".") == 2 {
+					object["access_token"] = change(text)
+				}
+			})
+		})
+	}
+	// takes has a forged token be taken for the last good one.
+	takes := func(forged func(text, good string) bool) spoiler {
+		return func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.path == tokenPath && a.Granted() && strings.Count(a.Text("access_token"), ".") == 2 {
+				p.keep("signed", a.Text("access_token"))
+			}
+			good, _ := p.value("signed").(string)
+			if text := q.form().Get("token"); q.path == introspectPath && good != "" && text != good && strings.Count(text, ".") == 2 && forged(text, good) {
+				q.set("token", good)
+				return p.real(q)
+			}
+			return a
+		}
+	}
+	header := func(text string) map[string]any {
+		j, err := jose.Read(text)
+		if err != nil {
+			return nil
+		}
+		return j.Header
+	}
+	return []fault{
+		{name: "signed access tokens are signed by nobody", at: tokenPath, spoil: by(func(text string) string {
+			at := strings.LastIndex(text, ".") + 10
+			return text[:at] + rules.Spoilt(text[at:])[4]
+		}), fails: "RFC9068/2.1/signed"},
+		{name: "signed access tokens are of the alg none", at: tokenPath, spoil: by(func(text string) string { return jose.Unsigned(text)[0] }), fails: "RFC9068/2.1/not-none"},
+		{name: "signed access tokens have an HMAC", at: tokenPath, spoil: by(func(text string) string { return jose.SignedByAnother(text)[1] }), fails: "RFC9068/2.1/asymmetric"},
+		{name: "signed access tokens are typed as JWT", spoil: typ("JWT"), fails: "RFC9068/2.1/typ"},
+		{name: "signed access tokens have the long type", spoil: typ("application/at+jwt"), fails: "RFC9068/2.1/typ-short"},
+		{name: "the iss of access tokens is another", spoil: claim("iss", "https://attacker.example"), fails: "RFC9068/2.2/iss RFC9068/4/advertised"},
+		{name: "access tokens have no exp", spoil: claim("exp", nil), fails: "RFC9068/2.2/exp"},
+		{name: "access tokens outlive what is said of them", spoil: claim("exp", 4102444800), fails: "RFC9068/2.2/exp"},
+		{name: "access tokens have no aud", spoil: claim("aud", nil), fails: "RFC9068/2.2/aud RFC9068/3/default-audience"},
+		{name: "access tokens have no sub", spoil: claim("sub", nil), fails: "RFC9068/2.2/sub RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},
+		{name: "the sub of access tokens is another", spoil: claim("sub", "another"), fails: "RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},
+		{name: "access tokens have no client_id", spoil: claim("client_id", nil), fails: "RFC9068/2.2/client-id"},
+		{name: "access tokens have no iat", spoil: claim("iat", nil), fails: "RFC9068/2.2/iat"},
+		{name: "the iat of access tokens is always the same", spoil: claim("iat", 1700000000), fails: "RFC9068/2.2/iat RFC9068/2.2/iat-of-refresh"},
+		{name: "access tokens have no jti", spoil: claim("jti", nil), fails: "RFC9068/2.2/jti"},
+		{name: "the jti of access tokens is always the same", spoil: claim("jti", "the same"), fails: "RFC9068/2.2/jti"},
+		{name: "a refresh forgets the login", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == tokenPath && q.form().Get("grant_type") == "refresh_token" {
+				return claim("auth_time", nil)(p, q)
+			}
+			return p.real(q)
+		}, fails: "RFC9068/2.2.1/of-the-login"},
+		{name: "access tokens have no acr", spoil: claim("acr", nil), fails: "RFC9068/2.2.1/told"},
+		{name: "access tokens have no scope", spoil: claim("scope", nil), fails: "RFC9068/2.2.3/scope"},
+		{name: "a refresh gives an opaque token", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.path == tokenPath && q.form().Get("grant_type") == "refresh_token" && a.Granted() && strings.Contains(a.Text("access_token"), ".") {
+				edit(a, put("access_token", "opaque"))
+			}
+			return a
+		}, fails: "RFC9068/3/any-grant"},
+		{name: "the keys are not in the metadata", spoil: publishing(put("jwks_uri", nil)), fails: "RFC9068/4/advertised"},
+		{name: "the two metadata documents name different keys", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if strings.Contains(q.path, "oauth-authorization-server") {
+				edit(a, put("jwks_uri", p.target.Issuer+"/other.json"))
+			}
+			return a
+		}, fails: "RFC9068/4/consistent"},
+		{name: "access tokens have a key of their own", spoil: claim("x", "x"), fails: "RFC9068/4/same-keys"},
+		{name: "signed access tokens do not work", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if strings.Count(q.form().Get("token"), ".") == 2 {
+				q.set("token", "dead")
+			}
+		}), fails: "RFC9068/4/works"},
+		{name: "an ID token is an access token", spoil: takes(func(text, _ string) bool { return header(text)["typ"] == "JWT" && header(text)["alg"] == "RS256" }), fails: "RFC9068/4/typ"},
+		{name: "signatures of access tokens are not looked at", spoil: takes(func(text, good string) bool {
+			return header(text)["alg"] == "RS256" && header(text)["typ"] == "at+jwt"
+		}), fails: "RFC9068/4/signature"},
+		{name: "access tokens of the alg none are taken", spoil: takes(func(text, _ string) bool {
+			alg, _ := header(text)["alg"].(string)
+			return strings.EqualFold(alg, "none")
+		}), fails: "RFC9068/4/none"},
+		{name: "an HMAC by the public key is taken", spoil: takes(func(text, _ string) bool { return header(text)["alg"] == "HS256" }), fails: "RFC9068/4/own-keys RFC9068/4/signature"},
+		{name: "the API says nothing of an altered token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if strings.Count(q.header.Get("Authorization"), ".") == 2 && a.Status == http.StatusUnauthorized {
+				a.Header.Set("WWW-Authenticate", "Bearer")
+			}
+			return a
+		}, fails: "RFC9068/4/invalid-token"},
+		{name: "access tokens are for the client", spoil: changed(func(_ *jwt.Token, claims map[string]any) { claims["aud"] = claims["client_id"] }), fails: "RFC9068/5/not-an-id-token"},
+	}
+}

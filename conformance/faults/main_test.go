@@ -1,0 +1,10 @@
+package faults
+
+import (
+	"os"
+	"testing"
+
+	"mandate/conformance/servertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }

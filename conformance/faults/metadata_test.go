@@ -1,0 +1,227 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// Faults of metadata (RFC 8414, OIDC Discovery) that the runner meets at its first look.
+func metadataFaults() []fault {
+	without := func(name string) spoiler { return publishing(put(name, nil)) }
+	adding := func(name, value string) spoiler { return publishing(more(name, value)) }
+	return []fault{
+		{name: "the issuer of the metadata is another", spoil: publishing(put("issuer", "https://attacker.example")),
+			fails: "RFC8414/3.3/issuer-identical RFC9207/2.3/as-in-metadata OIDCDiscovery/4.3/issuer-identical MCP/M3/issuer-identical OIDCDiscovery/3/issuer-in-id-token"},
+		{name: "the issuer of the metadata has a slash more", spoil: publishing(func(object map[string]any) {
+			issuer, _ := object["issuer"].(string)
+			object["issuer"] = issuer + "/"
+		}), fails: "RFC8414/3.3/issuer-identical OIDCDiscovery/4.3/issuer-identical"},
+		{name: "metadata comes as text", spoil: published(header("Content-Type", "text/plain")), fails: "RFC8414/3.2/json OIDCDiscovery/4/json"},
+		{name: "response_types_supported is left out", spoil: without("response_types_supported"),
+			fails: "RFC8414/2/response-types-supported OIDCDiscovery/3/response-types-supported"},
+		{name: "response_types_supported is a text", spoil: publishing(put("response_types_supported", "code")),
+			fails: "RFC8414/3.2/several-values-in-arrays OIDCDiscovery/4.2/several-values-in-arrays"},
+		{name: "the response type code is not listed", spoil: publishing(put("response_types_supported", []string{"id_token"})),
+			fails: "RFC8414/2/response-types-true OIDCDiscovery/3/response-types-true"},
+		{name: "the response mode fragment is listed", spoil: adding("response_modes_supported", "fragment"), fails: "RFC8414/2/response-modes-true OIDCDiscovery/3/response-modes-true"},
+		{name: "the response mode form_post is not listed", spoil: publishing(put("response_modes_supported", []string{"query"})), fails: "RFC9700/4.3.1/form-post"},
+		{name: "the grant of device codes is listed", spoil: adding("grant_types_supported", "urn:ietf:params:oauth:grant-type:device_code"),
+			fails: "RFC8414/2/grant-types-true OIDCDiscovery/3/grant-types-true"},
+		{name: "client_secret_basic is not listed", spoil: publishing(put("token_endpoint_auth_methods_supported", []string{"none"})),
+			fails: "RFC8414/2/token-auth-methods-true OIDCDiscovery/3/token-auth-methods-true"},
+		{name: "a list of the metadata is empty", spoil: publishing(put("ui_locales_supported", []string{})),
+			fails: "RFC8414/3.2/no-empty-claims OIDCDiscovery/4.2/no-empty-claims OIDCDiscovery/3/locales"},
+		{name: "no method of PKCE is listed", spoil: publishing(put("code_challenge_methods_supported", []string{})), fails: "RFC9700/2.1.1/a15-pkce-detectable"},
+		{name: "an endpoint of the metadata is not there", spoil: publishing(func(object map[string]any) {
+			keys, _ := object["jwks_uri"].(string)
+			object["device_authorization_endpoint"] = keys + "/nowhere"
+		}), fails: "RFC8414/2/endpoints-are-there OIDCDiscovery/3/endpoints-are-there"},
+		{name: "an endpoint for registration is named", spoil: publishing(put("registration_endpoint", "https://attacker.example/register")), fails: "MCP/M8/no-registration"},
+		{name: "a scope of the metadata is not there", spoil: adding("scopes_supported", "conformance"), fails: "RFC8414/2/scopes-can-be-had"},
+		{name: "no scopes are listed", spoil: without("scopes_supported"), fails: "MCP/M14/scopes-in-metadata RFC8414/2/scopes-supported OIDCDiscovery/3/scopes-supported"},
+		{name: "subject_types_supported is left out", spoil: without("subject_types_supported"), fails: "OIDCDiscovery/3/subject-types OIDCCore/8/types-listed"},
+		{name: "pairwise subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"public"})),
+			fails: "OIDCCore/17.3/pairwise OIDCDiscovery/3/subject-types-pairwise"},
+		{name: "public subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"pairwise"})), fails: "OIDCDiscovery/3/subject-types-true"},
+		{name: "id_token_signing_alg_values_supported lacks RS256", spoil: publishing(put("id_token_signing_alg_values_supported", []string{"ES256"})),
+			fails: "OIDCDiscovery/3/id-token-algorithms-rs256 OIDCDiscovery/3/id-token-algorithms-true OIDCDiscovery/3/id-token-algorithms-hs256 " +
+				"OIDCCore/10.1/supported-algorithm OIDCCore/15.1/rs256"},
+		{name: "iss is not advertised", spoil: without("authorization_response_iss_parameter_supported"), fails: "RFC9207/2.3/advertised"},
+		{name: "iss is advertised by a text", spoil: publishing(put("authorization_response_iss_parameter_supported", "true")), fails: "RFC9207/3/boolean"},
+	}
+}
+
+// Faults of what the metadata says, and of where it is.
+func describedFaults() []fault {
+	const auth = "_endpoint_auth_methods_supported"
+	const algorithms = "_endpoint_auth_signing_alg_values_supported"
+	const sheer = "http://192.0.2.1/x" // of nobody (RFC 5737), and in the clear
+	list := func(values ...string) []string { return values }
+	all := []fault{
+		{name: "the issuer of the metadata has a query", spoil: later(put("issuer", "https://server.example?x")), fails: "RFC8414/2/issuer OIDCDiscovery/3/issuer"},
+		{name: "private_key_jwt is listed, and no algorithm", spoil: later(func(object map[string]any) {
+			for _, endpoint := range list("token", "revocation", "introspection") {
+				more(endpoint+auth, "private_key_jwt")(object)
+			}
+		}), fails: "RFC8414/2/token-auth-algorithms RFC8414/2/revocation-auth-algorithms RFC8414/2/introspection-auth-algorithms"},
+		{name: "metadata comes with 201", spoil: afterwards(status(http.StatusCreated)), fails: "RFC8414/3.2/status-200 OIDCDiscovery/4.2/status-200"},
+		{name: "metadata breaks down", spoil: afterwards(status(http.StatusInternalServerError)), fails: "RFC8414/3/well-known OIDCDiscovery/4/well-known"},
+		{name: "there is no metadata", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Contains(q.path, "/.well-known/o") {
+				return shown(http.StatusNotFound, "no")
+			}
+			return p.real(q)
+		}, aim: func(t *target.Target) {
+			t.Endpoints = map[string]string{string(need.Authorization): t.Issuer + "/authorize/", string(need.Token): t.Issuer + "/token/"}
+		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata RFC8414/3/well-known RFC9207/2.3/issuer-known"},
+		{name: "metadata is not where OpenID Connect and RFC 8414 would both have it", at: "/.well-known/openid-configuration/o",
+			spoil: answering(status(http.StatusNotFound)), fails: "MCP/M2/every-address"},
+		{name: "metadata differs by its address", at: "/o/.well-known/openid-configuration", spoil: answering(func(a *wire.Answer) { edit(a, put("op_tos_uri", "https://server.example/")) }),
+			fails: "RFC8414/3/several-locations"},
+		{name: "the metadata of any issuer is this one's", spoil: spoiling(func(_ *proxy, q *ask) {
+			if strings.Contains(q.path, "/o/conformance-") {
+				q.path, _, _ = strings.Cut(q.path, "/conformance-")
+			}
+		}), fails: "RFC8414/3.1/issuers-apart"},
+		{name: "the metadata of no issuer is empty", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if strings.Contains(q.path, "/o/conformance-") {
+				a = &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{}")}
+			}
+			return a
+		}, fails: "RFC8414/3.2/error-status"},
+		{name: "another issuer is at the root of the host", at: "/.well-known/openid-configuration", spoil: func(*proxy, *ask) *wire.Answer {
+			return &wire.Answer{Status: http.StatusOK, Header: http.Header{}, Body: []byte(`{"issuer":"https://another.example"}`)}
+		}, fails: "OIDCCore/16.15/one-issuer"},
+		{name: "WebFinger names the provider", at: "/.well-known/webfinger", spoil: answering(status(http.StatusOK)), fails: "OIDCDiscovery/2/webfinger"},
+		{name: "the address of the metadata is not reached by TLS", spoil: (*proxy).real, aim: func(t *target.Target) {
+			// Still this machine, in words by which it is not known for it.
+			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
+		}, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
+	}
+	for _, row := range []struct {
+		member string
+		value  any
+		fails  string
+	}{
+		{"authorization_endpoint", nil, "RFC8414/2/authorization-endpoint OIDCDiscovery/3/authorization-endpoint"},
+		{"token_endpoint", nil, "RFC8414/2/token-endpoint OIDCDiscovery/3/token-endpoint"},
+		{"userinfo_endpoint", nil, "OIDCDiscovery/3/userinfo-endpoint"},
+		{"userinfo_endpoint", sheer, "OIDCDiscovery/3/userinfo-endpoint-https"},
+		{"end_session_endpoint", nil, "OIDCRPLogout/2.1/end-session-endpoint"},
+		{"jwks_uri", sheer, "RFC8414/2/jwks-uri-https OIDCDiscovery/3/jwks-uri"},
+		{"scopes_supported", list("openid", "read"), "RFC8414/2/scopes-whole OIDCDiscovery/3/scopes-of-core-listed"},
+		{"token" + auth, list(need.SecretBasic), "RFC8414/2/token-auth-none"},
+		{"revocation" + auth, list(need.NoAuthentication), "RFC8414/2/revocation-auth-methods-true"},
+		{"introspection" + auth, list("Bearer"), "RFC8414/2/introspection-auth-methods-true"},
+		{"introspection" + auth, list(need.SecretBasic), "RFC8414/2/introspection-auth-bearer"},
+		{"token" + algorithms, list("none"), "RFC8414/2/token-auth-algorithms-not-none OIDCDiscovery/3/token-auth-algorithms-not-none"},
+		{"revocation" + algorithms, list("none"), "RFC8414/2/revocation-auth-algorithms-not-none"},
+		{"introspection" + algorithms, list("none"), "RFC8414/2/introspection-auth-algorithms-not-none"},
+		{"id_token_signing_alg_values_supported", nil, "OIDCDiscovery/3/id-token-algorithms"},
+		{"id_token_signing_alg_values_supported", list("RS256", "none"), "OIDCDiscovery/3/id-token-algorithms-not-none"},
+		{"id_token_encryption_alg_values_supported", list("RSA-OAEP"), "OIDCDiscovery/3/encryption"},
+		{"acr_values_supported", list("urn:another"), "OIDCDiscovery/3/acr-values-true"},
+		{"prompt_values_supported", list("none", "conformance"), "OIDCDiscovery/3/prompt-values-true"},
+		{"display_values_supported", list("page", "conformance"), "OIDCDiscovery/3/display-values-true"},
+		{"claims_supported", nil, "OIDCDiscovery/3/claims-supported"},
+		{"claims_supported", list("sub"), "OIDCDiscovery/3/claims-whole"},
+		{"claims_parameter_supported", nil, "OIDCDiscovery/3/claims-parameter-true"},
+		{"request_uri_parameter_supported", nil, "OIDCDiscovery/3/request-uri-parameter-true"},
+		{"request_parameter_supported", true, "OIDCDiscovery/3/request-parameter-true"},
+		{"ui_locales_supported", list("en"), "OIDCDiscovery/3/locales"},
+		{"backchannel_logout_supported", nil, "OIDCBackChannel/2.1/supported"},
+		{"backchannel_logout_session_supported", nil, "OIDCBackChannel/2.1/session-supported"},
+	} {
+		all = append(all, fault{name: fmt.Sprintf("%s of the metadata is %v", row.member, row.value), spoil: later(put(row.member, row.value)), fails: row.fails})
+	}
+	return append(all, fault{name: "a page of the metadata is not there", spoil: later(func(object map[string]any) {
+		issuer, _ := object["issuer"].(string)
+		object["service_documentation"] = issuer + "/nowhere"
+	}), fails: "RFC8414/2/pages OIDCDiscovery/3/pages"})
+}
+
+// more adds a value to a list.
+func more(name, value string) func(map[string]any) {
+	return func(object map[string]any) {
+		list, _ := object[name].([]any)
+		object[name] = append(list, value)
+	}
+}
+
+// published changes the answers that metadata is in.
+func published(change func(*wire.Answer)) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		a := p.real(q)
+		if strings.Contains(q.path, "/.well-known/o") {
+			change(a)
+		}
+		return a
+	}
+}
+
+// afterwards is published from the second look on: the runner finds its way by the first.
+func afterwards(change func(*wire.Answer)) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		if p.has("described") {
+			return published(change)(p, q)
+		}
+		if strings.Contains(q.path, "/.well-known/o") {
+			p.keep("described", true)
+		}
+		return p.real(q)
+	}
+}
+
+// later changes the metadata from the second look on.
+func later(change func(map[string]any)) spoiler {
+	return afterwards(func(a *wire.Answer) { edit(a, change) })
+}
+
+// Faults of the keys at jwks_uri (RFC 7517, OIDC Discovery §3).
+func keyFaults() []fault {
+	return at(keysPath, []fault{
+		{name: "keys are published with their private parts", spoil: ofKeys(func(_ int, key map[string]any) { key["d"] = "AQAB" }), fails: "OIDCDiscovery/3/jwks-public-only"},
+		{name: "keys are for encryption", spoil: ofKeys(func(_ int, key map[string]any) { key["use"] = "enc" }),
+			fails: "OIDCCore/10.1/key-for-signing OIDCCore/10.1/key-published RFC8414/2/jwks-signing-keys OIDCDiscovery/3/jwks-signing-keys"},
+		{name: "the first key is for encryption, and the others do not say", spoil: ofKeys(func(n int, key map[string]any) {
+			delete(key, "use")
+			if n == 0 {
+				key["use"] = "enc"
+			}
+		}), fails: "RFC8414/2/jwks-use OIDCDiscovery/3/jwks-use"},
+		{name: "keys are in their certificates only", spoil: ofKeys(func(_ int, key map[string]any) {
+			delete(key, "n")
+			delete(key, "x")
+			key["x5c"] = []string{"AAAA"}
+		}), fails: "OIDCDiscovery/3/jwks-bare-keys"},
+		{name: "the keys are not the ones that sign", spoil: ofKeys(func(_ int, key map[string]any) { key["kid"] = "another" }), fails: "OIDCCore/10.1/key-published OIDCCore/10.1/kid"},
+		{name: "the keys may not be kept", spoil: answering(header("Cache-Control", "no-store")), fails: "OIDCCore/10.2.1/cached"},
+	})
+}
+
+// at has those faults of a table at some paths that name none of their own.
+func at(paths string, all []fault) []fault {
+	for i := range all {
+		all[i].at = cmp.Or(all[i].at, paths)
+	}
+	return all
+}
+
+// ofKeys changes each published key.
+func ofKeys(change func(n int, key map[string]any)) spoiler {
+	return answering(func(a *wire.Answer) {
+		edit(a, func(object map[string]any) {
+			keys, _ := object["keys"].([]any)
+			for n, key := range keys {
+				change(n, key.(map[string]any))
+			}
+		})
+	})
+}

@@ -1,0 +1,104 @@
+package faults
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// Faults of what people see and are asked (RFC 6749 §10.2, §10.12, §10.14).
+func pageFaults() []fault {
+	return []fault{
+		{name: "public clients are approved by themselves", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
+			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
+		{name: "native applications are approved by themselves", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
+			fails: "RFC8252/8.6/not-automatic"},
+		{name: "a yes to a public client lasts", at: authorizePath, spoil: approving(need.Public, func(p *proxy, v url.Values) bool {
+			first := !p.has("approved")
+			p.keep("approved", true)
+			return !first && !v.Has("prompt")
+		}), fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/https-is-no-proof"},
+		{name: "an answer counts from any browser", spoil: func(p *proxy, q *ask) *wire.Answer {
+			ticket := q.form().Get("ticket")
+			if q.path == consentPath && p.has("asked "+ticket) {
+				q.header.Set("Cookie", p.note("asked "+ticket))
+			}
+			a := p.real(q)
+			if q.path == authorizePath {
+				for _, f := range browser.Parse(a).Forms {
+					p.keep("asked "+f.Values.Get("ticket"), q.header.Get("Cookie"))
+				}
+			}
+			return a
+		}, fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "errors show what was sent as it is", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
+				a.Body = append(a.Body, q.params().Get("redirect_uri")...)
+			}
+			return a
+		}, fails: "RFC6749/10.14/sanitized"},
+		{name: "a cookie holds the access token", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.path == tokenPath && q.form().Has("code") && a.Granted() {
+				// Some more than the last: other checks run beside the one that looks.
+				kept := p.note("last") + "." + a.Text("access_token")
+				p.keep("last", kept[max(0, len(kept)-1000):])
+			}
+			if q.path == authorizePath && p.has("last") {
+				a.Header.Add("Set-Cookie", "token="+p.note("last")+"; Path=/")
+			}
+			return a
+		}, fails: "RFC6750/5.3/not-in-cookies OIDCCore/16.4/not-exposed"},
+		{name: "the password is sent on by 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
+			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
+		{name: "the login leads on by 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
+		{name: "answers go by 307", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if p.away(a) != nil {
+				a.Status = http.StatusTemporaryRedirect
+			}
+			return a
+		}, fails: "OIDCCore/16.22/no-307 OIDCCore/16.22/303"},
+		{name: "pages can be framed", spoil: answering(func(a *wire.Answer) {
+			a.Header.Del("Content-Security-Policy")
+			a.Header.Del("X-Frame-Options")
+		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers OIDCCore/3.1.2.3/clickjacking OIDCFormPost/4/nothing-leaks"},
+		{name: "pages tell where the browser came from", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
+			fails: "RFC9700/4.2.4/a41-referrer-policy"},
+		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
+			fails: "RFC9700/2.6/a39-no-cors-at-authorization"},
+	}
+}
+
+// passing gives the redirects after a form another status.
+func passing(code int) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		a := p.real(q)
+		if q.method == http.MethodPost && a.Status/100 == 3 {
+			a.Status = code
+		}
+		return a
+	}
+}
+
+// approving says yes to a client in the place of the person.
+func approving(role need.Need, is func(p *proxy, v url.Values) bool) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		a := p.real(q)
+		v := q.params()
+		if v.Get("client_id") != p.target.Clients[role].ID {
+			return a
+		}
+		f, button := browser.Parse(a).Decision(true, browser.Hints{})
+		if f == nil || !is(p, v) {
+			return a
+		}
+		f.Press(button)
+		return p.press(q, f)
+	}
+}

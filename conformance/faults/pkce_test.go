@@ -1,0 +1,132 @@
+package faults
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// Faults of PKCE (RFC 7636).
+func pkceFaults() []fault {
+	right := func(challenge, verifier string) bool {
+		return check.Challenge(verifier) == challenge && len(verifier) >= 43 && len(verifier) <= 128
+	}
+	return []fault{
+		{name: "verifiers are not compared", spoil: proving(func(_ *proxy, _, verifier string) bool { return true }),
+			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
+				"RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution",
+			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
+		{name: "the verifier may be left out", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+			return verifier == "" || right(challenge, verifier)
+		}), fails: "RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
+		{name: "the challenge does for a verifier", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+			return verifier == challenge || right(challenge, verifier)
+		}), fails: "RFC7636/4.6/verifier-compared"},
+		{name: "the verifier of any code does", spoil: proving(func(p *proxy, _, verifier string) bool {
+			return right(check.Challenge(verifier), verifier) && p.has("challenge "+check.Challenge(verifier))
+		}), fails: "RFC7636/4.4/challenge-bound-to-code"},
+		{name: "verifiers may be of any length", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+			return check.Challenge(verifier) == challenge
+		}), fails: "RFC7636/4.1/short-verifier-refused"},
+		{name: "verifiers may have 127 characters at most", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+			return right(challenge, verifier) && len(verifier) < 128
+		}), fails: "RFC7636/4.1/verifier-43-to-128"},
+		{name: "codes of public clients give nothing", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			id, _ := q.client()
+			return p.codes(q.form().Get("code")) != nil && id == p.target.Clients[need.Public].ID
+		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC7636/4.2/s256-public OIDCCore/9/none RFC8252/7.2/claimed-https",
+			hides: "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
+		{name: "plain is taken", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {
+				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
+			}
+		}), fails: "RFC7636/4.3/plain-refused"},
+		{name: "plain is taken where no method is named", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+			if v.Has("code_challenge") && !v.Has("code_challenge_method") {
+				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
+			}
+		}), fails: "RFC7636/4.3/plain-refused"},
+		{name: "an unknown method is taken for S256", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+			if v.Get("code_challenge_method") == "S512" {
+				q.setQuery("code_challenge_method", "S256")
+			}
+		}), fails: "RFC7636/4.4.1/unknown-method", hides: "RFC7636/4.4.1/unknown-method-explained"},
+		{name: "public clients need no PKCE", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
+			if !v.Has("code_challenge") && v.Get("client_id") == p.target.Clients[need.Public].ID {
+				unproven(q)
+			}
+		}), fails: "RFC7636/4.4.1/required-of-public RFC9700/2.1.1/a12-required-of-public", hides: "RFC7636/4.4.1/missing-explained"},
+		{name: "confidential clients need no PKCE", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
+			if v.Has("client_id") && !v.Has("code_challenge") && v.Get("client_id") != p.target.Clients[need.Public].ID {
+				unproven(q)
+			}
+		}), fails: "RFC7636/4.4.1/required-of-all RFC9700/2.1.1/a13-required-of-confidential"},
+		{name: "any text is taken for a challenge", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+			if v.Has("code_challenge") && v.Get("code_challenge_method") == "S256" && !digest.MatchString(v.Get("code_challenge")) {
+				unproven(q)
+			}
+		}), fails: "RFC7636/4.2/challenge-form"},
+		{name: "codes show the challenge", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if code := p.note("shown " + q.form().Get("code")); code != "" {
+				q.set("code", code)
+			}
+			a := p.real(q)
+			if to := p.away(a); to != nil && to.Query().Has("code") {
+				sent := to.Query()
+				longer := sent.Get("code") + p.request(sent.Get("state")).Get("code_challenge")
+				p.keep("shown "+longer, sent.Get("code"))
+				sent.Set("code", longer)
+				to.RawQuery = sent.Encode()
+				a.Header.Set("Location", to.String())
+			}
+			return a
+		}, fails: "RFC7636/4.4/challenge-not-exposed"},
+		{name: "errors through the browser are not explained", spoil: sending(func(_ *proxy, sent url.Values) {
+			if sent.Has("error") {
+				sent.Del("error_description")
+			}
+		}), fails: "RFC7636/4.4.1/missing-explained RFC7636/4.4.1/unknown-method-explained"},
+		{name: "plain is offered", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
+			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true"},
+		{name: "no PKCE is offered", spoil: publishing(put("code_challenge_methods_supported", nil)),
+			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered"},
+	}
+}
+
+// digest is what S256 makes of a verifier.
+var digest = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// challenges changes authorization requests.
+func challenges(change func(p *proxy, q *ask, v url.Values)) spoiler {
+	return spoiling(func(p *proxy, q *ask) { change(p, q, q.params()) })
+}
+
+// unproven puts a challenge there whose verifier nobody knows.
+func unproven(q *ask) {
+	_, challenge := check.NewPKCE()
+	q.setQuery("code_challenge", challenge, "code_challenge_method", "S256")
+}
+
+// proving proves itself to the true server by a verifier of its own, and holds the client's to another rule.
+func proving(accept func(p *proxy, challenge, verifier string) bool) spoiler {
+	verifier, challenge := check.NewPKCE()
+	return func(p *proxy, q *ask) *wire.Answer {
+		sent, redeemed := q.params(), p.codes(q.form().Get("code"))
+		switch {
+		case q.path == authorizePath && digest.MatchString(sent.Get("code_challenge")) && sent.Get("code_challenge_method") == "S256":
+			p.keep("challenge "+sent.Get("code_challenge"), true)
+			q.setQuery("code_challenge", challenge)
+		case q.path == tokenPath && redeemed.Has("code_challenge"):
+			proof := verifier
+			if !accept(p, redeemed.Get("code_challenge"), q.form().Get("code_verifier")) {
+				proof = strings.Repeat("x", 43)
+			}
+			q.set("code_verifier", proof)
+		}
+		return p.real(q)
+	}
+}

@@ -1,0 +1,351 @@
+package faults
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// Faults of a resource (RFC 6750).
+func bearerFaults() []fault {
+	bearing := func(q *ask, token string) {
+		if token != "" {
+			q.header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	return []fault{
+		{name: "a token may come in two places", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.header.Get("Authorization") != "" {
+				q.query = ""
+			}
+		}), fails: "RFC6750/2/one-method", hides: "RFC6750/3.1/invalid-request-400"},
+		{name: "a token in the header is not taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.header.Get("Authorization") != "" {
+				bearing(q, "made-up")
+			}
+		}), fails: "RFC6750/2.1/header", hides: "RFC6749/7 RFC6750"},
+		{name: "the scheme has to be written Bearer", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if !strings.HasPrefix(q.header.Get("Authorization"), "Bearer") {
+				q.header.Del("Authorization")
+			}
+		}), fails: "RFC6750/2.1/scheme-any-case"},
+		{name: "a token in the form is taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.method == http.MethodPost {
+				bearing(q, q.form().Get("access_token"))
+				q.method, q.body = http.MethodGet, ""
+			}
+		}), fails: "RFC6750/2.2/form"},
+		{name: "a token in the query is taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.header.Get("Authorization") == "" && q.query != "" {
+				bearing(q, q.params().Get("access_token"))
+				q.query = ""
+			}
+		}), fails: "RFC6750/2.3/not-in-query"},
+		{name: "a resource challenges nobody", at: resourcePath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC6750/3/challenge",
+			hides: "RFC6750/3"},
+		{name: "a resource's challenge has no attribute", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, "Bearer"), fails: "RFC6750/3/has-attribute"},
+		{name: "a resource's challenge has the realm twice", at: resourcePath, spoil: challenging(`^Bearer `, `Bearer realm="x", `), fails: "RFC6750/3/attributes-once"},
+		{name: "a resource's challenge has no error", at: resourcePath, spoil: challenging(`,? *error="[^"]*"`, ""),
+			fails: "RFC6750/3/error-told RFC6750/3.1/invalid-token-401 RFC6750/3.1/invalid-request-400"},
+		{name: "a resource's challenge is not ASCII", at: resourcePath, spoil: challenging(`error_description="`, `error_description="é `), fails: "RFC6750/3/ascii"},
+		{name: "a resource calls invalid_token invalid_request", at: resourcePath, spoil: challenging(`invalid_token`, "invalid_request"), fails: "RFC6750/3.1/invalid-token-401"},
+		{name: "a resource calls invalid_request invalid_token", at: resourcePath, spoil: challenging(`invalid_request`, "invalid_token"), fails: "RFC6750/3.1/invalid-request-400"},
+		{name: "a resource answers a dead token with 403", at: resourcePath, spoil: answering(func(a *wire.Answer) {
+			if strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
+				a.Status = http.StatusForbidden
+			}
+		}), fails: "RFC6750/3.1/invalid-token-401"},
+		{name: "a resource answers two tokens with 401", at: resourcePath, spoil: answering(func(a *wire.Answer) {
+			if a.Status == http.StatusBadRequest {
+				a.Status = http.StatusUnauthorized
+			}
+		}), fails: "RFC6750/3.1/invalid-request-400"},
+		{name: "a resource answers too little scope with 401", at: widerPath, spoil: refusing(status(http.StatusUnauthorized)), fails: "RFC6750/3.1/insufficient-scope-403"},
+		{name: "a resource calls insufficient_scope invalid_token", at: widerPath, spoil: challenging("insufficient_scope", "invalid_token"), fails: "RFC6750/3.1/insufficient-scope-403"},
+		{name: "a resource does not name the scope", at: widerPath, spoil: challenging(`,? *scope="[^"]*"`, ""), fails: "RFC6750/3.1/scope-named"},
+		{name: "a resource names an error without a token", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, `Bearer error="invalid_token"`),
+			fails: "RFC6750/3.1/no-error-without-token"},
+		{name: "a resource answers no token with 400", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.header.Get("Authorization") == "" && q.query == "" && q.method == http.MethodGet {
+				a.Status = http.StatusBadRequest
+			}
+			return a
+		}, fails: "RFC6750/3.1/no-error-without-token"},
+		{name: "a resource takes any token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.HasPrefix(q.header.Get("Authorization"), "Bearer ") && q.query == "" {
+				return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
+			}
+			return p.real(q)
+		}, fails: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with",
+			hides: "RFC6750/3"},
+		{name: "a resource does not look at the scope", at: widerPath, spoil: refusing(status(http.StatusOK)), fails: "RFC6749/7/scope-covers MCP/M16/scope-verified RFC9700/2.3/r2-action-verified",
+			hides: "RFC6750/3.1"},
+	}
+}
+
+// challenging changes the challenge of a resource.
+func challenging(expression, replacement string) spoiler {
+	is := regexp.MustCompile(expression)
+	return refusing(func(a *wire.Answer) {
+		a.Header.Set("WWW-Authenticate", is.ReplaceAllString(a.Header.Get("WWW-Authenticate"), replacement))
+	})
+}
+
+// Faults of introspection (RFC 7662).
+func introspectionFaults() []fault {
+	telling := func(change func(map[string]any)) spoiler {
+		return answering(func(a *wire.Answer) { edit(a, change) })
+	}
+	live := func(name string, value any) spoiler {
+		return telling(func(object map[string]any) {
+			if object["active"] == true {
+				put(name, value)(object)
+			}
+		})
+	}
+	dead := func(change func(map[string]any)) spoiler {
+		return telling(func(object map[string]any) {
+			if object["active"] == false {
+				change(object)
+			}
+		})
+	}
+	const worksNoMore = "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2/access-tokens RFC7009/2.1/at-once " +
+		"RFC7009/2.1/refresh-token-ends-access-tokens RFC7662/4/revoked"
+	return []fault{
+		{name: "every token is active", at: introspectPath, spoil: dead(put("active", true)), fails: worksNoMore + " RFC7662/2.2/inactive RFC7662/2.2/code-inactive RFC7662/2.2/refresh-token",
+			hides: "RFC7662/2.2/inactive-tells-nothing"},
+		{name: "anybody may introspect", at: introspectPath, spoil: spoiling(func(p *proxy, q *ask) {
+			if q.method == http.MethodPost {
+				q.as(p.target.Clients[need.Introspect])
+			}
+		}), fails: "RFC7662/2.1/caller-authorized RFC7662/2.1/bearer-caller-needs-scope RFC7662/4/specially-authorized",
+			hides: "RFC7662/2.3"},
+		{name: "any client may introspect", at: introspectPath, spoil: spoiling(func(p *proxy, q *ask) {
+			if id, _ := q.client(); q.method == http.MethodPost && id == p.target.Clients[need.Code].ID {
+				q.as(p.target.Clients[need.Introspect])
+			}
+		}), fails: "RFC7662/4/specially-authorized", hides: "RFC7662/2.3/not-allowed-403"},
+		{name: "dead tokens are told more of", at: introspectPath, spoil: dead(put("error", "expired")), fails: "RFC7662/2.2/inactive-tells-nothing"},
+		{name: "active is a text for dead tokens", at: introspectPath, spoil: dead(put("active", "false")), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
+		{name: "active is left out for dead tokens", at: introspectPath, spoil: dead(put("active", nil)), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
+		{name: "dead tokens are an error", at: introspectPath, spoil: answering(func(a *wire.Answer) {
+			if a.JSON()["active"] == false {
+				*a = *refusal(http.StatusBadRequest, "invalid_token")
+			}
+		}), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
+		{name: "live tokens are inactive", at: introspectPath, spoil: telling(func(object map[string]any) {
+			if object["active"] == true {
+				clear(object)
+				object["active"] = false
+			}
+		}), fails: "RFC7662/2.1/post RFC7662/2.2/refresh-token", hides: "RFC6749 RFC6750 RFC7009 RFC7662"},
+		{name: "GET introspects", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.method == http.MethodGet {
+				q.method, q.body, q.query = http.MethodPost, q.query, ""
+				q.header.Set("Content-Type", wire.FormEncoded)
+			}
+		}), fails: "RFC7662/2.1/not-by-get"},
+		{name: "the hint decides at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.form().Get("token_type_hint") == "refresh_token" && !p.has("refresh "+q.form().Get("token")) {
+				q.set("token", "dead")
+			}
+			return p.real(q)
+		}, fails: "RFC7662/2.1/hint-is-a-hint"},
+		{name: "an unknown hint is refused at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.form().Get("token_type_hint") == "conformance" {
+				q.set("token", "dead")
+			}
+			return p.real(q)
+		}, fails: "RFC7662/2.1/hint-is-a-hint"},
+		{name: "introspection without a token is inactive", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.method == http.MethodPost && !q.form().Has("token") {
+				q.set("token", "dead")
+			}
+		}), fails: "RFC7662/2.1/token-required"},
+		{name: "bearers cannot introspect", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if a.Status == http.StatusOK && q.header.Get("Authorization")[:6] == "Bearer" {
+				return unknownClient()
+			}
+			return a
+		}, fails: "RFC7662/2.1/bearer-caller RFC8414/2/introspection-auth-bearer"},
+		{name: "any bearer may introspect", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if a.Text("error") == "insufficient_scope" {
+				q.as(p.target.Clients[need.Introspect])
+				return p.real(q)
+			}
+			return a
+		}, fails: "RFC7662/2.1/bearer-caller-needs-scope"},
+		{name: "introspection comes as text", at: introspectPath, spoil: answering(header("Content-Type", "text/plain")), fails: "RFC7662/2.2/json"},
+		{name: "introspection may be cached", at: introspectPath, spoil: answering(header("Cache-Control", "")), fails: "RFC7662/4/not-cached-on-the-way"},
+		{name: "codes are active", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if p.codes(q.form().Get("token")) != nil {
+				edit(a, put("active", true))
+			}
+			return a
+		}, fails: "RFC7662/2.2/code-inactive"},
+		{name: "refresh tokens are active to APIs", at: introspectPath, spoil: spoiling(func(p *proxy, q *ask) {
+			if p.has("refresh " + q.form().Get("token")) {
+				q.set("token_type_hint", "refresh_token")
+			}
+		}), fails: "RFC7662/2.2/refresh-token"},
+		{name: "refresh tokens are never active", at: introspectPath, spoil: spoiling(func(p *proxy, q *ask) {
+			if p.has("refresh " + q.form().Get("token")) {
+				q.set("token_type_hint", "access_token")
+			}
+		}), fails: "RFC7662/2.2/refresh-token"},
+		{name: "the username is not told", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
+		{name: "the client is another", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
+		{name: "the person is another", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right RFC9700/4.15.1/a36-no-person"},
+		{name: "the scope is another", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right OIDCCore/16.8/scope"},
+		{name: "the issuer is another", at: introspectPath, spoil: live("iss", "https://another.example"), fails: "RFC7662/2.2/facts-right"},
+		{name: "exp is another", at: introspectPath, spoil: live("exp", 4102444800), fails: "RFC7662/2.2/facts-right"},
+		{name: "the audience is not told", at: introspectPath, spoil: live("aud", nil), fails: "RFC6750/5.3/audience RFC7662/2.2/facts OIDCCore/16.8/audience RFC9700/2.3/a29-audience-restricted"},
+		{name: "the email address is told", at: introspectPath, spoil: live("email", "alice@example.com"), fails: "RFC7662/5/no-more-than-needed"},
+		{name: "a wrong secret is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if id, _ := q.client(); id != "" && a.Status == http.StatusUnauthorized {
+				a.Status = http.StatusForbidden
+			}
+			return a
+		}, fails: "RFC7662/2.3/invalid-client-401"},
+		{name: "a wrong bearer is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.header.Get("Authorization") == "Bearer conformance" {
+				a.Status = http.StatusForbidden
+			}
+			return a
+		}, fails: "RFC7662/2.3/invalid-token-401"},
+		{name: "nobody is challenged at introspection", at: introspectPath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC7662/2.3/nobody-challenged",
+			hides: "RFC7662/2.3/invalid-token-401"},
+		{name: "who may not introspect is answered with 401", at: introspectPath, spoil: answering(func(a *wire.Answer) {
+			if a.Status == http.StatusForbidden && a.Text("error") != "insufficient_scope" {
+				a.Status = http.StatusUnauthorized
+			}
+		}), fails: "RFC7662/2.3/not-allowed-403"},
+	}
+}
+
+// Faults of revocation (RFC 7009).
+func revocationFaults() []fault {
+	done := func() *wire.Answer { return &wire.Answer{Status: http.StatusOK, Header: http.Header{}} }
+	own := func(p *proxy, q *ask) bool {
+		id, _ := q.client()
+		c := p.owner(q.form().Get("token"))
+		return c != nil && c.ID == id && p.proven(q)
+	}
+	refresh := func(p *proxy, q *ask) bool { return p.has("refresh " + q.form().Get("token")) }
+	const accessEnds = "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked RFC7009/2.1/access-token-ends-refresh-token"
+	const refreshEnds = "RFC7009/2/refresh-tokens RFC7009/2/public-client RFC7009/2.1/refresh-token-ends-access-tokens RFC7009/2.1/hint-is-a-hint RFC7009/2.2/invalid-hint-ignored"
+	return []fault{
+		{name: "nothing is revoked", at: revokePath, spoil: refusingIf(own, done), fails: accessEnds + " " + refreshEnds},
+		{name: "access tokens are not revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && !refresh(p, q) }, done), fails: accessEnds},
+		{name: "refresh tokens are not revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && refresh(p, q) }, done), fails: refreshEnds},
+		{name: "refresh tokens cannot be revoked", at: revokePath, spoil: refusingIf(refresh, func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }),
+			fails: "RFC7009/2/refresh-tokens RFC7009/2/public-client RFC7009/2.2/invalid-hint-ignored",
+			hides: "RFC7009/2.1"},
+		{name: "access tokens cannot be revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && !refresh(p, q) },
+			func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }),
+			fails: "RFC7009/2/access-tokens RFC7009/2.2/status-200", hides: "RFC7009/2.1 RFC7009/2.2/invalid-token-200 RFC7662/4/revoked"},
+		{name: "revocation takes effect at the second look", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == revokePath && own(p, q) && !refresh(p, q) {
+				p.keep("waits "+q.form().Get("token"), q.body)
+				p.keep("header "+q.form().Get("token"), q.header)
+				return done()
+			}
+			a := p.real(q)
+			if token := q.form().Get("token"); q.path == introspectPath && p.note("waits "+token) != "" {
+				header, _ := p.value("header " + token).(http.Header)
+				p.real(&ask{http.MethodPost, revokePath, "", p.note("waits " + token), header})
+			}
+			return a
+		}, fails: "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked RFC7009/2.1/access-token-ends-refresh-token"},
+		{name: "access tokens outlive their refresh token", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if access := p.note("beside " + q.form().Get("token")); q.path == revokePath && access != "" && own(p, q) {
+				p.keep("outlives "+access, p.real(&ask{http.MethodPost, introspectPath, "", wire.Params("token", access).Encode(), p.asIntrospecting()}))
+			}
+			if first, is := p.value("outlives " + q.form().Get("token")).(*wire.Answer); is && q.path == introspectPath {
+				return first
+			}
+			return p.real(q)
+		}, fails: "RFC7009/2.1/refresh-token-ends-access-tokens"},
+		{name: "refresh tokens outlive their access token", spoil: func(p *proxy, q *ask) *wire.Answer {
+			token := q.form().Get("token")
+			switch {
+			case q.path == revokePath && own(p, q) && !refresh(p, q):
+				p.keep("dead "+token, true)
+				return done()
+			case q.path == introspectPath && p.has("dead "+token):
+				q.set("token", "dead")
+			}
+			return p.real(q)
+		}, fails: "RFC7009/2.1/access-token-ends-refresh-token"},
+		{name: "public clients cannot revoke", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			id, _ := q.client()
+			return id == p.target.Clients[need.Public].ID
+		}, unknownClient), fails: "RFC7009/2/public-client"},
+		{name: "secrets are not compared at revocation", at: revokePath, spoil: spoiling(func(p *proxy, q *ask) {
+			id, _ := q.client()
+			q.as(p.client(id))
+		}), fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
+		{name: "a wrong secret revokes nothing, and is not told", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return !p.proven(q) }, done),
+			fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
+		{name: "any client revokes any token", at: revokePath, spoil: spoiling(func(p *proxy, q *ask) {
+			if c := p.owner(q.form().Get("token")); c != nil && p.proven(q) {
+				q.as(c)
+			}
+		}), fails: "RFC7009/2.1/own-tokens-only RFC7009/2.1/told-of-refusal"},
+		{name: "who may not revoke is told that it is done", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return p.owner(q.form().Get("token")) != nil && !own(p, q) && p.proven(q)
+		}, done), fails: "RFC7009/2.1/told-of-refusal"},
+		{name: "the hint decides at revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return refresh(p, q) && q.form().Get("token_type_hint") == "access_token"
+		}, done), fails: "RFC7009/2.1/hint-is-a-hint"},
+		{name: "revocation without a token is done", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return !q.form().Has("token") }, done),
+			fails: "RFC7009/2.1/token-required"},
+		{name: "revocation is answered with 204", at: revokePath, spoil: answering(func(a *wire.Answer) {
+			if a.Status == http.StatusOK {
+				a.Status, a.Body = http.StatusNoContent, nil
+			}
+		}), fails: "RFC7009/2.2/status-200 RFC7009/2.2/invalid-token-200"},
+		{name: "revocation of what is not there is an error", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return strings.HasPrefix(q.form().Get("token"), "conformance-")
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_token") }), fails: "RFC7009/2.2/invalid-token-200"},
+		{name: "revocation a second time is an error", at: revokePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			token := q.form().Get("token")
+			if p.has("revoked " + token) {
+				return refusal(http.StatusBadRequest, "invalid_token")
+			}
+			if own(p, q) {
+				p.keep("revoked "+token, true)
+			}
+			return p.real(q)
+		}, fails: "RFC7009/2.2/invalid-token-200"},
+		{name: "an unknown hint is refused", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return q.form().Get("token_type_hint") == "conformance"
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }), fails: "RFC7009/2.2/invalid-hint-ignored"},
+		{name: "an unknown hint revokes nothing", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return q.form().Get("token_type_hint") == "conformance"
+		}, done), fails: "RFC7009/2.2/invalid-hint-ignored"},
+		{name: "invalid_client is called invalid_request at revocation", at: revokePath, spoil: miscalling("invalid_client", "invalid_request"), fails: "RFC7009/2.2.1/invalid-client"},
+		{name: "invalid_request is called invalid_client at revocation", at: revokePath, spoil: miscalling("invalid_request", "invalid_client"), fails: "RFC7009/2.1/token-required"},
+		{name: "scripts cannot revoke", at: revokePath, spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "RFC7009/2.3/cors"},
+	}
+}
+
+// asIntrospecting is the header of a request of the client that may introspect.
+func (p *proxy) asIntrospecting() http.Header {
+	q := &ask{header: http.Header{"Content-Type": {wire.FormEncoded}}}
+	q.as(p.target.Clients[need.Introspect])
+	return q.header
+}

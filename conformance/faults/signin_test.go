@@ -1,0 +1,233 @@
+package faults
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// asksOpenID says whether parameters are those of an authentication request (OIDC Core §3.1.2.1). No rule of the
+// proven documents sends one.
+func asksOpenID(v url.Values) bool { return slices.Contains(strings.Fields(v.Get("scope")), "openid") }
+
+// signIns changes authentication requests.
+func signIns(change func(p *proxy, q *ask, v url.Values)) spoiler {
+	return challenges(func(p *proxy, q *ask, v url.Values) {
+		if asksOpenID(v) {
+			change(p, q, v)
+		}
+	})
+}
+
+// ignoring takes a parameter out of authentication requests where its value is of a kind.
+func ignoring(name string, is func(value string) bool) spoiler {
+	return signIns(func(_ *proxy, q *ask, v url.Values) {
+		if v.Has(name) && is(v.Get(name)) {
+			q.setQuery(name, "")
+		}
+	})
+}
+
+func anything(string) bool { return true }
+
+func oneOf(values ...string) func(string) bool {
+	return func(value string) bool { return slices.Contains(values, value) }
+}
+
+func noneOf(values ...string) func(string) bool {
+	return func(value string) bool { return !slices.Contains(values, value) }
+}
+
+// holding is for values that have a text in them.
+func holding(part string) func(string) bool {
+	return func(value string) bool { return strings.Contains(value, part) }
+}
+
+// refusingSignIns sends an error for authentication requests in which a parameter is of a kind.
+func refusingSignIns(code, name string, is func(value string) bool) spoiler {
+	return refusingAsk(func(v url.Values) bool { return asksOpenID(v) && v.Has(name) && is(v.Get(name)) }, code)
+}
+
+// Faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
+func signInFaults() []fault {
+	return at(authorizePath, []fault{
+		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional"},
+		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
+		{name: "an unknown response_mode is taken for query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+			if v.Get("response_mode") == "conformance" {
+				q.setQuery("response_mode", "")
+			}
+		}), fails: "OIDCCore/3.1.2.6/response-mode-unknown RFC8414/2/other-response-modes"},
+		{name: "response types of the other flows are taken for code", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			if strings.Contains(v.Get("response_type"), "token") {
+				q.setQuery("response_type", "code")
+			}
+		}), fails: "OIDCCore/3.2/refused OIDCCore/3.3/refused OIDCDiscovery/3/response-types-true RFC8414/2/response-types-true"},
+		{name: "display is refused", spoil: refusingSignIns("invalid_request", "display", anything),
+			fails: "OIDCCore/3.1.2.1/display-wap OIDCCore/15.1/display OIDCDiscovery/3/display-values-true"},
+		{name: "an unknown display is ignored", spoil: ignoring("display", noneOf("page", "popup", "touch", "wap")), fails: "OIDCCore/3.1.2.1/display-unknown"},
+		{name: "ui_locales is refused", spoil: refusingSignIns("invalid_request", "ui_locales", anything), fails: "OIDCCore/3.1.2.1/ui-locales OIDCCore/15.1/locales"},
+		{name: "claims_locales is refused", spoil: refusingSignIns("invalid_request", "claims_locales", anything), fails: "OIDCCore/5.2/claims-locales OIDCCore/15.1/locales"},
+		{name: "acr_values is refused", spoil: refusingSignIns("invalid_request", "acr_values", anything), fails: "OIDCCore/15.1/acr-values OIDCCore/5.5.1.1/voluntary"},
+		{name: "login_hint is ignored", spoil: ignoring("login_hint", anything), fails: "OIDCCore/3.1.2.1/login-hint"},
+		{name: "registration is ignored", spoil: ignoring("registration", anything), fails: "OIDCCore/3.1.2.6/registration-not-supported"},
+		{name: "request objects are used", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			if object := inside(v.Get("request")); object.Claims != nil {
+				q.setQuery("request", "", "state", cmp.Or(object.Text("state"), v.Get("state")))
+			}
+		}), fails: "OIDCCore/6.1/not-supported OIDCDiscovery/3/request-parameter-true"},
+		{name: "request_uri is ignored", spoil: ignoring("request_uri", anything), fails: "OIDCCore/6.2/not-supported"},
+		{name: "blanks are written as + only", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
+			fails: "OIDCCore/13.1/query"},
+		{name: "resource is refused", spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
+			fails: "MCP/M5/resource-taken RFC8707/2.1/ignored"},
+		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")), fails: "OIDCCore/10.1/hmac-hint"},
+		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint"},
+		{name: "hints need not be right", spoil: ignoring("id_token_hint", anything),
+			fails: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion"},
+		{name: "hints need no signature", spoil: ignoring("id_token_hint", byAlg("none")), fails: "OIDCCore/3.1.2.2/hint-unsigned"},
+		{name: "hints with an HMAC need not be right", spoil: ignoring("id_token_hint", byAlg("HS256")),
+			fails: "OIDCCore/10.1/hmac-hint-forged OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/3.1.2.2/hint-signed-by-another"},
+		{name: "an ID token is given to who has not asked for it", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if from := p.codes(q.form().Get("code")); from.Get("client_id") == p.target.Clients[need.Code].ID && !asksOpenID(from) && a.Granted() {
+				edit(a, put("id_token", claimed("sub", "person")))
+			}
+			return a
+		}, fails: "OIDCCore/3.1.2.1/without-openid"},
+	})
+}
+
+// byAlg is for JWTs whose header names an algorithm.
+func byAlg(alg string) func(string) bool {
+	return func(token string) bool { return inside(token).Algorithm() == alg }
+}
+
+// Faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
+func promptFaults() []fault {
+	words := func(value string) []string { return strings.Fields(value) }
+	return at(authorizePath, []fault{
+		{name: "prompt=none is ignored", spoil: ignoring("prompt", oneOf("none")),
+			fails: "OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.3/prompt-none OIDCCore/15.1/prompt OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.1/max-age-silent"},
+		{name: "prompt=none is always refused", spoil: refusingSignIns("interaction_required", "prompt", oneOf("none")),
+			fails: "OIDCCore/3.1.2.1/prompt-none-answered OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.6/login-required"},
+		{name: "none may have others beside it", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			if len(words(v.Get("prompt"))) > 1 {
+				q.setQuery("prompt", strings.Join(slices.DeleteFunc(words(v.Get("prompt")), oneOf("none")), " "))
+			}
+		}), fails: "OIDCCore/3.1.2.1/prompt-none-alone"},
+		{name: "prompt=login is ignored", spoil: ignoring("prompt", oneOf("login")),
+			fails: "OIDCCore/3.1.2.1/prompt-login OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.3/prompt-login-asked OIDCCore/15.1/prompt"},
+		{name: "prompt=consent is ignored", spoil: ignoring("prompt", oneOf("consent")), fails: "OIDCCore/3.1.2.1/prompt-consent"},
+		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
+		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
+		{name: "offline access is approved by itself", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
+			fails: "OIDCCore/11/always-consent"},
+		{name: "max_age is ignored", spoil: ignoring("max_age", anything),
+			fails: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-renews OIDCCore/3.1.2.1/max-age-silent OIDCCore/15.1/max-age"},
+		{name: "max_age=0 is ignored", spoil: ignoring("max_age", oneOf("0")), fails: "OIDCCore/3.1.2.1/max-age-zero"},
+		{name: "max_age has run out at once", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") && v.Get("prompt") == "none" }, "login_required"),
+			fails: "OIDCCore/3.1.2.1/max-age-enough"},
+		{name: "a max_age that is no number is ignored", spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
+	})
+}
+
+// Faults of the pages and of the answers to authentication requests (OIDC Core §3.1.2.4 to §3.1.2.6, §16).
+func answerFaults() []fault {
+	return []fault{
+		{name: "an ID token comes beside the code", spoil: sendingBack(func(_ *proxy, sent url.Values) {
+			if sent.Has("code") {
+				sent.Set("id_token", "made-up")
+			}
+		}), fails: "OIDCCore/3.1/tokens-from-token-endpoint"},
+		{name: "errors of a login have no error", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Del("error") }), fails: "OIDCCore/3.1.2.6/error-required"},
+		{name: "errors of a login have more parameters", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Set("error_code", "17") }), fails: "OIDCCore/3.1.2.6/no-other-parameters"},
+		{name: "login_required is called server_error", spoil: erring("login_required", "server_error"), fails: "OIDCCore/3.1.2.6/login-required"},
+		{name: "errors of a login come in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if to := p.away(a); to != nil && to.Query().Get("error") == "login_required" {
+				a.Header.Set("Location", strings.Replace(to.String(), "?", "#", 1))
+			}
+			return a
+		}, fails: "OIDCCore/3.1.2.6/in-query"},
+		{name: "a no is told to the person alone", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {
+				return shown(http.StatusOK, "no")
+			}
+			return a
+		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied"},
+		{name: "a no to a login is taken for a yes", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if p.note("question "+q.form().Get("ticket")) == "openid" && q.form().Get("decision") == "deny" {
+				q.set("decision", "approve")
+			}
+			a := p.real(q)
+			for _, f := range browser.Parse(a).Forms {
+				if f.Values.Has("ticket") && asksOpenID(q.params()) {
+					p.keep("question "+f.Values.Get("ticket"), "openid")
+				}
+			}
+			return a
+		}, fails: "OIDCCore/3.1.2.4/decision-obtained"},
+		{name: "the page does not say what is asked for", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			then := (*proxy).real
+			if asksOpenID(q.params()) {
+				then = written(`(?s)<ul class="clauses".*?</ul>|<p class="note care">.*?</p>`, "")
+			}
+			return then(p, q)
+		}, fails: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
+		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`), fails: "RFC9700/4.2.4/a40-no-third-parties"},
+		{name: "display=page has a page of its own", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == authorizePath && q.params().Get("display") == "page" {
+				p.keep("display", true)
+			}
+			then := (*proxy).real
+			if q.path == loginPath && p.has("display") {
+				then = written(`</form>`, `<input type="hidden" name="display" value="page"></form>`)
+			}
+			return then(p, q)
+		}, fails: "OIDCCore/3.1.2.1/display-page"},
+		{name: "the login leads to where a parameter says", at: loginPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			then := (*proxy).real
+			if strings.Contains(q.params().Get("next"), "attacker.example") {
+				then = written(`name="next" value="[^"]*"`, `name="next" value="https://attacker.example/"`)
+			}
+			a := then(p, q)
+			if next := q.form().Get("next"); strings.Contains(next, "attacker.example") && a.Status/100 == 3 {
+				a.Header.Set("Location", next)
+			}
+			return a
+		}, fails: "RFC9700/2.1/a3-no-open-redirector"},
+		{name: "a blank too many is between scopes", at: tokenPath, spoil: granting(func(a *wire.Answer) {
+			if scope := a.Text("scope"); strings.Contains(scope, "openid") {
+				edit(a, put("scope", strings.ReplaceAll(scope, " ", "  ")))
+			}
+		}), fails: "OIDCCore/14/single-spaces"},
+	}
+}
+
+// sendingBack changes what is sent to clients for authentication requests.
+func sendingBack(change func(p *proxy, sent url.Values)) spoiler {
+	return sending(func(p *proxy, sent url.Values) {
+		if asksOpenID(p.request(sent.Get("state"))) {
+			change(p, sent)
+		}
+	})
+}
+
+// written changes pages.
+func written(expression, replacement string) spoiler {
+	is := regexp.MustCompile(expression)
+	return answering(func(a *wire.Answer) {
+		if a.MediaType() == "text/html" {
+			a.Body = is.ReplaceAll(a.Body, []byte(replacement))
+		}
+	})
+}

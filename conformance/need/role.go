@@ -1,0 +1,156 @@
+package need
+
+import (
+	"slices"
+	"strings"
+)
+
+// Role is a client that a target can have: what it is, and what it looks like where it is registered.
+type Role struct {
+	Name  Need
+	Is    string
+	First bool // most rules are tried with it
+
+	Public bool // it has no secret
+	Grant  string
+	// Nothing has to answer at these: the browser of the checks stops before it goes there. Others do as well,
+	// as many of them, with the same scheme, and of the same host where two roles have the same here.
+	RedirectURIs, AfterLogout []string
+
+	Introspects, Pairwise, Backchannel  bool
+	IDTokenAlgorithm, UserInfoAlgorithm string
+
+	// Its access tokens are JWTs, and it gets some for itself too.
+	SignedAccess bool
+}
+
+// The ways of client authentication.
+const (
+	SecretBasic      = "client_secret_basic"
+	SecretPost       = "client_secret_post"
+	NoAuthentication = "none"
+)
+
+// Grants that a role can be registered for.
+const (
+	GrantCode     = "authorization_code"
+	GrantMachine  = "client_credentials"
+	GrantPassword = "password"
+)
+
+// Roles are all of them, the most needed first.
+func Roles() []Role {
+	at := func(paths ...string) []string {
+		for i, path := range paths {
+			paths[i] = "https://client.example/" + path
+		}
+		return paths
+	}
+	return []Role{
+		{Name: Code, First: true, Is: "a confidential client of the authorization code grant", Grant: GrantCode, RedirectURIs: at("code")},
+		{Name: Second, First: true, Is: "another one, to try what belongs to the first", Grant: GrantCode, RedirectURIs: at("second")},
+		{Name: Public, First: true, Is: "a public client of the authorization code grant", Grant: GrantCode, Public: true, RedirectURIs: at("public")},
+		{Name: Machine, First: true, Is: "a confidential client of the client credentials grant", Grant: GrantMachine},
+		{Name: Introspect, First: true, Is: "a confidential client that may introspect tokens", Grant: GrantMachine, Introspects: true},
+		{Name: Several, Is: "a confidential client with two redirect URIs", Grant: GrantCode, RedirectURIs: at("one", "two?tenant=7")},
+		{Name: Loopback, Is: "a public client with a loopback redirect URI (RFC 8252 §7.3)", Grant: GrantCode, Public: true, RedirectURIs: []string{"http://127.0.0.1/loopback"}},
+		{Name: Scheme, Is: "a public client with a private-use scheme (RFC 8252 §7.1)", Grant: GrantCode, Public: true, RedirectURIs: []string{"com.example.conformance:/callback"}},
+		{Name: Logout, Is: "a client with post_logout_redirect_uris", Grant: GrantCode, RedirectURIs: at("logout"), AfterLogout: at("bye?from=server")},
+		{Name: Backchannel, Is: "a client that is told of logouts, at the address that the target has as backchannel", Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
+		{Name: HS256, Is: "a client whose ID tokens are signed with HS256", Grant: GrantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
+		{Name: Signed, Is: "a client whose UserInfo is signed", Grant: GrantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
+		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true},
+		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
+		{Name: Elsewhere, Is: "another one with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
+		{Name: Password, Is: "a confidential client of the password grant", Grant: GrantPassword},
+	}
+}
+
+func RoleOf(n Need) (Role, bool) {
+	all := Roles()
+	i := slices.IndexFunc(all, func(r Role) bool { return r.Name == n })
+	if i < 0 {
+		return Role{}, false
+	}
+	return all[i], true
+}
+
+// Look is what to register, in the words of RFC 7591 where it has some.
+func (r Role) Look() string {
+	parts := []string{"grant " + r.Grant, "auth " + SecretBasic}
+	if r.Grant == GrantCode {
+		parts[0] = "grants authorization_code and refresh_token"
+	}
+	if r.Public {
+		parts[1] = "auth " + NoAuthentication
+	}
+	if len(r.RedirectURIs) > 0 {
+		parts = append(parts, "redirect URI "+strings.Join(r.RedirectURIs, " and "))
+	}
+	if len(r.AfterLogout) > 0 {
+		parts = append(parts, "post-logout redirect URI "+strings.Join(r.AfterLogout, " and "))
+	}
+	if r.Introspects {
+		parts = append(parts, "allowed to introspect the tokens of others")
+	}
+	if r.Pairwise {
+		parts = append(parts, "subject_type pairwise")
+	}
+	if r.Backchannel {
+		parts = append(parts, "backchannel_logout_uri http://HOST:PORT/logout")
+	}
+	if r.IDTokenAlgorithm != "" {
+		parts = append(parts, "id_token_signed_response_alg "+r.IDTokenAlgorithm)
+	}
+	if r.UserInfoAlgorithm != "" {
+		parts = append(parts, "userinfo_signed_response_alg "+r.UserInfoAlgorithm)
+	}
+	if r.SignedAccess {
+		parts = append(parts, "grant client_credentials too", "access tokens that are JWTs (RFC 9068)")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// registrable: whether a client may ask about the tokens of others, no server lets it say of itself, and the
+// password grant is only there for clients that somebody has chosen. Of the form of access tokens RFC 7591 has no word.
+func (r Role) Registrable() bool {
+	return !r.Introspects && r.Grant != GrantPassword && !r.SignedAccess
+}
+
+// Metadata is what is sent to have the role registered (RFC 7591 §2).
+func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
+	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": secretMethod}
+	if r.Public {
+		m["token_endpoint_auth_method"] = NoAuthentication
+	}
+	if r.Grant == GrantCode {
+		m["redirect_uris"], m["grant_types"], m["response_types"] = r.RedirectURIs, []string{GrantCode, "refresh_token"}, []string{"code"}
+	}
+	if r.Public && !strings.HasPrefix(r.RedirectURIs[0], "https:") {
+		m["application_type"] = "native"
+	}
+	if r.AfterLogout != nil {
+		m["post_logout_redirect_uris"] = r.AfterLogout
+	}
+	if r.Pairwise {
+		m["subject_type"] = "pairwise"
+	}
+	if r.Backchannel {
+		m["backchannel_logout_uri"], m["backchannel_logout_session_required"] = "http://"+backchannel+"/logout", true
+	}
+	if r.IDTokenAlgorithm != "" {
+		m["id_token_signed_response_alg"] = r.IDTokenAlgorithm
+	}
+	if r.UserInfoAlgorithm != "" {
+		m["userinfo_signed_response_alg"] = r.UserInfoAlgorithm
+	}
+	return m
+}
+
+func Names(roles []Role) string {
+	var all []string
+	for _, r := range roles {
+		all = append(all, string(r.Name))
+	}
+	return strings.Join(all, ", ")
+}

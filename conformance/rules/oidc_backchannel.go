@@ -1,0 +1,212 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+const LogoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+
+// hearing is what a check needs that listens for a logout token.
+func hearing(more ...Need) []Need {
+	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Backchannel, need.User}, more...)
+}
+
+// Back-channel logout.
+func oidcBackChannel() []Rule { return slices.Concat(oidcLogoutToken(), oidcLogoutNotice()) }
+
+// oidcLogoutToken is what a logout token says.
+func oidcLogoutToken() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCBackChannel/2.4/iss", Level: Must, Alone: true,
+			Text:  "iss is the issuer.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if j, _ := t.LogoutToken(); j.Claims["iss"] != t.Issuer() {
+					t.Failf("iss is %v", j.Claims["iss"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/aud", Level: Must, Alone: true,
+			Text:  "aud names the client.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, v := t.LogoutToken()
+				list, _ := j.Claims["aud"].([]any)
+				if j.Claims["aud"] != v.Client.ID && !slices.Contains(list, any(v.Client.ID)) {
+					t.Failf("aud is %v", j.Claims["aud"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/iat", Level: Must, Alone: true,
+			Text:  "iat says when the logout token was made.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				if at, is := j.Claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
+					t.Failf("iat is %v, which is no time in seconds", j.Claims["iat"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/exp", Level: Must, Alone: true,
+			Text:  "exp says until when the logout token counts.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				at, _ := j.Claims["iat"].(float64)
+				if until, is := j.Claims["exp"].(float64); !is || until <= at {
+					t.Failf("exp is %v, and iat %v", j.Claims["exp"], j.Claims["iat"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/jti", Level: Must, Alone: true,
+			Text:  "jti names the logout token, and no other.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				one, _ := t.LogoutToken()
+				other, _ := t.LogoutToken()
+				if one.Text("jti") == "" || one.Claims["jti"] == other.Claims["jti"] {
+					t.Failf("jti is %v, and then %v", one.Claims["jti"], other.Claims["jti"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/events", Level: Must, Alone: true,
+			Text:  "events has the member that makes it a logout token, and that is an object.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				events, _ := j.Claims["events"].(map[string]any)
+				if _, is := events[LogoutEvent].(map[string]any); !is {
+					t.Failf("events is %v", j.Claims["events"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/event-empty", Level: Should, Alone: true,
+			Text:  "The member of events is an empty object.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				events, _ := j.Claims["events"].(map[string]any)
+				if event, is := events[LogoutEvent].(map[string]any); !is || len(event) > 0 {
+					t.Failf("events is %v", j.Claims["events"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/sub-or-sid", Level: Must, Alone: true,
+			Text:  "The logout token says who or which session it is, in the words of the ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, v := t.LogoutToken()
+				if j.Claims["sub"] == nil && j.Claims["sid"] == nil {
+					t.Failf("there is neither sub nor sid")
+				}
+				for _, name := range []string{"sub", "sid"} {
+					if j.Claims[name] != nil && j.Claims[name] != v.Id.Claims[name] {
+						t.Errorf("%s is %v, and in the ID token %v", name, j.Claims[name], v.Id.Claims[name])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/sub-and-sid", Level: May, Alone: true,
+			Text:  "The logout token has sub and sid both.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if j, _ := t.LogoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
+					t.Failf("sub is %v, and sid %v", j.Claims["sub"], j.Claims["sid"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/no-nonce", Level: Must, Alone: true,
+			Text:  "There is no nonce, so that the logout token cannot pass for an ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if j, _ := t.LogoutToken(); j.Claims["nonce"] != nil {
+					t.Failf("nonce is %v", j.Claims["nonce"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/signed", Level: Must, Alone: true,
+			Text:  "The logout token is signed by a key that signs ID tokens.",
+			Needs: hearing(need.Keys),
+			Check: func(t *T) {
+				j, v := t.LogoutToken()
+				wantSignature(t, j, v.Client)
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.4/encrypted", Level: May,
+			Text:         "A logout token is encrypted with the keys for ID tokens.",
+			Inapplicable: "ID tokens are not encrypted.",
+		},
+		{
+			ID: "OIDCBackChannel/2.4/typed", Level: Should, Alone: true,
+			Text:  "The type in the header is logout+jwt.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				if kind, _ := j.Header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
+					t.Failf("typ is %v", j.Header["typ"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.6/algorithm", Level: Should, Alone: true,
+			Text:  "The algorithm is that of the client's ID tokens.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, v := t.LogoutToken()
+				if j.Header["alg"] != v.Id.Header["alg"] {
+					t.Failf("alg is %v, and that of the ID token %v", j.Header["alg"], v.Id.Header["alg"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.6/not-unsigned", Level: Must, Alone: true,
+			Text:  "The algorithm is not none.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if j, _ := t.LogoutToken(); j.Header["alg"] == "none" {
+					t.Failf("alg is none")
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/4/short-life", Level: Should, Alone: true,
+			Text:  "A logout token lives for two minutes at most, so that a stolen one is of little use.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				j, _ := t.LogoutToken()
+				from, _ := j.Claims["iat"].(float64)
+				until, is := j.Claims["exp"].(float64)
+				if !is || until-from > 120 {
+					t.Failf("iat is %v, and exp %v", j.Claims["iat"], j.Claims["exp"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/4.1/no-id-token", Level: Should, Alone: true,
+			Text:  "The provider itself takes a logout token for no ID token.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				n, _ := t.Notified()
+				v := t.Visit(need.Backchannel)
+				t.OpenLogout(v.Browser, wire.Params("id_token_hint", n.Token))
+				t.WantSignedIn(v, "the hint is a logout token")
+			},
+		},
+	}
+}

@@ -1,0 +1,200 @@
+package rules
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// oidcLogoutNotice is who is told, how, and what else ends.
+func oidcLogoutNotice() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCBackChannel/2.1/supported", Level: Must,
+			Text:  "The metadata says that clients are told of logouts.",
+			Needs: []Need{need.OpenID, need.Backchannel},
+			Check: func(t *T) {
+				t.Client(need.Backchannel)
+				if !discoveredMetadata(t).Is("backchannel_logout_supported") {
+					t.Failf("backchannel_logout_supported is not true")
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.1/session-supported", Level: Must, Alone: true,
+			Text:  "sid is in the logout token only where the metadata says that sessions have names, and then in the ID token too.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				said := discoveredMetadata(t).Is("backchannel_logout_session_supported")
+				j, v := t.LogoutToken()
+				if j.Claims["sid"] != nil && (!said || v.Id.Claims["sid"] == nil) {
+					t.Failf("backchannel_logout_session_supported is %t; sid is %v, and in the ID token %v", said, j.Claims["sid"], v.Id.Claims["sid"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.2/https", Level: Should,
+			Text:      "The registered address begins with https, or for a confidential client with http.",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+		},
+		{
+			ID: "OIDCBackChannel/2.2/no-fragment", Level: Must,
+			Text:      "The registered address has no fragment.",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+		},
+		{
+			ID: "OIDCBackChannel/2.2/session-required", Level: Must,
+			Text:         "A client that registers backchannel_logout_session_required gets a sid.",
+			Inapplicable: "Each client gets a sid, so that none needs to ask for it.",
+		},
+		{
+			ID: "OIDCBackChannel/2.3/remembered", Level: Must, Alone: true,
+			Text:  "A client is told of the end of a session that a person signed in to it by, also if another client ended it.",
+			Needs: hearing(need.Code),
+			Check: func(t *T) {
+				v := t.Visit(need.Backchannel)
+				other := t.VisitIn(v.Browser, need.Code)
+				n := t.Hears(func() {
+					t.Logout(other.Browser, wire.Params("id_token_hint", other.Tokens.ID))
+					t.SignedOut(other)
+				}, v)
+				if n == nil {
+					t.Failf("the client was not told")
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.3/others-not-told", Level: May, Alone: true,
+			Text:  "A client is not told of the end of a session that it has no part in.",
+			Needs: hearing(need.Code),
+			Check: func(t *T) {
+				v, other := t.Visit(need.Backchannel), t.Visit(need.Code)
+				if v.Id.Claims["sid"] == nil {
+					t.Skipf("sessions have no names: without, all of the person's may be meant")
+				}
+				n := t.Hears(func() {
+					t.SignOut(other)
+					t.SignOut(v)
+				}, v, other)
+				if n == nil {
+					t.Blockedf("the client was not told of its own session")
+				}
+				if j, err := jose.Read(n.Token); err != nil || j.Claims["sid"] != v.Id.Claims["sid"] {
+					t.Failf("the client was told of another session than its own, %v", v.Id.Claims["sid"])
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.5/post", Level: Must, Alone: true,
+			Text:  "The client is told by POST at its registered address.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				v := t.Visit(need.Backchannel)
+				n := t.Hears(func() { t.SignOut(v) }, v)
+				if n == nil {
+					t.Failf("the client was not told")
+				}
+				if n.Method != http.MethodPost {
+					t.Failf("the client was told by %s", n.Method)
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.5/form", Level: Must, Alone: true,
+			Text:  "The body is form-encoded.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				n, _ := t.Notified()
+				if kind, _, err := mime.ParseMediaType(n.ContentType); err != nil || kind != wire.FormEncoded {
+					t.Failf("the body is of the type %q", n.ContentType)
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.5/logout-token", Level: Must, Alone: true,
+			Text:  "The body has the parameter logout_token, once.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				n, _ := t.Notified()
+				if _, err := jose.Read(n.Token); err != nil || len(n.Form["logout_token"]) != 1 {
+					t.Failf("logout_token came %d times, and the first is %d characters long", len(n.Form["logout_token"]), len(n.Token))
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.5/once", Level: Should,
+			Text:      "A client that has heard is not told again.",
+			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_is_told_at_once_and_once",
+		},
+		{
+			ID: "OIDCBackChannel/2.5/redirect-waits", Level: May, Alone: true,
+			Text:  "The browser is sent on at once, while the clients are told: a client that is slow keeps nobody waiting.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				const slow = 4 * time.Second
+				l, v := t.Listener(), t.Visit(need.Backchannel)
+				l.Slow(slow)
+				defer l.Slow(0)
+				var took time.Duration
+				t.Hears(func() {
+					began := time.Now()
+					t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
+					took = time.Since(began)
+				}, v)
+				if took >= slow/2 {
+					t.Failf("the browser waited %s", took.Round(time.Second/10))
+				}
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.7/every-way", Level: May,
+			Text:      "Clients are told of each end of a session: by a client, by the person, by an administrator, by a new password.",
+			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
+		},
+		{
+			ID: "OIDCBackChannel/2.7/refresh-tokens-end", Level: Should, Alone: true,
+			Text:  "A refresh token without offline_access ends with the session.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				v := t.Visit(need.Backchannel)
+				if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
+					t.Skipf("the server gives no refresh token without offline_access")
+				}
+				t.SignOut(v)
+				t.WantRefused(t.Refresh(v.Client, v.Tokens.Refresh), "the session has ended")
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.7/offline-access-stays", Level: Should, Alone: true,
+			Text:  "A refresh token with offline_access does not end with the session.",
+			Needs: hearing(),
+			Check: func(t *T) {
+				if !discoveredMetadata(t).Lists("scopes_supported", "offline_access") {
+					t.Skipf("the server does not list offline_access")
+				}
+				v := t.Visit(need.Backchannel, "offline_access")
+				if v.Tokens.Refresh == "" {
+					t.Skipf("the server gives no refresh token with offline_access")
+				}
+				t.SignOut(v)
+				t.WantGranted(t.Refresh(v.Client, v.Tokens.Refresh))
+			},
+		},
+		{
+			ID: "OIDCBackChannel/2.8/no-content", Level: Should,
+			Text:      "An answer of 204 is as good as one of 200.",
+			Elsewhere: "provider/outbound_test.go:TestOutboundClientWantsASuccess",
+		},
+		{
+			ID: "OIDCBackChannel/2.8/again", Level: May,
+			Text:      "A client that does not answer, or with a failure, is told again for some hours.",
+			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_that_does_not_answer_is_told_again",
+		},
+	}
+}

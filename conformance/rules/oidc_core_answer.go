@@ -1,0 +1,329 @@
+package rules
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// What the server checks of a request, and how it signs people in (OIDC Core §3.1.2.2 to §3.1.2.4).
+func oidcValidation() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.2/oauth-parameters", Level: Must,
+			Text:  "The parameters of OAuth 2.0 are checked as OAuth 2.0 has it.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("client_id", "conformance-"+t.Random())), "nobody has that client_id")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("response_type", "conformance")), "nobody knows that response_type")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Add("state", "another")), "state was sent twice")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/required-parameters", Level: Must,
+			Text:  "A request without client_id or response_type gets no code.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, name := range []string{"client_id", "response_type"} {
+					t.WantNoCode(t.Authorize(t.OpenID(t.Client(need.Code)).Del(name)), name+" is missing")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/redirect-uri-of-several", Level: Must,
+			Text:  "A client with several redirect URIs gets no code for a request that names none.",
+			Needs: []Need{need.Authorization, need.Several, need.User, need.OpenID},
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Several)).Del("redirect_uri"))
+				t.WantNoCode(r, "redirect_uri is missing")
+				wantUnmoved(t, r)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/sub-requested", Level: Must,
+			Text:  "A request for the ID token of a certain sub gets a code only where that person is signed in.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				c := t.Client(need.Code)
+				b := t.NewBrowser()
+				own := t.Subject(t.IDToken(t.GrantIn(b, t.OpenID(c))))
+				ask := func(sub string) *check.Response {
+					return t.Silently(b, t.OpenID(c).Set("claims", fmt.Sprintf(`{"id_token":{"sub":{"value":%q}}}`, sub)))
+				}
+				if r := ask(own); r.Params.Get("code") == "" {
+					t.Blockedf("the own sub is refused as well: %s", r)
+				}
+				t.WantNoCode(ask("conformance-"+t.Random()), "the sub that was asked for is somebody else")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/unknown-parameters-ignored", Level: Should,
+			Text:  "Parameters that the server does not know are ignored.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1")), "a parameter of no meaning")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/error-answered", Level: Must,
+			Text:  "Whatever is wrong with a request is answered with an error response.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantErrorBack(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "nobody knows that response_type")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/nobody-signed-in", Level: Must,
+			Text:  "Whoever is not signed in is asked to sign in.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
+				if !asked {
+					t.At(response.Answer)
+					t.Failf("nobody is asked to sign in: %s", response)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-login", Level: Must, Alone: true,
+			Text:  "prompt=login has the person sign in again before there is a code, and auth_time is of that login.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.WaitPast(at, 0)
+				again := t.GrantIn(b, t.OpenID(c).Set("prompt", "login").Set("max_age", "36000"))
+				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
+					t.At(again.Answer)
+					t.Failf("auth_time was %.0f, and is %.0f after prompt=login", at, renewed)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-login-asked", Level: Must,
+			Text:  "prompt=login gives no code before the person has signed in again, although they are signed in.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
+				t.WantNoCode(response, "nobody has signed in again")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/prompt-none", Level: Must,
+			Text:  "prompt=none is answered with an error, and without a page, where nobody is signed in.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code))), "nobody is signed in")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/csrf", Level: Must,
+			Text:  "Another site cannot have a person's browser approve an authentication request.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantOwnQuestion(t, t.SignedIn(), func() *check.Request { return t.OpenID(c) })
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.3/clickjacking", Level: Must,
+			Text:  "The pages for signing in and for approving cannot be framed by another site.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantUnframed(t, t.LoginPage(t.OpenID(t.Client(need.Code))).Page)
+				b := t.SignedIn()
+				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
+				wantUnframed(t, b.Page)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.4/decision-obtained", Level: Must,
+			Text:  "Without a decision for it nothing is released: whoever says no gives no code.",
+			Needs: openID(),
+			Check: func(t *T) {
+				t.WantNoCode(t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.4/says-what", Level: May,
+			Text:  "The page that asks names each scope that is asked for.",
+			Needs: openID(),
+			Check: func(t *T) {
+				b := t.SignedIn()
+				t.Question(b, t.OpenID(t.Client(need.Code), "profile").Set("prompt", "consent"))
+				with := browser.Parse(b.Page).Text
+				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
+				if without := browser.Parse(b.Page).Text; with == without {
+					t.Failf("the page says the same with and without the scope profile: %q", wire.Clip(with, 300))
+				}
+			},
+		},
+	}
+}
+
+// wantUnframed asserts a header that keeps other sites from framing a page.
+func wantUnframed(t *T, a *wire.Answer) {
+	policy := strings.ToLower(strings.Join(a.Header.Values("Content-Security-Policy"), ";"))
+	options := strings.ToUpper(a.Header.Get("X-Frame-Options"))
+	if !strings.Contains(policy, "frame-ancestors") && options != "DENY" && options != "SAMEORIGIN" && !framesAreBlind(t) {
+		t.At(a)
+		t.Errorf("%s can be framed by any site: it has neither frame-ancestors nor X-Frame-Options", wire.Bare(a.URL))
+	}
+}
+
+// The good answer and the error (OIDC Core §3.1.2.5, §3.1.2.6).
+func oidcResponse() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.5/in-query", Level: Must,
+			Text:  "The code and the state are added to the query of the redirect URI.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)))
+				t.CodeOf(r)
+				if r.Mode != "query" || !r.Arrived() {
+					t.At(r.Answer)
+					t.Failf("the code came in the %s, to %s", r.Mode, wire.Clip(r.Location, 200))
+				}
+				wantState(t, r)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/denied", Level: Must,
+			Text:  "When the person says no, the client is sent access_denied with its state.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code))))
+				t.WantRedirectError(r, "access_denied")
+				wantState(t, r)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/error-required", Level: Must,
+			Text:  "An error response has the parameter error.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				if r := silentAnswer(t); r.ErrorCode() == "" {
+					t.At(r.Answer)
+					t.Failf("the response has no error: %s", r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/state-required", Level: Must,
+			Text:  "An error response has the state that was sent.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) { wantState(t, silentAnswer(t)) },
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
+			Text:  "The parameters of an error are in the query of the redirect URI.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				if r := silentAnswer(t); r.Mode != "query" {
+					t.At(r.Answer)
+					t.Failf("the error came in the %s", r.Mode)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/no-other-parameters", Level: Should,
+			Text:  "An error response has no parameters but error, error_description, error_uri, state and those that later documents add.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				// RFC 9207 adds iss, OpenID Connect Session Management session_state.
+				known := []string{"error", "error_description", "error_uri", "state", "iss", "session_state"}
+				r := silentAnswer(t)
+				for name := range r.Params {
+					if !slices.Contains(known, name) {
+						t.At(r.Answer)
+						t.Errorf("the error response has the parameter %s", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/invalid-redirect-uri", Level: Must,
+			Text:  "The browser is not sent to a redirect URI that is not valid, neither with a code nor with an error.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
+					wantUnmoved(t, t.Look(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
+					wantUnmoved(t, t.Look(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri).Set("prompt", "none")))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/response-mode-unknown", Level: Should,
+			Text:  "A response_mode that the server does not have is answered with 400, and with no redirect: nobody knows how the client reads.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "conformance"))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				t.At(r.Answer)
+				if r.Location != "" {
+					t.Failf("the browser was sent back: %s", r)
+				}
+				t.WantStatus(r.Answer, http.StatusBadRequest)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/login-required", Level: May,
+			Text:  "Where prompt=none needs a login, the error is login_required.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) { t.WantRedirectError(silentAnswer(t), "login_required") },
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/consent-required", Level: May,
+			Text:      "Where prompt=none needs an approval, the error is consent_required.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/account-selection-required", Level: May,
+			Text:         "Where the person has to choose an account, the error is account_selection_required.",
+			Inapplicable: "A browser has one session at Mandate, so that there is nothing to choose from: the error is login_required.",
+		},
+		{
+			ID: "OIDCCore/3.1.2.6/registration-not-supported", Level: May,
+			Text:  "The parameter registration is answered with registration_not_supported.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))
+				t.WantRedirectError(r, "registration_not_supported")
+			},
+		},
+	}
+}
+
+// silentAnswer is the error to a request with prompt=none where nobody is signed in; without one the check is
+// blocked.
+func silentAnswer(t *T) *check.Response {
+	r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
+	if !r.Arrived() {
+		t.Blockedf("could not get an error: %s", r)
+	}
+	return r
+}
+
+// wantState asserts that a response has the state of its request.
+func wantState(t *T, r *check.Response) {
+	if want := r.Request.Params.Get("state"); r.Params.Get("state") != want {
+		t.At(r.Answer)
+		t.Failf("state was %q, and came back as %q", want, r.Params.Get("state"))
+	}
+}

@@ -1,0 +1,322 @@
+package rules
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// aScope is the rule that a scope brings its claims from UserInfo. Claims that the person has not cannot
+// be seen.
+func aScope(scope, text string, names ...string) Rule {
+	return Rule{
+		ID: "OIDCCore/5.4/" + scope, Level: Must, Text: text, Needs: userInfo(),
+		Check: func(t *T) {
+			wantsScope(t, scope)
+			all := knownClaims(t)
+			known := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] == nil })
+			if len(known) == 0 {
+				t.Skipf("UserInfo tells no %s of the target's user", strings.Join(names, ", "))
+			}
+			claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scope)).Access)
+			for _, name := range known {
+				if claims[name] == nil {
+					t.Errorf("%s is not there, although the scope %s was granted and it is known", name, scope)
+				}
+			}
+		},
+	}
+}
+
+// Claims by scope (OIDC Core §5.4).
+func oidcScopes() []Rule {
+	return []Rule{
+		aScope("profile", "The scope profile brings the claims of a profile.", "name", "family_name", "given_name", "middle_name", "nickname",
+			"preferred_username", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"),
+		aScope("email", "The scope email brings email and email_verified.", "email", "email_verified"),
+		aScope("address", "The scope address brings address.", "address"),
+		aScope("phone", "The scope phone brings phone_number and phone_number_verified.", "phone_number", "phone_number_verified"),
+		{
+			ID: "OIDCCore/5.4/several", Level: May,
+			Text:  "Several scopes bring the claims of all of them.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				claims := knownClaims(t)
+				for _, name := range []string{"name", "email", "phone_number", "address"} {
+					if claims[name] == nil {
+						t.Errorf("%s is not there", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.4/nothing-more", Level: May,
+			Text:  "The scope openid alone brings sub and nothing else.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				for name := range t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access) {
+					if name != "sub" {
+						t.Errorf("UserInfo tells %s", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.4/not-in-id-token", Level: May,
+			Text:  "What the scopes bring is at UserInfo, and not in the ID token as well.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")))
+				for _, name := range []string{"name", "given_name", "preferred_username", "updated_at", "email", "email_verified"} {
+					if _, there := j.Claims[name]; there {
+						t.Errorf("the ID token has %s", name)
+					}
+				}
+			},
+		},
+	}
+}
+
+// asks makes a claims parameter.
+func asks(where string, claims map[string]any) string {
+	text, _ := json.Marshal(map[string]any{where: claims}) // maps and texts: it cannot fail
+	return string(text)
+}
+
+// signInAsking goes the whole way with a claims parameter.
+func signInAsking(t *T, claims string) *check.Tokens {
+	wantsClaimsParameter(t)
+	return t.GrantFor(t.OpenID(t.Client(need.Code)).Set("claims", claims))
+}
+
+// someClaim is a claim that is known of the person, with its value.
+func someClaim(t *T) (string, any) {
+	claims := knownClaims(t)
+	for _, name := range []string{"email", "nickname", "name", "preferred_username", "given_name"} {
+		if claims[name] != nil {
+			return name, claims[name]
+		}
+	}
+	t.Skipf("UserInfo tells nothing of the target's user but sub")
+	return "", nil
+}
+
+// askedAgain is how the browser of the checks says that its login was not taken.
+var askedAgain = regexp.MustCompile(`^the server asks for the password again`)
+
+// The claims parameter (OIDC Core §5.5).
+func oidcClaims() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/5.5/userinfo", Level: Must,
+			Text:  "A claim that is asked for at UserInfo is there, beside what the scopes bring.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, value := someClaim(t)
+				for _, how := range []any{nil, map[string]any{}, map[string]any{"essential": true}, map[string]any{"essential": false}} {
+					claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name: how})).Access)
+					if claims[name] != value || claims["sub"] == nil {
+						t.Errorf("%s was asked for by %s, and is %v", name, Quoted(how), claims[name])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5/id-token", Level: Must,
+			Text:  "A claim that is asked for in the ID token is there, beside what is always there.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, value := someClaim(t)
+				j := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: nil})))
+				if j.Claims[name] != value || j.Text("sub") == "" || j.Number("exp") < 0 {
+					t.Failf("%s was asked for, and is %v", name, j.Claims[name])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5/added-to-scopes", Level: Must,
+			Text:  "The claims parameter takes nothing away from what the scopes bring.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				wantsScope(t, "email")
+				if knownClaims(t)["email"] == nil {
+					t.Skipf("UserInfo tells no email of the target's user")
+				}
+				r := t.OpenID(t.Client(need.Code), "email").Set("claims", `{"userinfo":{"locale":null}}`)
+				if t.UserClaims(t.GrantFor(r).Access)["email"] == nil {
+					t.Failf("email is not there, although the scope email was granted")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5/members-ignored", Level: Must,
+			Text:  "What the server does not know in the claims parameter is ignored.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				name, value := someClaim(t)
+				r := t.OpenID(t.Client(need.Code)).Set("claims", `{"conformance":{"x":1},"other":[1],"userinfo":{`+Quoted(name)+`:null}}`)
+				response := t.Try(r)
+				wantCode(t, response, "a claims parameter with members of no meaning")
+				if got := t.UserClaims(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})).Access)[name]; got != value {
+					t.Failf("%s, which was asked for beside them, is %v", name, got)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5/not-supported", Level: Should,
+			Text:         "A server without the claims parameter gives claims that it thinks are useful.",
+			Inapplicable: "Mandate has the claims parameter.",
+		},
+		{
+			ID: "OIDCCore/5.5/malformed", Level: May,
+			Text:  "A claims parameter that is no object is refused with invalid_request.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				for _, claims := range []string{"conformance", "[]", `{"id_token":1}`} {
+					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "invalid_request")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/essential-unknown", Level: Must,
+			Text:  "A claim that cannot be given is no error, also where it is essential.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				for _, where := range []string{"userinfo", "id_token"} {
+					claims := asks(where, map[string]any{"https://conformance.example/claim": map[string]any{"essential": true}, "conformance": nil})
+					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "an essential claim that nobody has")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/members-ignored", Level: Must,
+			Text:  "What the server does not know in the request for a claim is ignored.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, value := someClaim(t)
+				claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name: map[string]any{"conformance": 1, "essential": true}})).Access)
+				if claims[name] != value {
+					t.Failf("%s is %v", name, claims[name])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/value-equal", Level: Should,
+			Text:  "A claim that is asked for with the value that it has is there.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, value := someClaim(t)
+				for _, how := range []map[string]any{{"value": value}, {"values": []any{"conformance", value}}} {
+					if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: how}))).Claims[name]; got != value {
+						t.Errorf("%s was asked for by %s, and is %v", name, Quoted(how), got)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/value-other", Level: Should,
+			Text:  "A claim that is asked for with another value than it has is left out.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, value := someClaim(t)
+				for _, how := range []map[string]any{{"value": "conformance"}, {"values": []any{"conformance", "other"}}} {
+					if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: how}))).Claims[name]; got != nil {
+						t.Errorf("%s was asked for by %s, and is there: %v", name, Quoted(how), value)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/sub-of-another", Level: Must,
+			Text:  "A login whose ID token is to have another sub than the person's fails.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				b := t.Approved(t.OpenID(t.Client(need.Code)))
+				claims := asks("id_token", map[string]any{"sub": map[string]any{"value": "conformance-" + t.Random()}})
+				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the sub that was asked for is somebody else")
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1/sub-of-others", Level: Should,
+			Text:  "A login whose ID token is to have one of several subs, none of them the person's, fails.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				b := t.Approved(t.OpenID(t.Client(need.Code)))
+				claims := asks("id_token", map[string]any{"sub": map[string]any{"values": []any{"conformance-" + t.Random(), "conformance"}}})
+				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the subs that were asked for are others")
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1.1/essential-met", Level: Must,
+			Text:  "An essential acr with values is answered with one of them.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				acr := t.SignIn(t.Client(need.Code)).Text("acr")
+				if acr == "" {
+					t.Skipf("the ID token has no acr")
+				}
+				how := map[string]any{"essential": true, "values": []any{"urn:conformance:unknown", acr}}
+				if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{"acr": how}))).Text("acr"); got != acr {
+					t.Failf("acr is %q, asked for was %q", got, acr)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1.1/essential-not-met", Level: Must,
+			Text:  "An essential acr that the server cannot reach is a failed login.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				for _, how := range []map[string]any{{"value": "urn:conformance:unknown"}, {"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
+					how["essential"] = true
+					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", asks("id_token", map[string]any{"acr": how})))
+					if askedAgain.MatchString(r.Stuck) {
+						continue // for a login that would do: this one has failed
+					}
+					t.WantNoCode(r, "no login has the acr that is essential")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.1.1/voluntary", Level: Should,
+			Text:  "Where an acr is asked for, and not essential, and cannot be reached, the acr of the login is told.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				c := t.Client(need.Code)
+				own := t.SignIn(c).Text("acr")
+				claims := asks("id_token", map[string]any{"acr": map[string]any{"value": "urn:conformance:unknown"}})
+				for _, r := range []*check.Request{t.OpenID(c).Set("acr_values", "urn:conformance:unknown"), t.OpenID(c).Set("claims", claims)} {
+					response := t.Try(r)
+					wantCode(t, response, "an acr that is not essential and cannot be reached")
+					j := t.IDToken(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})))
+					if j.Text("acr") != own {
+						t.Errorf("acr is %v, and %q where none is asked for", j.Claims["acr"], own)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.5.2/other-language", Level: Should,
+			Text:  "A claim that is asked for in a language that is not there does not come without a language tag.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				name, _ := someClaim(t)
+				claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name + "#tlh": nil})).Access)
+				if got, there := claims[name]; there {
+					t.Failf("%s#tlh was asked for, and %s is there: %v", name, name, got)
+				}
+			},
+		},
+	}
+}

@@ -1,0 +1,356 @@
+package rules
+
+import (
+	"math"
+	"net/url"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The ID token (OIDC Core §2, §3.1.3.6).
+func oidcIDToken() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/2/jwt", Level: Must,
+			Text:  "An ID token is a JWT.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				if tokens.ID == "" {
+					t.Blockedf("there is no ID token in the answer")
+				}
+				// An encrypted one has five parts; what is in it is another rule's business.
+				if strings.Count(tokens.ID, ".") == 4 {
+					return
+				}
+				if _, err := jose.Read(tokens.ID); err != nil {
+					t.Failf("the ID token is no JWT: %v", err)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/iss", Level: Must,
+			Text:  "iss is an https URL without query and fragment.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantIssuerURL(t, t.SignIn(t.Client(need.Code)).Text("iss"))
+			},
+		},
+		{
+			ID: "OIDCCore/2/sub", Level: Must,
+			Text:  "sub is a text that is not empty.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.SignIn(t.Client(need.Code))
+				if j.Text("sub") == "" {
+					t.Failf("sub is %v", j.Claims["sub"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/sub-length", Level: Must,
+			Text:  "sub has at most 255 characters, all of them ASCII.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				sub := t.SignIn(t.Client(need.Code)).Text("sub")
+				if len(sub) > 255 || strings.ContainsFunc(sub, func(r rune) bool { return r > 127 }) {
+					t.Failf("sub has %d bytes: %q", len(sub), wire.Clip(sub, 300))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/sub-stays", Level: Must,
+			Text:  "A person has the same sub at every login.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
+				other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
+				if one != other {
+					t.Failf("sub is %q at one login and %q at the next", one, other)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/sub-unique", Level: Must,
+			Text:      "No two people have the same sub.",
+			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
+		},
+		{
+			ID: "OIDCCore/2/aud", Level: Must,
+			Text:  "aud holds the client_id.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				j := t.SignIn(c)
+				for _, audience := range j.Audience() {
+					if audience == c.ID {
+						return
+					}
+				}
+				t.Failf("aud is %v, the client is %s", j.Claims["aud"], c.ID)
+			},
+		},
+		{
+			ID: "OIDCCore/2/aud-single", Level: May,
+			Text:  "The client is the only audience, and aud is its client_id alone.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if j := t.SignIn(c); j.Text("aud") != c.ID {
+					t.Failf("aud is %v", j.Claims["aud"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/exp", Level: Must,
+			Text:  "exp is a number of seconds, and in the future when the token is issued.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				if j := t.IDToken(tokens); j.Number("exp") <= check.ServerTime(tokens.Answer) {
+					t.Failf("exp is %v, and it is %.0f", j.Claims["exp"], check.ServerTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/iat", Level: Must,
+			Text:  "iat is the time when the token was issued, as a number of seconds.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				if j := t.IDToken(tokens); math.Abs(j.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
+					t.Failf("iat is %v, and it is %.0f", j.Claims["iat"], check.ServerTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/auth-time-with-max-age", Level: Must,
+			Text:  "A request with max_age gets an ID token with auth_time, a number of seconds.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
+				if j.Number("auth_time") < 0 {
+					t.Failf("auth_time is %v", j.Claims["auth_time"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/auth-time-essential", Level: Must,
+			Text:  "auth_time is there where it was asked for as essential.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("claims", `{"id_token":{"auth_time":{"essential":true}}}`)))
+				if j.Number("auth_time") < 0 {
+					t.Failf("auth_time is %v", j.Claims["auth_time"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/auth-time-always", Level: May,
+			Text:  "auth_time is there whether it was asked for or not.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if j := t.SignIn(t.Client(need.Code)); j.Number("auth_time") < 0 {
+					t.Failf("auth_time is %v", j.Claims["auth_time"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/auth-time-of-login", Level: Must,
+			Text:  "auth_time is when the person signed in, and not when the token was issued.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				first := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))
+				at := t.IDToken(first).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				if math.Abs(at-check.ServerTime(first.Answer)) > 60 {
+					t.Failf("auth_time is %.0f, and the login was at %.0f", at, check.ServerTime(first.Answer))
+				}
+				t.WaitPast(at, 0)
+				second := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))
+				if later := t.IDToken(second).Number("auth_time"); later != at {
+					t.At(second.Answer)
+					t.Failf("auth_time was %.0f, and without another login it is %.0f", at, later)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/nonce", Level: Must,
+			Text:  "The nonce of the request is in the ID token as it was sent.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("nonce", nonce)))
+				if j.Text("nonce") != nonce {
+					t.Failf("nonce was %q, and is %v in the ID token", nonce, j.Claims["nonce"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/nonce-not-processed", Level: Should,
+			Text:  "Nothing is done with a nonce: any text is taken, and comes back.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				for _, nonce := range []string{" a b+c%20d&e=f#g\"<h>\\i/é?", "0", "null", strings.Repeat("n", 512)} {
+					r := t.OpenID(t.Client(need.Code)).Set("nonce", nonce)
+					response := t.Try(r)
+					wantCode(t, response, "a request with the nonce "+nonce)
+					j := t.IDToken(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})))
+					if j.Text("nonce") != nonce {
+						t.Errorf("nonce was %q, and is %v in the ID token", nonce, j.Claims["nonce"])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/acr", Level: Must,
+			Text:  "acr, where it is there, is a text.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.SignIn(t.Client(need.Code))
+				if acr, there := j.Claims["acr"]; there && j.Text("acr") == "" {
+					t.Failf("acr is %v", acr)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/acr-name", Level: Should,
+			Text:  "acr, where it is there, is an absolute URI or a registered name.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.SignIn(t.Client(need.Code))
+				acr, there := j.Claims["acr"]
+				if !there {
+					return
+				}
+				text := j.Text("acr")
+				u, err := url.Parse(text)
+				switch {
+				case text == "" || strings.ContainsAny(text, " \t\n"):
+					t.Failf("acr is %v", acr)
+				case err != nil || !u.IsAbs():
+					t.Skipf("acr is %q, which is no URI: whether RFC 6711 has it registered is not known here", text)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/acr-registered-meaning", Level: Must,
+			Text:         "A registered name of an acr is used in the meaning that is registered.",
+			Inapplicable: "Mandate's acr is a URN of its own and no registered name.",
+		},
+		{
+			ID: "OIDCCore/2/acr-level-0", Level: Should,
+			Text:         "A login of the level 0 gives access to nothing of monetary value.",
+			Inapplicable: "Mandate has no login of the level 0: every one is by a password.",
+		},
+		{
+			ID: "OIDCCore/2/amr", Level: Must,
+			Text:  "amr, where it is there, is a list of texts.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				amr, there := t.SignIn(t.Client(need.Code)).Claims["amr"]
+				list, is := amr.([]any)
+				if there && !is {
+					t.Failf("amr is %v, which is no list", amr)
+				}
+				for _, method := range list {
+					if text, _ := method.(string); text == "" {
+						t.Errorf("amr has %v, which is no text", method)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/azp", Level: Must,
+			Text:  "azp, where it is there, is the client_id of the client that the token was issued to.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if azp, there := t.SignIn(c).Claims["azp"]; there && azp != any(c.ID) {
+					t.Failf("azp is %v, the client is %s", azp, c.ID)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/signed", Level: Must,
+			Text:  "An ID token is signed, and its signature holds.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantSignature(t, t.SignIn(c), c)
+			},
+		},
+		{
+			ID: "OIDCCore/2/alg-none", Level: Must,
+			Text:  "No ID token has the alg none, unless its client was registered for that.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
+					t.Failf("alg is %q", alg)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/2/encrypted-after-signing", Level: Must,
+			Text:         "An ID token that is encrypted is signed first.",
+			Inapplicable: "Mandate encrypts no tokens.",
+		},
+		{
+			ID: "OIDCCore/2/no-key-headers", Level: Should,
+			Text:  "The header of an ID token has none of x5u, x5c, jku and jwk.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.SignIn(t.Client(need.Code))
+				for _, name := range []string{"x5u", "x5c", "jku", "jwk"} {
+					if j.Header[name] != nil {
+						t.Errorf("the header has %s", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.6/at-hash", Level: Must,
+			Text:  "at_hash, where it is there, is the left half of the access token's digest by the hash of the signature.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				wantHash(t, t.IDToken(tokens), tokens)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.6/at-hash-always", Level: May,
+			Text:  "at_hash is there in the code flow too.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if t.SignIn(t.Client(need.Code)).Text("at_hash") == "" {
+					t.Failf("the ID token has no at_hash")
+				}
+			},
+		},
+	}
+}
+
+// wantHash asserts that at_hash, where it is there, is that of the access token.
+func wantHash(t *T, j *jose.JWT, tokens *check.Tokens) {
+	hash, there := j.Claims["at_hash"]
+	if !there {
+		return
+	}
+	want := jose.LeftHash(j.Algorithm(), tokens.Access)
+	if want == "" {
+		t.Skipf("which hash goes with %s is not known here", j.Algorithm())
+	}
+	if hash != any(want) {
+		t.At(tokens.Answer)
+		t.Failf("at_hash is %v, for the access token and %s it is %s", hash, j.Algorithm(), want)
+	}
+}

@@ -1,0 +1,258 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// How messages are written and compared (OIDC Core §13, §14).
+func oidcSerialization() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/13.1/query", Level: Must,
+			Text:  "A request whose parameters are in the query, form-encoded in one of the ways that there are, is understood.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				r := t.OpenID(t.Client(need.Code), "profile").Set("prompt", "none")
+				b := t.NewBrowser()
+				response := check.Ended(r, b, b.Open(strings.ReplaceAll(r.URL(), "+", "%20")))
+				if !response.Arrived() {
+					t.At(response.Answer)
+					t.Failf("a scope with %%20 for the space is not understood: %s", response)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/13.3/numbers", Level: Must,
+			Text:  "Numbers are JSON numbers: expires_in, exp, iat and auth_time.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))
+				j := t.IDToken(tokens)
+				all := map[string]any{"expires_in": tokens.Answer.JSON()["expires_in"]}
+				for _, name := range []string{"exp", "iat", "auth_time"} {
+					all[name] = j.Claims[name]
+				}
+				for name, value := range all {
+					if _, is := value.(float64); value != nil && !is {
+						t.Errorf("%s is %s", name, Quoted(value))
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/13.3/no-null", Level: Should,
+			Text:  "Nothing in the answer of the token endpoint or in the ID token is null.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				for what, object := range map[string]map[string]any{"the answer": tokens.Answer.JSON(), "the ID token": t.IDToken(tokens).Claims} {
+					for name, value := range object {
+						if value == nil {
+							t.Errorf("%s has %s, which is null", what, name)
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/14/escapes-removed", Level: Must,
+			Text:  "What a JSON text has escaped is the same as what it has as it stands.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantsClaimsParameter(t)
+				b := t.Approved(t.OpenID(c))
+				// The name and the value of a claim that has to be refused, with escapes in both.
+				r := t.OpenID(c).Set("claims", `{"id\u005ftoken":{"s\u0075b":{"v\u0061lue":"conformance\u002d`+t.Random()+`"}}}`)
+				t.WantNoCode(t.Silently(b, r), "the sub that was asked for, written with escapes, is somebody else")
+			},
+		},
+		{
+			ID: "OIDCCore/14/not-normalized", Level: Must,
+			Text:  "No text is put into another normal form of Unicode.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				// What NFC, NFD, NFKC and NFKD change.
+				nonce := "e\u0301-\u00e9-\u212b-\ufb01-" + t.Random()
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("nonce", nonce)))
+				if j.Text("nonce") != nonce {
+					t.Failf("nonce was %+q, and is %+q", nonce, j.Text("nonce"))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/14/code-points", Level: Must,
+			Text:  "Texts are compared code point by code point: a sub in another case or width is another.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsClaimsParameter(t)
+				c, b := t.Client(need.Code), t.NewBrowser()
+				sub := t.Subject(t.IDToken(t.GrantIn(b, t.OpenID(c))))
+				for _, other := range []string{strings.ToUpper(sub), strings.ToLower(sub), widened(sub), sub + " "} {
+					if other == sub {
+						continue
+					}
+					r := t.OpenID(c).Set("claims", asks("id_token", map[string]any{"sub": map[string]any{"value": other}}))
+					t.WantNoCode(t.Silently(b, r), fmt.Sprintf("%q was asked for, and the person is %q", other, sub))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/14/single-spaces", Level: Must,
+			Text:  "Lists of texts are written with one space between two.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				scope := t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")).Scope
+				if scope != strings.Join(strings.Fields(scope), " ") {
+					t.Failf("scope is %q", scope)
+				}
+			},
+		},
+	}
+}
+
+// widened has the first letter of a text in its full width, which NFKC would undo.
+func widened(text string) string {
+	for i, r := range text {
+		if r > ' ' && r <= '~' {
+			return text[:i] + string(r-' '+0xff00) + text[i+1:]
+		}
+	}
+	return text
+}
+
+// What every OpenID Provider must have (OIDC Core §15).
+func oidcMandatory() []Rule {
+	const static = "Mandate's clients are registered by people, so it is no dynamic provider."
+	return []Rule{
+		{
+			ID: "OIDCCore/15.1/rs256", Level: Must,
+			Text:  "ID tokens can be signed with RS256.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				alg := t.SignIn(t.Client(need.Code)).Algorithm()
+				list, published := t.Metadata().List("id_token_signing_alg_values_supported")
+				switch {
+				case published && !slices.Contains(list, "RS256"):
+					t.Failf("id_token_signing_alg_values_supported does not list RS256")
+				case !published && alg != "RS256":
+					t.Skipf("the server does not list its algorithms, and the client code has %s", alg)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/rs256-by-default", Level: May,
+			Text:  "A client that has registered nothing else gets RS256.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg != "RS256" {
+					t.Failf("alg is %q", alg)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/prompt", Level: Must,
+			Text:  "prompt is supported: none shows no page, and login gives no code before a login.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(c)), "nobody is signed in")
+				b := t.Approved(t.OpenID(c))
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
+				t.WantNoCode(response, "nobody has signed in again")
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/display", Level: Must,
+			Text:  "No display that is defined is an error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, display := range []string{"page", "popup", "touch", "wap"} {
+					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("display", display)), "display="+display)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/locales", Level: Must,
+			Text:  "ui_locales and claims_locales are no error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, name := range []string{"ui_locales", "claims_locales"} {
+					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set(name, "se de-CH fr")), name)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/auth-time", Level: Must,
+			Text:  "auth_time is told where it is asked for.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				requests := []*check.Request{t.OpenID(t.Client(need.Code)).Set("max_age", "36000")}
+				if t.Metadata().Is("claims_parameter_supported") {
+					requests = append(requests, t.OpenID(t.Client(need.Code)).Set("claims", `{"id_token":{"auth_time":{"essential":true}}}`))
+				}
+				for _, r := range requests {
+					if j := t.IDToken(t.GrantFor(r)); j.Number("auth_time") < 0 {
+						t.Errorf("auth_time is %v", j.Claims["auth_time"])
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/max-age", Level: Must,
+			Text:  "max_age is enforced: no code before a login where it has run out.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.WaitPast(at, 1)
+				_, response := t.AsksPassword(b, t.OpenID(c).Set("max_age", "1"))
+				t.WantNoCode(response, "more than the one second of max_age has gone")
+			},
+		},
+		{
+			ID: "OIDCCore/15.1/acr-values", Level: Must,
+			Text:  "acr_values is no error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("acr_values", "1 2 urn:conformance:unknown")), "acr_values")
+			},
+		},
+		{
+			ID: "OIDCCore/15.2/response-types", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider has the response types code, id_token and id_token token.",
+		},
+		{
+			ID: "OIDCCore/15.2/discovery", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider has Discovery.",
+		},
+		{
+			ID: "OIDCCore/15.2/registration", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider has Dynamic Client Registration.",
+		},
+		{
+			ID: "OIDCCore/15.2/userinfo", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider has UserInfo.",
+		},
+		{
+			ID: "OIDCCore/15.2/bare-keys", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider publishes its keys as bare keys.",
+		},
+		{
+			ID: "OIDCCore/15.2/request-uri", Level: Must, Inapplicable: static,
+			Text: "A dynamic provider takes request_uri.",
+		},
+		{
+			ID: "OIDCCore/15.3/unanticipated", Level: Should, Inapplicable: static,
+			Text: "Who serves clients that nobody has set up has Discovery and Registration.",
+		},
+	}
+}

@@ -1,0 +1,318 @@
+package rules
+
+import (
+	"mandate/conformance/browser"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+)
+
+// The parameters that say how the person signs in: prompt and max_age (OIDC Core §3.1.2.1).
+func oidcPrompt() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-none-no-page", Level: Must,
+			Text:  "With prompt=none no page is shown, and a request that needs one comes back as an error.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
+				wantErrorBack(t, r, "nobody is signed in")
+				for _, a := range r.Seen {
+					if a.Status < 300 && a.MediaType() == "text/html" {
+						t.At(a)
+						t.Errorf("a page was shown: %s", a)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-none-answered", Level: Should,
+			Text:  "prompt=none is answered with a code where the person is signed in and has approved, also without an id_token_hint.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				wantCode(t, t.Silently(b, t.OpenID(c)), "the same request again with prompt=none")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-none-without-consent", Level: Must,
+			Text:      "prompt=none comes back as an error where the person has not approved the request.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-none-alone", Level: Must,
+			Text:  "none with another value beside it is an error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				for _, prompt := range []string{"none login", "consent none", "none select_account"} {
+					wantErrorBack(t, t.Open(b, t.OpenID(c).Set("prompt", prompt)), "prompt is "+prompt)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-login", Level: Should,
+			Text:  "prompt=login has the person sign in again.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				wantReauthentication(t, b, t.OpenID(c).Set("prompt", "login"), "prompt is login")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-login-impossible", Level: Must,
+			Text:         "Where the person cannot be made to sign in again, prompt=login is answered with an error.",
+			Inapplicable: "Mandate can always ask for the password: prompt=none, where it may not, is another rule.",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-consent", Level: Should,
+			Text:  "prompt=consent has the person asked, also about what they have approved before.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				r := t.Walk(b, t.OpenID(c).Set("prompt", "consent"), true)
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Asked && r.ErrorCode() == "" {
+					t.At(r.Answer)
+					t.Failf("nobody was asked: %s", r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-consent-refused", Level: Must,
+			Text:  "prompt=consent that ends without a consent is answered with an error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantErrorBack(t, t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-select-account", Level: Should,
+			Text:  "prompt=select_account lets the person choose who they are.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				response := t.Open(b, t.OpenID(c).Set("prompt", "select_account"))
+				if response.Params.Get("code") != "" {
+					t.At(response.Answer)
+					t.Failf("nobody was asked: %s", response)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-select-account-impossible", Level: Must,
+			Text:         "Where the person cannot be made to choose, prompt=select_account is answered with an error.",
+			Inapplicable: "Mandate can always ask who somebody is: prompt=none, where it may not, is another rule.",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/prompt-unknown", Level: May,
+			Text:  "A prompt that nobody knows is refused with invalid_request, as is one in the wrong case.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, prompt := range []string{"conformance", "LOGIN"} {
+					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("prompt", prompt)), "invalid_request")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age", Level: Must,
+			Text:  "Whoever signed in longer ago than max_age has to sign in again.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				first := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))
+				at := t.IDToken(first).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.WaitPast(at, 1)
+				wantReauthentication(t, b, t.OpenID(c).Set("max_age", "1"), "more than the one second of max_age has gone")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-renews", Level: Must, Alone: true,
+			Text:  "Whoever has signed in again for max_age has an auth_time that is new.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.WaitPast(at, 1)
+				again := t.GrantIn(b, t.OpenID(c).Set("max_age", "1"))
+				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
+					t.At(again.Answer)
+					t.Failf("auth_time was %.0f, and is %.0f after max_age had run out", at, renewed)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-silent", Level: Must,
+			Text:  "With prompt=none, a max_age that has run out is an error.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				c, b := t.Client(need.Code), t.NewBrowser()
+				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
+				if at < 0 {
+					t.Blockedf("the ID token has no auth_time")
+				}
+				t.WaitPast(at, 1)
+				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "more than the one second of max_age has gone")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-enough", Level: May,
+			Text:  "Within max_age nobody has to sign in again.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				wantCode(t, t.Silently(b, t.OpenID(c).Set("max_age", "36000")), "max_age of ten hours")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-zero", Level: Must,
+			Text:  "max_age=0 has the person sign in again.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				b := t.Approved(t.OpenID(c))
+				wantReauthentication(t, b, t.OpenID(c).Set("max_age", "0"), "max_age is 0")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-wrong", Level: May,
+			Text:  "A max_age that is no number from 0 is refused with invalid_request.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, age := range []string{"-1", "soon", "1.5"} {
+					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("max_age", age)), "invalid_request")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/max-age-auth-time", Level: Must,
+			Text:  "The ID token for a request with max_age has auth_time.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
+				if _, there := j.Claims["auth_time"]; !there {
+					t.Failf("the ID token has no auth_time")
+				}
+			},
+		},
+	}
+}
+
+// id_token_hint (OIDC Core §3.1.2.1, §3.1.2.2).
+func oidcHints() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.2.1/hint-of-this-person", Level: Should,
+			Text:  "An id_token_hint of the person who is signed in is answered with a code.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				b, hint := sessionHint(t)
+				wantCode(t, t.Silently(b, t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint)), "the own ID token as a hint")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/hint-of-nobody", Level: Must,
+			Text:  "An id_token_hint of somebody who is not signed in, and may not be asked, is answered with an error.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				_, hint := sessionHint(t)
+				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint))
+				wantErrorBack(t, r, "nobody is signed in")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/hint-of-another", Level: Must,
+			Text:      "An id_token_hint of another person than who is signed in is answered with an error, or with a login.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-altered", Level: Must,
+			Text:  "An id_token_hint with another signature than the server's is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				b, hint := sessionHint(t)
+				wantHintRefused(t, b, t.Client(need.Code), jose.Altered(hint))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-unsigned", Level: Must,
+			Text:  "An id_token_hint with the alg none is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				b, hint := sessionHint(t)
+				wantHintRefused(t, b, t.Client(need.Code), jose.Unsigned(hint))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-signed-by-another", Level: Must,
+			Text:  "An id_token_hint that somebody else has signed is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				b, hint := sessionHint(t)
+				wantHintRefused(t, b, t.Client(need.Code), jose.SignedByAnother(hint))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-key-confusion", Level: Must,
+			Text:  "An id_token_hint whose HMAC was made with the server's public key is refused.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				b, hint := sessionHint(t)
+				j, err := jose.Read(hint)
+				if err != nil {
+					t.Blockedf("the ID token cannot be read: %v", err)
+				}
+				wantHintRefused(t, b, t.Client(need.Code), jose.Confused(j, t.Keys(), t.Get(t.Endpoint(need.Keys)).Body))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-of-another-person", Level: Must,
+			Text:      "No tokens of another person than the one of the id_token_hint are given, although that other one is signed in.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+		},
+		{
+			ID: "OIDCCore/3.1.2.2/hint-expired", Level: Should,
+			Text:      "An id_token_hint is taken although it has expired.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+		},
+	}
+}
+
+// sessionHint is an ID token of the client code, and a browser in which its person is signed in and has approved.
+// It has to be taken where it is whole: else a refusal of another says nothing.
+func sessionHint(t *T) (*browser.Browser, string) {
+	b := t.NewBrowser()
+	tokens := t.GrantIn(b, t.OpenID(t.Client(need.Code)))
+	if tokens.ID == "" {
+		t.Blockedf("there is no ID token in the answer")
+	}
+	return b, tokens.ID
+}
+
+// silentToBegin blocks the check if prompt=none is refused without a hint as well.
+func silentToBegin(t *T, b *browser.Browser, c *target.Client) {
+	if r := t.Silently(b, t.OpenID(c)); r.Params.Get("code") == "" {
+		t.Blockedf("prompt=none is refused without a hint as well: %s", r)
+	}
+}
+
+func wantHintRefused(t *T, b *browser.Browser, c *target.Client, hints []string) {
+	silentToBegin(t, b, c)
+	for _, hint := range hints {
+		t.WantNoCode(t.Silently(b, t.OpenID(c).Set("id_token_hint", hint)), "the server did not issue the id_token_hint")
+	}
+}

@@ -1,0 +1,250 @@
+package rules
+
+import (
+	"math"
+	"slices"
+
+	"mandate/conformance/check"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// Offline access (OIDC Core §11).
+func oidcOffline() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/11/refresh-token", Level: Should,
+			Text:  "Whoever asks for offline_access and gets it, gets a refresh token that works.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantsScope(t, "offline_access")
+				c := t.Client(need.Code)
+				tokens := t.GrantFor(t.OpenID(c, "offline_access").Set("prompt", "consent"))
+				if tokens.Refresh == "" {
+					t.Failf("there is no refresh token")
+				}
+				t.WantGranted(t.Refresh(c, tokens.Refresh))
+			},
+		},
+		{
+			ID: "OIDCCore/11/consent-or-ignored", Level: Must,
+			Text:      "offline_access is ignored where nobody is asked and nothing else allows it.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
+		},
+		{
+			ID: "OIDCCore/11/code-only", Level: Must,
+			Text:         "offline_access is ignored where the response type gives no code.",
+			Inapplicable: "Mandate has no response type but code.",
+		},
+		{
+			ID: "OIDCCore/11/always-consent", Level: Must,
+			Text:  "Offline access that is asked for with prompt=consent is given after the person was asked, and not before.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantsScope(t, "offline_access")
+				r := t.Try(t.OpenID(t.Client(need.Code), "offline_access").Set("prompt", "consent"))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Asked && r.Params.Get("code") != "" {
+					t.At(r.Answer)
+					t.Failf("a code was given, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/11/web-consent", Level: Must,
+			Text:         "Offline access of a web application is approved by the person.",
+			Inapplicable: "It repeats the rules above for one kind of client; Mandate makes no difference between them.",
+		},
+		{
+			ID: "OIDCCore/11/native-consent", Level: Should,
+			Text:  "Offline access of a native application is approved by the person.",
+			Needs: []Need{need.Authorization, need.Public, need.User, need.OpenID},
+			Check: func(t *T) {
+				wantsScope(t, "offline_access")
+				r := t.Try(t.OpenID(t.Client(need.Public), "offline_access").Set("prompt", "consent"))
+				if !r.Asked && r.Params.Get("code") != "" {
+					t.At(r.Answer)
+					t.Failf("a code was given, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/11/refresh-token-otherwise", Level: May,
+			Text:  "A refresh token comes without offline_access as well; it ends with the login.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
+					t.Failf("there is no refresh token")
+				}
+			},
+		},
+	}
+}
+
+// Refresh tokens (OIDC Core §12).
+func oidcRefresh() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/12.1/client-authenticated", Level: Must,
+			Text:  "A client that has a secret refreshes with it only.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantSecret(t, c, wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantOffline(c).Refresh))
+			},
+		},
+		{
+			ID: "OIDCCore/12.1/token-valid", Level: Must,
+			Text:  "A refresh token that was not issued, or that is not whole, is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for _, token := range Spoilt(t.GrantOffline(c).Refresh) {
+					t.WantRefused(t.Refresh(c, token), "the refresh token was not issued")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.1/token-of-client", Level: Must,
+			Text:  "A refresh token works only for the client that it was issued to.",
+			Needs: signIn(need.Second),
+			Check: func(t *T) {
+				token := t.GrantOffline(t.Client(need.Code)).Refresh
+				t.WantRefused(t.Refresh(t.Client(need.Second), token), "the refresh token was issued to another client")
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/answer", Level: Must,
+			Text:  "A refresh is answered as a code is: with an access token.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.WantGranted(t.Refresh(c, t.GrantOffline(c).Refresh))
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/id-token", Level: May,
+			Text:  "An ID token comes with every refresh.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if t.Granted(t.Refresh(c, t.GrantOffline(c).Refresh)).ID == "" {
+					t.Failf("the answer has no id_token")
+				}
+			},
+		},
+		refreshedClaim("iss", "The ID token of a refresh has the iss of the first."),
+		refreshedClaim("sub", "The ID token of a refresh has the sub of the first."),
+		refreshedClaim("aud", "The ID token of a refresh has the aud of the first."),
+		{
+			ID: "OIDCCore/12.2/iat", Level: Must,
+			Text:  "iat of the ID token of a refresh is the time of the refresh.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				first, second, tokens := refreshedIDToken(t, true)
+				if second.Number("iat") <= first.Number("iat") || math.Abs(second.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
+					t.At(tokens.Answer)
+					t.Failf("iat was %.0f, and is %v; it is %.0f", first.Number("iat"), second.Claims["iat"], check.ServerTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/auth-time", Level: Must,
+			Text:  "auth_time of the ID token of a refresh, where it is there, is that of the login.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				first, second, tokens := refreshedIDToken(t, true)
+				if at, there := second.Claims["auth_time"]; there && first.Claims["auth_time"] != nil && at != first.Claims["auth_time"] {
+					t.At(tokens.Answer)
+					t.Failf("auth_time was %v, and is %v", first.Claims["auth_time"], at)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/azp", Level: Must,
+			Text:         "azp of the ID token of a refresh is that of the first.",
+			Inapplicable: "It is for extensions that use azp, of which Mandate has none.",
+		},
+		{
+			ID: "OIDCCore/12.2/no-nonce", Level: Should,
+			Text:  "The ID token of a refresh has no nonce.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				_, second, tokens := refreshedIDToken(t, false)
+				if nonce, there := second.Claims["nonce"]; there {
+					t.At(tokens.Answer)
+					t.Failf("nonce is %v", nonce)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/same-nonce", Level: Must,
+			Text:  "A nonce in the ID token of a refresh, where it is there, is that of the first.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				first, second, tokens := refreshedIDToken(t, false)
+				if nonce, there := second.Claims["nonce"]; there && nonce != first.Claims["nonce"] {
+					t.At(tokens.Answer)
+					t.Failf("nonce was %v, and is %v", first.Claims["nonce"], nonce)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.2/same-rules", Level: Must,
+			Text:  "The ID token of a refresh is signed, expires in the future, and its at_hash is of the new access token.",
+			Needs: signIn(need.Keys),
+			Check: func(t *T) {
+				_, second, tokens := refreshedIDToken(t, false)
+				wantSignature(t, second, t.Client(need.Code))
+				wantHash(t, second, tokens)
+				if second.Number("exp") <= check.ServerTime(tokens.Answer) {
+					t.At(tokens.Answer)
+					t.Failf("exp is %v, and it is %.0f", second.Claims["exp"], check.ServerTime(tokens.Answer))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/12.3/error", Level: Must,
+			Text:  "A refresh token that does not do is answered with invalid_grant.",
+			Needs: []Need{need.Token, need.Code, need.OpenID},
+			Check: func(t *T) {
+				t.WantError(t.Refresh(t.Client(need.Code), "conformance-"+t.Random()), "invalid_grant")
+			},
+		},
+	}
+}
+
+// refreshedIDToken is the ID token of a login with a nonce and, when the clock has gone on if that matters, that of
+// a refresh.
+func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.Tokens) {
+	c := t.Client(need.Code)
+	granted := t.WithRefresh(c, t.GrantFor(t.Refreshable(c).Set("max_age", "36000").Set("nonce", t.Random())))
+	first = t.IDToken(granted)
+	if later {
+		t.WaitPast(first.Number("iat"), 0)
+	}
+	tokens = withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
+	return first, t.IDToken(tokens), tokens
+}
+
+// refreshedClaim is the rule that a claim stays.
+func refreshedClaim(name, text string) Rule {
+	return Rule{
+		ID: "OIDCCore/12.2/" + name, Level: Must, Text: text,
+		Needs: signIn(),
+		Check: func(t *T) {
+			first, second, tokens := refreshedIDToken(t, false)
+			same := first.Text(name) == second.Text(name)
+			if name == "aud" {
+				same = slices.Equal(first.Audience(), second.Audience())
+			}
+			if !same {
+				t.At(tokens.Answer)
+				t.Failf("%s was %v, and is %v", name, first.Claims[name], second.Claims[name])
+			}
+		},
+	}
+}

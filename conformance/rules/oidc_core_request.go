@@ -1,0 +1,214 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// The authentication request and its parameters (OIDC Core §3.1.2, §3.1.2.1), but for those of the
+// login itself.
+func oidcRequest() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Must,
+			Text:  "In the code flow no token goes by way of the browser.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)))
+				t.CodeOf(r)
+				for _, name := range []string{"access_token", "id_token", "refresh_token"} {
+					if r.Params.Has(name) {
+						t.At(r.Answer)
+						t.Errorf("%s came beside the code", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2/tls", Level: Must,
+			Text:  "The authorization endpoint is reached by TLS.",
+			Needs: []Need{need.Authorization, need.OpenID},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/get", Level: Must,
+			Text:  "An authentication request can come by GET.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				r := t.Look(t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
+				if !r.Arrived() {
+					t.At(r.Answer)
+					t.Failf("the request by GET was not understood: %s", r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/post", Level: Must,
+			Text:  "An authentication request can come by POST, as a form.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				// Nobody is signed in, so that the answer to prompt=none shows that the form was read.
+				r := t.Posted(t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
+				if !r.Arrived() {
+					t.At(r.Answer)
+					t.Failf("the request by POST was not understood: %s", r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/unknown-scope-ignored", Level: Should,
+			Text:   "A scope that the server does not know is ignored.",
+			Needs:  openID(),
+			Waived: "Mandate refuses it with invalid_scope, which RFC 6749 §3.3 leaves to the server, so that a misspelt scope is noticed.",
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code), "conformance-unknown"))
+				wantCode(t, r, "a request with a scope that nobody knows")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/without-openid", Level: May,
+			Text:  "Without the scope openid there is no ID token.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				r := t.Request(t.Client(need.Code))
+				scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(s string) bool { return s == "openid" })
+				if r.Del("scope"); len(scopes) > 0 {
+					r.Set("scope", strings.Join(scopes, " "))
+				}
+				if tokens := t.GrantFor(r); tokens.ID != "" {
+					t.Failf("there is an ID token")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/redirect-uri-registered", Level: Must,
+			Text:  "The redirect URI is exactly one of those that are registered, compared character by character.",
+			Needs: openID(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for _, uri := range append(almost(c.RedirectURI()), "https://attacker.example/callback") {
+					r := t.Try(t.OpenID(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+					wantUnmoved(t, r)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/redirect-uri-https", Level: Should,
+			Text:      "A redirect URI is https, but for a program on the same computer.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/redirect-uri-http", Level: May,
+			Text:      "http is only for 127.0.0.1, [::1] and localhost, also for confidential clients.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/response-mode-query", Level: May,
+			Text:  "response_mode=query, which is what the code flow uses anyway, is taken.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "query")), "response_mode=query")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/nonce-optional", Level: Must,
+			Text:  "A request of the code flow without nonce is good.",
+			Needs: openID(),
+			Check: func(t *T) {
+				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Del("nonce")), "a request without nonce")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/display-page", Level: Should,
+			Text:  "display=page is what there is without display: the page has the same fields.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				var shown [][]browser.Field
+				for _, r := range []*check.Request{t.OpenID(t.Client(need.Code)), t.OpenID(t.Client(need.Code)).Set("display", "page")} {
+					b := t.LoginPage(r)
+					var fields []browser.Field
+					for _, f := range browser.Parse(b.Page).Forms {
+						fields = append(fields, f.Fields...)
+					}
+					shown = append(shown, fields)
+				}
+				if !slices.Equal(shown[0], shown[1]) {
+					t.Failf("without display the page has the fields %v, with page %v", shown[0], shown[1])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/display-popup", Level: Should,
+			Text:      "The pages fit a small window of their own where display is popup.",
+			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/display-touch", Level: Should,
+			Text:      "The pages can be used with a finger where display is touch.",
+			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/display-wap", Level: Should,
+			Text:  "The pages are for a simple telephone where display is wap: they work without scripts.",
+			Needs: openID(),
+			Check: func(t *T) {
+				// The browser of the checks has no scripts.
+				b, r := t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("display", "wap")
+				wantCode(t, t.Walk(b, r, true), "display=wap in a browser without scripts")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/display-unknown", Level: May,
+			Text:  "A display that nobody knows is refused with invalid_request.",
+			Needs: openID(),
+			Check: func(t *T) {
+				t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/ui-locales", Level: Should,
+			Text:  "A language in ui_locales that the server does not have is no error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"))
+				wantCode(t, r, "a language that nobody has")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/login-hint", Level: May,
+			Text:  "login_hint is what the login page begins with.",
+			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Check: func(t *T) {
+				hint := "conformance-" + strings.ToLower(t.Random()) + "@client.example"
+				b := t.LoginPage(t.OpenID(t.Client(need.Code)).Set("login_hint", hint))
+				for _, f := range browser.Parse(b.Page).Forms {
+					for _, values := range f.Values {
+						if slices.Contains(values, hint) {
+							return
+						}
+					}
+				}
+				t.Failf("no field of the login page has %s", hint)
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.2.1/acr-values", Level: May,
+			Text:  "The acr of the login is told, whether acr_values asked for it or not.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for _, r := range []*check.Request{t.OpenID(c), t.OpenID(c).Set("acr_values", "urn:conformance:unknown 0")} {
+					if t.IDToken(t.GrantFor(r)).Text("acr") == "" {
+						t.Errorf("with acr_values=%q there is no acr", r.Params.Get("acr_values"))
+					}
+				}
+			},
+		},
+	}
+}

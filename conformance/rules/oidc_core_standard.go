@@ -1,0 +1,244 @@
+package rules
+
+import (
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// allScopes are those that bring claims (OIDC Core §5.4).
+var allScopes = []string{"profile", "email", "address", "phone"}
+
+// knownClaims are the claims about the person, as far as the scopes of the server bring them.
+func knownClaims(t *T) map[string]any {
+	scopes := claimScopes(t.Metadata())
+	if _, published := t.Metadata().List("scopes_supported"); !published {
+		scopes = allScopes
+	}
+	return t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scopes...)).Access)
+}
+
+// userInfo is what a check of UserInfo needs.
+func userInfo(more ...Need) []Need { return append(signIn(need.UserInfo), more...) }
+
+// aClaim is the rule for the form of claims that the person may or may not have. Where the person of the
+// target has none of them, there is nothing to see.
+func aClaim(id string, level check.Level, text string, names []string, wrong func(value any) string) Rule {
+	return Rule{
+		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfo(),
+		Check: func(t *T) {
+			claims, seen := knownClaims(t), false
+			for _, name := range names {
+				value, there := claims[name]
+				if !there {
+					continue
+				}
+				seen = true
+				if problem := wrong(value); problem != "" {
+					t.Errorf("%s is %v, which is %s", name, value, problem)
+				}
+			}
+			if !seen {
+				t.Skipf("UserInfo tells no %s of the target's user", strings.Join(names, ", "))
+			}
+		},
+	}
+}
+
+// notText says what is wrong with a claim that is to be a text.
+func notText(value any) string {
+	if _, is := value.(string); !is {
+		return "no text"
+	}
+	return ""
+}
+
+func notTrueOrFalse(value any) string {
+	if _, is := value.(bool); !is {
+		return "neither true nor false"
+	}
+	return ""
+}
+
+// notMatching says what is wrong with a text that is to have a form.
+func notMatching(form *regexp.Regexp, called string) func(any) string {
+	return func(value any) string {
+		text, _ := value.(string)
+		if !form.MatchString(text) {
+			return "no " + called
+		}
+		return ""
+	}
+}
+
+var (
+	dateForm     = regexp.MustCompile(`^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4})$`)
+	zoneForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)
+	languageForm = regexp.MustCompile(`^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`)
+	// E.164 is + and up to 15 digits, which people write with blanks, brackets and dashes between them; an
+	// extension is that of RFC 3966 §3.
+	phoneForm = regexp.MustCompile(`^\+[0-9][0-9 ().-]{1,25}(;ext=[0-9().-]+)?$`)
+)
+
+// The standard claims (OIDC Core §5.1).
+func oidcStandardClaims() []Rule {
+	texts := []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
+		"website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}
+	return []Rule{
+		aClaim("5.1/texts", Must, "Standard claims that are texts are JSON strings.", texts, notText),
+		aClaim("5.1/email-verified", Must, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
+		aClaim("5.1/phone-number-verified", Must, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
+		aClaim("5.1/address", Must, "address is an object.", []string{"address"}, func(value any) string {
+			if _, is := value.(map[string]any); !is {
+				return "no object"
+			}
+			return ""
+		}),
+		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and not in the future.", []string{"updated_at"}, func(value any) string {
+			at, is := value.(float64)
+			if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
+				return "no time of the past in seconds"
+			}
+			return ""
+		}),
+		aClaim("5.1/email", Must, "email is an address as RFC 5322 has it, without a name beside it.", []string{"email"}, func(value any) string {
+			text, _ := value.(string)
+			address, err := mail.ParseAddress(text)
+			if err != nil || address.Name != "" || strings.ContainsAny(text, "<>") {
+				return "no address"
+			}
+			return ""
+		}),
+		aClaim("5.1/birthdate", Must, "birthdate is a date, with the year 0000 where it is left out, or a year alone.", []string{"birthdate"}, notMatching(dateForm, "date")),
+		aClaim("5.1/zoneinfo", Must, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
+		aClaim("5.1/locale", Must, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
+		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
+		{
+			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
+			Text:  "A phone_number that is verified is in the form of E.164, with an extension as in RFC 3966.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				claims := knownClaims(t)
+				if claims["phone_number_verified"] != true {
+					t.Skipf("no phone number of the target's user is verified")
+				}
+				if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
+					t.Failf("phone_number is %v", claims["phone_number"])
+				}
+			},
+		},
+		aClaim("5.1/urls", Must, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
+			text, _ := value.(string)
+			u, err := url.Parse(text)
+			if err != nil || u.Scheme == "" || u.Host == "" {
+				return "no URL"
+			}
+			return ""
+		}),
+		{
+			ID: "OIDCCore/5.1/picture-is-image", Level: Must,
+			Text:         "picture leads to an image.",
+			Inapplicable: "It is for whoever enters the address: Mandate takes an https address and does not fetch it.",
+		},
+		{
+			ID: "OIDCCore/5.1/pages-about-person", Level: Should,
+			Text:         "What picture, profile and website lead to is about the person.",
+			Inapplicable: "It is for whoever enters the addresses: Mandate does not fetch them.",
+		},
+		{
+			ID: "OIDCCore/5.1.1/members", Level: Must,
+			Text:  "The members of address are texts, formatted, street_address, locality, region, postal_code and country among them.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				address, is := knownClaims(t)["address"].(map[string]any)
+				if !is {
+					t.Skipf("UserInfo tells no address of the target's user")
+				}
+				standard := 0
+				for name, value := range address {
+					if !slices.Contains([]string{"formatted", "street_address", "locality", "region", "postal_code", "country"}, name) {
+						continue
+					}
+					standard++
+					if problem := notText(value); problem != "" {
+						t.Errorf("%s is %v, which is %s", name, value, problem)
+					}
+				}
+				if standard == 0 {
+					t.Errorf("address has none of the members that it may have: %v", address)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.1.1/same-address", Level: Should,
+			Text:         "formatted and the other members of address are of one and the same address.",
+			Inapplicable: "It is for whoever enters the address: Mandate gives out what it was given.",
+		},
+		{
+			ID: "OIDCCore/5.1.2/claim-names", Level: Should,
+			Text:  "Claims that are not standard have a registered name, or one that nobody else uses.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				for name := range knownClaims(t) {
+					name, _, _ = strings.Cut(name, "#")
+					if !slices.Contains(registeredClaims, name) && !strings.ContainsAny(name, ":/.") {
+						t.Errorf("%s is neither registered nor a name of a space of its own", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.2/claims-locales", Level: Should,
+			Text:  "A language in claims_locales that the server does not have is no error.",
+			Needs: openID(),
+			Check: func(t *T) {
+				r := t.Try(t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"))
+				wantCode(t, r, "a language that nobody has")
+			},
+		},
+		{
+			ID: "OIDCCore/5.2/without-tags", Level: Should,
+			Text:  "Where claims are asked for in one language only, their names have no language tags.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				r := t.OpenID(t.Client(need.Code), "profile").Set("claims_locales", "en")
+				for name := range t.UserClaims(t.GrantFor(r).Access) {
+					if strings.Contains(name, "#") {
+						t.Errorf("UserInfo has %s", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.2/tags-in-any-case", Level: Should, Inapplicable: oneLanguage,
+			Text: "Language tags of claims are read in upper and lower case.",
+		},
+		{
+			ID: "OIDCCore/5.2/tags-as-registered", Level: Should, Inapplicable: oneLanguage,
+			Text: "Language tags of claims are written in the case that they are registered in.",
+		},
+		{
+			ID: "OIDCCore/5.2/tags-not-too-special", Level: Should, Inapplicable: oneLanguage,
+			Text: "Language tags of claims say no more than is needed.",
+		},
+		{
+			ID: "OIDCCore/5.2/nearest-language", Level: Should, Inapplicable: oneLanguage,
+			Text: "A claim that is asked for in a language is given in the nearest one that there is.",
+		},
+	}
+}
+
+const oneLanguage = "Mandate keeps each claim once, in no language that it knows."
+
+// registeredClaims are those of the registry "JSON Web Token Claims" that say something of people and logins.
+var registeredClaims = []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
+	"website", "email", "email_verified", "gender", "birthdate", "zoneinfo", "locale", "phone_number", "phone_number_verified", "address", "updated_at",
+	"iss", "aud", "exp", "nbf", "iat", "jti", "azp", "nonce", "auth_time", "at_hash", "c_hash", "acr", "amr", "sub_jwk", "sid", "scope", "client_id",
+	"roles", "groups", "entitlements", "_claim_names", "_claim_sources", "sub_id", "events", "cnf", "verified_claims", "place_of_birth", "nationalities",
+	"birth_family_name", "birth_given_name", "birth_middle_name", "salutation", "title", "msisdn", "also_known_as"}

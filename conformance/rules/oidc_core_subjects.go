@@ -1,0 +1,279 @@
+package rules
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+)
+
+// The types of claims, and what of them stays (OIDC Core §5.6, §5.7).
+func oidcClaimTypes() []Rule {
+	const normalOnly = "Mandate has normal claims only."
+	return []Rule{
+		{
+			ID: "OIDCCore/5.6/normal", Level: Must,
+			Text:  "Claims that the server itself asserts are members of the object.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				claims := knownClaims(t)
+				if len(claims) < 2 {
+					t.Skipf("UserInfo tells nothing of the target's user but sub")
+				}
+				for name := range claims {
+					if slices.Contains(registeredClaims, name) && name != "sub" && !strings.HasPrefix(name, "_") {
+						return
+					}
+				}
+				t.Failf("no standard claim is a member of the answer")
+			},
+		},
+		{
+			ID: "OIDCCore/5.6/others", Level: May, Inapplicable: normalOnly,
+			Text: "Aggregated and distributed claims are supported.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/aggregated", Level: Must, Inapplicable: normalOnly,
+			Text: "The source of aggregated claims has a JWT that has all of them.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/aggregated-without-sub", Level: Should, Inapplicable: normalOnly,
+			Text: "The JWT of aggregated claims has no sub but one of its issuer's.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/distributed", Level: Must, Inapplicable: normalOnly,
+			Text: "The endpoint of distributed claims gives them as a JWT.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/header-taken", Level: Must, Inapplicable: normalOnly,
+			Text: "The endpoint of distributed claims takes the access token from the header.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/distributed-without-sub", Level: Should, Inapplicable: normalOnly,
+			Text: "The JWT of distributed claims has no sub but one of its issuer's.",
+		},
+		{
+			ID: "OIDCCore/5.6.2/iss", Level: Should, Inapplicable: normalOnly,
+			Text: "A JWT of a claims provider has iss.",
+		},
+		{
+			ID: "OIDCCore/5.7/never-reassigned", Level: Must,
+			Text:      "The sub of a person is never given to another.",
+			Elsewhere: "provider/user_test.go:TestSubjectIsNeverGivenAgain",
+		},
+	}
+}
+
+// Requests as JWTs, and the self-issued provider (OIDC Core §6, §7).
+func oidcRequestObjects() []Rule {
+	const noObjects = "Mandate takes no request objects."
+	return []Rule{
+		{
+			ID: "OIDCCore/6.1/not-supported", Level: Must,
+			Text:  "A server without request objects answers request with request_not_supported.",
+			Needs: openID(),
+			Check: func(t *T) {
+				if t.Metadata().Is("request_parameter_supported") {
+					t.Skipf("the server says request_parameter_supported")
+				}
+				c := t.Client(need.Code)
+				t.WantRedirectError(t.Try(t.OpenID(c).Set("request", requestObject(t, c, t.Random()))), "request_not_supported")
+			},
+		},
+		{
+			ID: "OIDCCore/6.1/supersedes", Level: Must, Inapplicable: noObjects,
+			Text: "What a request object says goes before the parameters beside it.",
+		},
+		{
+			ID: "OIDCCore/6.1/parameters-match", Level: Must, Inapplicable: noObjects,
+			Text: "response_type and client_id are beside a request object, and the same as in it.",
+		},
+		{
+			ID: "OIDCCore/6.1/scope-outside", Level: Must, Inapplicable: noObjects,
+			Text: "The scope openid is beside a request object, also where it is in it.",
+		},
+		{
+			ID: "OIDCCore/6.2/not-supported", Level: Must,
+			Text:  "A server without requests by reference answers request_uri with request_uri_not_supported.",
+			Needs: openID(),
+			Check: func(t *T) {
+				// OIDC Discovery §3: left out, it means true.
+				if t.Metadata()["request_uri_parameter_supported"] != false {
+					t.Skipf("the server does not say request_uri_parameter_supported: false")
+				}
+				r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
+				t.WantRedirectError(t.Try(r), "request_uri_not_supported")
+			},
+		},
+		{
+			ID: "OIDCCore/6.2/https", Level: Must, Inapplicable: noObjects,
+			Text: "A request_uri is https, unless what is there is signed.",
+		},
+		{
+			ID: "OIDCCore/6.2.3/fetched", Level: Must, Inapplicable: noObjects,
+			Text: "What is at the request_uri is fetched by GET and read.",
+		},
+		{
+			ID: "OIDCCore/6.3.1/decrypted", Level: Must, Inapplicable: noObjects,
+			Text: "A request object that is encrypted is decrypted, and where that fails there is an error.",
+		},
+		{
+			ID: "OIDCCore/6.3.2/signature", Level: Must, Inapplicable: noObjects,
+			Text: "The signature of a request object is verified by the client's key and algorithm, and where that fails there is an error.",
+		},
+		{
+			ID: "OIDCCore/6.3.3/assembled", Level: Must, Inapplicable: noObjects,
+			Text: "The request is what the object and the parameters say together, and is validated as any other.",
+		},
+		{
+			ID: "OIDCCore/7/self-issued", Level: Must,
+			Text:         "What a self-issued provider does.",
+			Inapplicable: "Mandate is a server and no self-issued provider.",
+		},
+		{
+			ID: "OIDCCore/7.4/sub-jwk", Level: Should,
+			Text:  "An ID token that is not self-issued has no sub_jwk.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				if _, there := t.SignIn(t.Client(need.Code)).Claims["sub_jwk"]; there {
+					t.Failf("the ID token has sub_jwk")
+				}
+			},
+		},
+	}
+}
+
+// requestObject is an unsigned one of a client, with a state.
+func requestObject(t *T, c *target.Client, state string) string {
+	return jose.Unsigned("." + jose.Encoded(map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
+		"redirect_uri": c.RedirectURI(), "scope": "openid", "state": state}) + ".")[0]
+}
+
+// Subject identifiers (OIDC Core §8).
+func oidcSubjects() []Rule {
+	pairwise := []Need{need.Authorization, need.Token, need.Pairwise, need.User, need.OpenID}
+	return []Rule{
+		{
+			ID: "OIDCCore/8/types-listed", Level: Must,
+			Text:  "The metadata lists the types of subjects in subject_types_supported.",
+			Needs: []Need{need.OpenID},
+			Check: func(t *T) {
+				if len(t.Metadata()) == 0 {
+					t.Skipf("the server publishes no metadata")
+				}
+				if m := t.Metadata(); !m.Lists("subject_types_supported", "public") && !m.Lists("subject_types_supported", "pairwise") {
+					t.Failf("subject_types_supported is %v", m["subject_types_supported"])
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8/public-same", Level: Must,
+			Text:  "Clients with public subjects get the same sub of a person.",
+			Needs: signIn(need.Second),
+			Check: func(t *T) {
+				one, other := t.Subject(t.SignIn(t.Client(need.Code))), t.Subject(t.SignIn(t.Client(need.Second)))
+				if one == other {
+					return
+				}
+				if t.Metadata().Lists("subject_types_supported", "pairwise") && !t.Has(need.Pairwise) {
+					t.Skipf("the clients code and second may have pairwise subjects: the target has no client pairwise to tell them from")
+				}
+				t.Failf("sub is %q for one client and %q for the other", one, other)
+			},
+		},
+		{
+			ID: "OIDCCore/8/pairwise-differs", Level: Must,
+			Text:  "A client with pairwise subjects gets another sub than the public one.",
+			Needs: append(signIn(), need.Pairwise),
+			Check: func(t *T) {
+				public, own := t.Subject(t.SignIn(t.Client(need.Code))), t.Subject(t.SignIn(t.Client(need.Pairwise)))
+				if own == public {
+					t.Failf("sub is %q for both", own)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8.1/sectors-differ", Level: Must,
+			Text:  "Pairwise subjects of two sectors differ.",
+			Needs: append(slices.Clone(pairwise), need.Elsewhere),
+			Check: func(t *T) {
+				one, other := t.Subject(t.SignIn(t.Client(need.Pairwise))), t.Subject(t.SignIn(t.Client(need.Elsewhere)))
+				if one == other {
+					t.Failf("sub is %q for clients of two hosts", one)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8.1/host-is-sector", Level: Must,
+			Text:      "The sector is the host of the redirect URI: clients at one host get the same sub.",
+			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
+		},
+		{
+			ID: "OIDCCore/8.1/several-hosts", Level: Must,
+			Text:      "A client whose redirect URIs are at several hosts cannot have pairwise subjects without a sector_identifier_uri.",
+			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
+		},
+		{
+			ID: "OIDCCore/8.1/deterministic", Level: Must,
+			Text:  "A pairwise subject is the same at every login.",
+			Needs: pairwise,
+			Check: func(t *T) {
+				c := t.Client(need.Pairwise)
+				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
+				if other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c)))); one != other {
+					t.Failf("sub is %q at one login and %q at the next", one, other)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8.1/not-reversible", Level: Must,
+			Text:  "A pairwise subject does not hold the public one or the user name, as they are or encoded.",
+			Needs: append(signIn(), need.Pairwise),
+			Check: func(t *T) {
+				sub := t.Subject(t.SignIn(t.Client(need.Pairwise)))
+				public := t.Subject(t.SignIn(t.Client(need.Code)))
+				if sub == public {
+					t.Blockedf("the subject is the public one")
+				}
+				readings := []string{sub}
+				for _, encoding := range []*base64.Encoding{base64.RawURLEncoding, base64.StdEncoding, base64.RawStdEncoding} {
+					raw, err := encoding.DecodeString(sub)
+					if err == nil {
+						readings = append(readings, string(raw))
+					}
+				}
+				for _, reading := range readings {
+					for _, secret := range []string{public, t.User().Username} {
+						if strings.Contains(strings.ToLower(reading), strings.ToLower(secret)) {
+							t.Failf("the pairwise subject %q has %q in it", sub, secret)
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8.1/same-at-userinfo", Level: Must,
+			Text:  "UserInfo tells a client with pairwise subjects the sub of its ID token.",
+			Needs: append(slices.Clone(pairwise), need.UserInfo),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Pairwise)))
+				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
+					t.Failf("sub is %v, in the ID token %s", sub, t.Subject(t.IDToken(tokens)))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/8.1/sector-identifier-uri", Level: Should,
+			Text:         "A server with dynamic registration takes a sector_identifier_uri.",
+			Inapplicable: "Mandate has no dynamic registration.",
+		},
+		{
+			ID: "OIDCCore/8.1/sector-identifier-checked", Level: Must,
+			Text:         "The list at a sector_identifier_uri, which is https, has all redirect URIs of the client.",
+			Inapplicable: "Mandate has no sector_identifier_uri.",
+		},
+	}
+}

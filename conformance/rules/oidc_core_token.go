@@ -1,0 +1,308 @@
+package rules
+
+import (
+	"net/http"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The token endpoint (OIDC Core §3.1.3).
+func oidcToken() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/3.1.3/tls", Level: Must,
+			Text:  "The token endpoint is reached by TLS.",
+			Needs: []Need{need.Token, need.OpenID},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/client-authenticated", Level: Must,
+			Text:  "A client that has a secret redeems its code with it only.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantSecret(t, c, t.Code(t.OpenID(c)).Form())
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/code-of-client", Level: Must,
+			Text:  "A code works only for the client that it was issued to.",
+			Needs: signIn(need.Second),
+			Check: func(t *T) {
+				code := t.Code(t.OpenID(t.Client(need.Code)))
+				t.WantRefused(t.Token(t.Client(need.Second), code.Form()), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/code-valid", Level: Must,
+			Text:  "A code that was not issued, or that is not whole, is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantWhole(t, t.Code(t.OpenID(t.Client(need.Code))))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/code-once", Level: Must, Alone: true,
+			Text:  "A code that is used a second time is refused.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				code := t.Code(t.OpenID(t.Client(need.Code)))
+				t.Granted(t.Redeem(code))
+				t.WantRefused(t.Redeem(code), "the code was used before")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/redirect-uri-identical", Level: Must,
+			Text:  "The redirect URI of the token request is the one of the authentication request.",
+			Needs: []Need{need.Authorization, need.Token, need.Several, need.User, need.OpenID},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/"} {
+					form := t.Code(t.OpenID(c)).Form()
+					form.Set("redirect_uri", uri)
+					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authentication request")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/redirect-uri-left-out", Level: May,
+			Text:  "A client with one redirect URI need not name it, if it names it neither time.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if len(c.RedirectURIs) != 1 {
+					t.Skipf("the client code has %d redirect URIs", len(c.RedirectURIs))
+				}
+				r := t.OpenID(c).Del("redirect_uri")
+				response := t.Try(r)
+				wantCode(t, response, "a request without redirect_uri")
+				t.WantGranted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r}))
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/redirect-uri-once-named", Level: May,
+			Text:  "A redirect URI that was named in the authentication request must be named again.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				form := t.Code(t.OpenID(t.Client(need.Code))).Form()
+				form.Del("redirect_uri")
+				t.WantRefused(t.Token(t.Client(need.Code), form), "redirect_uri was left out")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.2/code-of-authentication", Level: Must,
+			Text:  "The code of an authentication request is told from others: it gives an ID token.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				code := t.Code(t.OpenID(c))
+				// A code of plain OAuth 2.0 in between, where the server has such.
+				r := t.Request(c)
+				if other := t.Authorize(r).Params.Get("code"); other != "" {
+					t.Redeem(&check.Code{Value: other, Request: r})
+				}
+				if tokens := t.Granted(t.Redeem(code)); tokens.ID == "" {
+					t.Failf("the answer has no id_token")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.3/id-token", Level: Must,
+			Text:  "An ID token comes beside the access token.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				a := t.Redeem(t.Code(t.OpenID(t.Client(need.Code))))
+				t.WantGranted(a)
+				if a.Text("id_token") == "" {
+					t.Failf("the answer has no id_token")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.3/json", Level: Must,
+			Text:  "The answer is application/json.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
+				if a.MediaType() != "application/json" {
+					t.Failf("Content-Type is %q", a.Header.Get("Content-Type"))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.3/token-type", Level: Must,
+			Text:  "token_type is Bearer, where nothing else was agreed.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
+				if kind := a.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
+					t.Failf("token_type is %q", kind)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.3/bearer-supported", Level: Should,
+			Text:         "Bearer tokens are supported.",
+			Inapplicable: "Mandate has no tokens of another type, and the rule of token_type is checked.",
+		},
+		{
+			ID: "OIDCCore/3.1.3.3/not-stored", Level: Must,
+			Text:  "An answer with tokens is marked Cache-Control: no-store.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				wantHeader(t, t.GrantFor(t.OpenID(t.Client(need.Code))).Answer, "Cache-Control", "no-store")
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.4/error", Level: Must,
+			Text:  "A token request that is refused is answered with 400 and an error in JSON.",
+			Needs: []Need{need.Token, need.Code, need.OpenID},
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				a := t.Token(c, wire.Params("grant_type", "authorization_code", "code", "conformance-"+t.Random(),
+					"redirect_uri", c.RedirectURI(), "code_verifier", strings.Repeat("conformance", 5)))
+				t.WantStatus(a, http.StatusBadRequest)
+				if a.MediaType() != "application/json" || a.Text("error") == "" {
+					t.Errorf("Content-Type is %q, error %q", a.Header.Get("Content-Type"), a.Text("error"))
+				}
+			},
+		},
+	}
+}
+
+// The implicit and the hybrid flow, and logins that others begin (OIDC Core §3.2, §3.3, §4).
+func oidcOtherFlows() []Rule {
+	const only = "Mandate has the code flow and no other (RFC 9700 §2.1.2)."
+	return []Rule{
+		{
+			ID: "OIDCCore/3.2/refused", Level: May,
+			Text:  "Response types of the implicit flow are refused.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, kind := range []string{"id_token", "id_token token"} {
+					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
+					wantErrorBack(t, r, "response_type is "+kind)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.2.2.1/no-http", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow a redirect URI is not http.",
+		},
+		{
+			ID: "OIDCCore/3.2.2.5/fragment", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow the answer is in the fragment of the redirect URI.",
+		},
+		{
+			ID: "OIDCCore/3.2.2.5/token-type", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow token_type is Bearer, where nothing else was agreed.",
+		},
+		{
+			ID: "OIDCCore/3.2.2.6/fragment", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow an error is in the fragment of the redirect URI.",
+		},
+		{
+			ID: "OIDCCore/3.2.2.10/nonce", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow a request has a nonce.",
+		},
+		{
+			ID: "OIDCCore/3.2.2.10/at-hash", Level: Must, Inapplicable: only,
+			Text: "In the implicit flow an ID token that comes with an access token has at_hash.",
+		},
+		{
+			ID: "OIDCCore/3.3/refused", Level: May,
+			Text:  "Response types of the hybrid flow are refused.",
+			Needs: openID(),
+			Check: func(t *T) {
+				for _, kind := range []string{"code id_token", "code token", "code id_token token"} {
+					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
+					wantErrorBack(t, r, "response_type is "+kind)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.3.2.6/fragment", Level: Must, Inapplicable: only,
+			Text: "In the hybrid flow an error is in the fragment of the redirect URI.",
+		},
+		{
+			ID: "OIDCCore/3.3.2.11/nonce", Level: Must, Inapplicable: only,
+			Text: "In the hybrid flow the nonce of the request is in the ID token of the authorization endpoint.",
+		},
+		{
+			ID: "OIDCCore/3.3.2.11/at-hash", Level: Must, Inapplicable: only,
+			Text: "In the hybrid flow the ID token that comes with an access token from the authorization endpoint has at_hash.",
+		},
+		{
+			ID: "OIDCCore/3.3.2.11/c-hash", Level: Must, Inapplicable: only,
+			Text: "In the hybrid flow the ID token that comes with a code from the authorization endpoint has c_hash.",
+		},
+		{
+			ID: "OIDCCore/3.3.3.6/same-person", Level: Must, Inapplicable: only,
+			Text: "In the hybrid flow both ID tokens have the same iss and sub.",
+		},
+		{
+			ID: "OIDCCore/4/iss", Level: Must,
+			Text:         "Whoever begins a login at a client names the issuer by an https URL.",
+			Inapplicable: "Mandate begins no login at a client.",
+		},
+	}
+}
+
+// Client authentication (OIDC Core §9).
+func oidcClients() []Rule {
+	const noAssertions = "Mandate takes client_secret_basic, client_secret_post and none."
+	return []Rule{
+		{
+			ID: "OIDCCore/9/basic-by-default", Level: Must,
+			Text:  "A client that has registered nothing else authenticates by HTTP Basic.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if c.Auth != need.SecretBasic {
+					t.Skipf("the client code uses %s", c.Auth)
+				}
+				code := t.Code(t.OpenID(c))
+				t.WantGranted(t.Post(t.Endpoint(need.Token), code.Form(), wire.Basic(c.ID, c.Secret)))
+			},
+		},
+		{
+			ID: "OIDCCore/9/post", Level: May,
+			Text:  "A client with a secret can send it in the form as well.",
+			Needs: signIn(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				code := t.Code(t.OpenID(c))
+				t.WantGranted(t.Post(t.Endpoint(need.Token), code.Form(), wire.InBody(c.ID, c.Secret)))
+			},
+		},
+		{
+			ID: "OIDCCore/9/none", Level: May,
+			Text:  "A public client redeems its code without a secret.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User, need.OpenID},
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.OpenID(t.Client(need.Public))))) },
+		},
+		{
+			ID: "OIDCCore/9/assertion-claims", Level: Must, Inapplicable: noAssertions,
+			Text: "A JWT that authenticates a client has iss and sub of that client, aud, jti and exp.",
+		},
+		{
+			ID: "OIDCCore/9/assertion-audience", Level: Must, Inapplicable: noAssertions,
+			Text: "The server verifies that it is the audience of a JWT that authenticates a client.",
+		},
+		{
+			ID: "OIDCCore/9/assertion-once", Level: Must, Inapplicable: noAssertions,
+			Text: "A JWT that authenticates a client is taken once.",
+		},
+		{
+			ID: "OIDCCore/9/assertion-expires", Level: Must, Inapplicable: noAssertions,
+			Text: "A JWT that authenticates a client is not taken from exp on.",
+		},
+		{
+			ID: "OIDCCore/9/assertion-other-claims", Level: Must, Inapplicable: noAssertions,
+			Text: "What the server does not know in a JWT that authenticates a client is ignored.",
+		},
+	}
+}

@@ -1,0 +1,312 @@
+package rules
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mandate/conformance/check"
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The UserInfo endpoint (OIDC Core §5.3).
+func oidcUserInfo() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCCore/5.3/tls", Level: Must,
+			Text:  "The UserInfo endpoint is reached by TLS.",
+			Needs: []Need{need.UserInfo},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.UserInfo)) },
+		},
+		{
+			ID: "OIDCCore/5.3/get", Level: Must,
+			Text:  "UserInfo answers to GET.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				t.WantStatus(t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access), http.StatusOK)
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/post", Level: Must,
+			Text:  "UserInfo answers to POST.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), nil, wire.Bearer(token)), http.StatusOK)
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/bearer", Level: Must,
+			Text:  "UserInfo takes the access token as a bearer token, and answers to no other text.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				t.WantStatus(t.UserInfo(token), http.StatusOK)
+				for _, other := range append(Spoilt(token), "conformance") {
+					if a := t.UserInfo(other); a.Status/100 == 2 {
+						t.Failf("a text that is no access token is answered with %s", a)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/bearer-in-form", Level: May,
+			Text:  "UserInfo takes the access token from a form too.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), wire.Params("access_token", token)), http.StatusOK)
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/bearer-not-in-query", Level: May,
+			Text:  "UserInfo takes no access token from the query.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				if a := t.Get(t.Endpoint(need.UserInfo) + "?access_token=" + url.QueryEscape(token)); a.Status/100 == 2 {
+					t.Failf("the access token in the query is taken")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/cors", Level: Should,
+			Text:  "Scripts of other sites can read UserInfo.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may let no others read it
+				a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
+				if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
+					t.Failf("Access-Control-Allow-Origin is %q", allowed)
+				}
+				// The header Authorization has a browser ask first.
+				a = t.Send(http.MethodOptions, t.Endpoint(need.UserInfo), "", "", wire.Header("Origin", site),
+					wire.Header("Access-Control-Request-Method", "GET"), wire.Header("Access-Control-Request-Headers", "authorization"))
+				headers := strings.ToLower(a.Header.Get("Access-Control-Allow-Headers"))
+				if a.Status/100 != 2 || !strings.Contains(headers, "authorization") && headers != "*" {
+					t.Failf("the question before it is answered with %s, Access-Control-Allow-Headers: %q", a, headers)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/json", Level: Must,
+			Text:  "UserInfo answers with a JSON object, where nothing else was agreed.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
+				plainJSON(t, a)
+				if a.JSON() == nil {
+					t.Failf("the answer is no JSON object")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/content-type", Level: Must,
+			Text:  "The answer says that it is application/json.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
+				plainJSON(t, a)
+				if a.MediaType() != "application/json" {
+					t.Failf("Content-Type is %q", a.Header.Get("Content-Type"))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/utf-8", Level: Should,
+			Text:  "The answer is UTF-8.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code), "profile")).Access)
+				plainJSON(t, a)
+				if !utf8.Valid(a.Body) || strings.HasPrefix(string(a.Body), "\ufeff") {
+					t.Failf("the body is not UTF-8")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/sub", Level: Must,
+			Text:  "The answer always has sub.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
+				if sub == "" {
+					t.Failf("there is no sub")
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/same-sub", Level: Must,
+			Text:  "The sub of UserInfo is that of the ID token.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
+					t.Failf("sub is %v, in the ID token %s", sub, t.Subject(t.IDToken(tokens)))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/left-out", Level: Should,
+			Text:  "A claim that is not known is not there: none is null or an empty text.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				for name, value := range knownClaims(t) {
+					if value == nil || value == "" {
+						t.Errorf("%s is %v", name, Quoted(value))
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/not-told", Level: May,
+			Text:      "A claim that was asked for and is not known is left out, and no error.",
+			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
+		},
+		{
+			ID: "OIDCCore/5.3.3/invalid-token", Level: Must,
+			Text:  "A token that is not live is answered with 401 and a challenge of the scheme Bearer with invalid_token.",
+			Needs: []Need{need.UserInfo},
+			Check: func(t *T) {
+				a := t.UserInfo("conformance-" + t.Random())
+				t.WantStatus(a, http.StatusUnauthorized)
+				wantChallengeError(t, a, "invalid_token")
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.3/no-token", Level: Must,
+			Text:  "Who sends no token is answered with 401 and a challenge of the scheme Bearer.",
+			Needs: []Need{need.UserInfo},
+			Check: func(t *T) {
+				a := t.Get(t.Endpoint(need.UserInfo))
+				t.WantStatus(a, http.StatusUnauthorized)
+				wantScheme(t, a, "Bearer")
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.3/revoked-token", Level: Must, Alone: true,
+			Text:  "A token that was revoked is answered with invalid_token.",
+			Needs: userInfo(need.Revocation),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := t.GrantFor(t.OpenID(c)).Access
+				t.UserClaims(token)
+				revokeOK(t, t.Revoke(c, token))
+				wantChallengeError(t, t.UserInfo(token), "invalid_token")
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.3/scope-missing", Level: May,
+			Text:  "A token without the scope openid is answered with 403 and insufficient_scope.",
+			Needs: userInfo(),
+			Check: func(t *T) {
+				tokens := t.Grant(t.Client(need.Code))
+				if slices.Contains(strings.Fields(tokens.Scope), "openid") {
+					t.Skipf("the target's scope has openid in it")
+				}
+				a := t.UserInfo(tokens.Access)
+				t.WantStatus(a, http.StatusForbidden)
+				wantChallengeError(t, a, "insufficient_scope")
+			},
+		},
+	}
+}
+
+// plainJSON ends the check where the answer is no JSON by agreement.
+func plainJSON(t *T, a *wire.Answer) {
+	if a.Status != http.StatusOK {
+		t.Blockedf("UserInfo does not answer: %s", a)
+	}
+	if a.MediaType() == "application/jwt" {
+		t.Skipf("the client code has its UserInfo signed or encrypted")
+	}
+}
+
+func Quoted(value any) string {
+	text, _ := json.Marshal(value) // it was JSON before
+	return string(text)
+}
+
+// UserInfo as a JWT (OIDC Core §5.3.2).
+func oidcUserInfoSigned() []Rule {
+	needs := []Need{need.Authorization, need.Token, need.Signed, need.User, need.OpenID, need.UserInfo}
+	return []Rule{
+		{
+			ID: "OIDCCore/5.3.2/signed-content-type", Level: Must,
+			Text:  "UserInfo that is signed says that it is application/jwt.",
+			Needs: needs,
+			Check: func(t *T) {
+				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Signed))).Access)
+				if a.MediaType() != "application/jwt" {
+					t.Failf("Content-Type is %q", a.Header.Get("Content-Type"))
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/signed-signature", Level: Must,
+			Text:  "The signature of UserInfo that is signed holds.",
+			Needs: append(slices.Clone(needs), need.Keys),
+			Check: func(t *T) {
+				c := t.Client(need.Signed)
+				wantSignature(t, signedUserInfo(t, t.GrantFor(t.OpenID(c))), c)
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/signed-iss", Level: Must,
+			Text:  "UserInfo that is signed has iss, which is the issuer.",
+			Needs: needs,
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+				want := t.IDToken(tokens).Text("iss")
+				if j := signedUserInfo(t, tokens); j.Text("iss") != want {
+					t.Failf("iss is %v, want %s", j.Claims["iss"], want)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/signed-aud", Level: Must,
+			Text:  "UserInfo that is signed has aud, in which the client_id is.",
+			Needs: needs,
+			Check: func(t *T) {
+				c := t.Client(need.Signed)
+				j := signedUserInfo(t, t.GrantFor(t.OpenID(c)))
+				if !slices.Contains(j.Audience(), c.ID) {
+					t.Failf("aud is %v, the client is %s", j.Claims["aud"], c.ID)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/signed-sub", Level: Must,
+			Text:  "UserInfo that is signed has the sub of the ID token.",
+			Needs: needs,
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+				want := t.Subject(t.IDToken(tokens))
+				if j := signedUserInfo(t, tokens); j.Text("sub") != want {
+					t.Failf("sub is %v, in the ID token %s", j.Claims["sub"], want)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3.2/encrypted-after-signing", Level: Must,
+			Text:         "UserInfo that is signed and encrypted is signed first.",
+			Inapplicable: "Mandate encrypts no answers.",
+		},
+	}
+}
+
+// signedUserInfo is the answer for the client whose UserInfo is signed.
+func signedUserInfo(t *T, tokens *check.Tokens) *jose.JWT {
+	a := t.UserInfo(tokens.Access)
+	j, err := jose.Read(string(a.Body))
+	if a.Status != http.StatusOK || err != nil {
+		t.Blockedf("UserInfo is not signed: %s", a)
+	}
+	return j
+}

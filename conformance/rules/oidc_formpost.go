@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The form post response mode. A server without it is let off.
+func oidcFormPost() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCFormPost/2/parameters-in-form", Level: Must,
+			Text:  "The code and the state come as hidden fields of a form.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r, f := postedBack(t, t.Request(t.Client(need.Code)))
+				if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
+					t.Failf("the form has code %q and state %q, and the state was %q", f.Values.Get("code"), f.Values.Get("state"), r.Request.Params.Get("state"))
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/code-works", Level: Must,
+			Text:  "The code of the form is one.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				r, f := postedBack(t, t.Request(t.Client(need.Code)))
+				t.WantGranted(t.Redeem(&check.Code{Value: f.Values.Get("code"), Request: r.Request}))
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/error-in-form", Level: Must,
+			Text:  "An error comes by a form, too.",
+			Needs: asking(),
+			Check: func(t *T) {
+				postedBack(t, t.Request(t.Client(need.Code)))
+				r := t.WithError(t.Deny(t.Request(t.Client(need.Code)).Set("response_mode", "form_post")))
+				if r.Mode != "form_post" {
+					t.At(r.Answer)
+					t.Failf("the error comes by %s", r.Mode)
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/not-in-address", Level: Must,
+			Text:  "Neither the code nor the state stands in the address that the form goes to.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r, f := postedBack(t, t.Request(t.Client(need.Code)))
+				if strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, f.Values.Get("code")) {
+					t.Failf("the form goes to %s", f.Action)
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/action", Level: Must,
+			Text:  "The form goes to the redirect URI of the client.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r, f := postedBack(t, t.Request(t.Client(need.Code)))
+				if want := r.Request.Params.Get("redirect_uri"); f.Action != want {
+					t.Failf("the form goes to %s, want %s", f.Action, want)
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/action-with-query", Level: Must,
+			Text:  "The form goes to the redirect URI as it is, with its query.",
+			Needs: []Need{need.Authorization, need.Several, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				for _, uri := range c.RedirectURIs {
+					if _, f := postedBack(t, t.Request(c).Set("redirect_uri", uri)); f.Action != uri {
+						t.Errorf("the form goes to %s, want %s", f.Action, uri)
+					}
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/method", Level: Must,
+			Text:  "The method of the form is POST.",
+			Needs: asking(),
+			Check: func(t *T) {
+				if _, f := postedBack(t, t.Request(t.Client(need.Code))); f.Method != http.MethodPost {
+					t.Failf("the method is %q", f.Method)
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/not-stored", Level: Must,
+			Text:  "The page tells the browser, and whoever is on the way, not to store it.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
+				wantHeader(t, r.Answer, "Cache-Control", "no-store")
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/submitted-by-itself", Level: Must,
+			Text:      "The browser sends the form without the person's help.",
+			Elsewhere: "conformance/mandate/browser_openid_test.go:TestBrowserFormPost",
+		},
+		{
+			ID: "OIDCFormPost/2/button", Level: May,
+			Text:  "The form has a button, for browsers without scripts.",
+			Needs: asking(),
+			Check: func(t *T) {
+				if _, f := postedBack(t, t.Request(t.Client(need.Code))); len(f.Buttons) == 0 {
+					t.Failf("the form has no button")
+				}
+			},
+		},
+		{
+			ID: "OIDCFormPost/2/web-addresses-only", Level: May,
+			Text:      "The mode is refused where the redirect URI is not one of http or https: nobody else takes a form.",
+			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCFormPost2",
+		},
+		{
+			ID: "OIDCFormPost/4/nothing-leaks", Level: May,
+			Text:  "The page with the code tells no other site where it came from, and loads nothing from elsewhere.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
+				if policy := r.Answer.Header.Get("Referrer-Policy"); policy != "no-referrer" && policy != "same-origin" {
+					t.Errorf("Referrer-Policy is %q", policy)
+				}
+				wantHeader(t, r.Answer, "Content-Security-Policy", "default-src")
+			},
+		},
+	}
+}
+
+// postedBack asks for the answer by form_post, and finds the form on the last page.
+func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
+	response := t.Authorize(r.Set("response_mode", "form_post"))
+	if response.Mode == "query" || response.Mode == "fragment" {
+		t.Skipf("the server has no response mode form_post: %s", response)
+	}
+	if response.Answer == nil {
+		t.Blockedf("%s", response)
+	}
+	t.At(response.Answer)
+	for _, f := range browser.Parse(response.Answer).Forms {
+		known := wire.SamePlace(f.Action, r.Params.Get("redirect_uri")) || f.Values.Has("code")
+		visible := slices.ContainsFunc(f.Fields, func(l browser.Field) bool { return l.Kind != "hidden" })
+		if known && !visible {
+			return response, f
+		}
+	}
+	t.Blockedf("there is no form for the client: %s", response)
+	return nil, nil
+}

@@ -1,0 +1,323 @@
+package rules
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// leaving is what a check needs that sends a person to log out. It ends sessions, and so is for itself.
+func leaving(more ...Need) []Need {
+	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Logout, need.User}, more...)
+}
+
+// RP-initiated logout.
+func oidcRPLogout() []Rule { return slices.Concat(oidcLogoutRequest(), oidcLogoutRedirect()) }
+
+// oidcLogoutRequest is who is logged out, and who is asked first.
+func oidcLogoutRequest() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCRPLogout/2/get", Level: Must, Alone: true,
+			Text:  "A logout request by GET is served.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/post", Level: Must, Alone: true,
+			Text:  "A logout request by POST, from another site, is served.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.LogoutByPost(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/asks", Level: Should, Alone: true,
+			Text:  "The person is asked, also if an ID token of this session came with the request.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.OpenLogout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
+				if !t.StillSignedIn(v) {
+					t.Failf("the person was logged out without being asked")
+				}
+			},
+			Waived: "Such an ID token proves that the application where the person signed in asks; to ask once more is what OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT is for.",
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-without-hint", Level: Must, Alone: true,
+			Text:  "Without an ID token the person is asked.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID), t.LogoutRequest(v, "client_id", v.Client.ID)} {
+					t.WantIgnored(v, request, "nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-with-hint-of-somebody-else", Level: Must,
+			Text:      "The person is asked where the ID token is of somebody else, or of another session.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+		},
+		{
+			ID: "OIDCRPLogout/2/asks-with-hint-of-other-session", Level: May, Alone: true,
+			Text:  "An ID token of the same person's session in another browser is no proof either.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
+				t.OpenLogout(here.Browser, wire.Params("id_token_hint", there.Tokens.ID))
+				t.WantSignedIn(here, "the ID token is of another session")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/yes", Level: Must, Alone: true,
+			Text:  "Who says yes is logged out.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.Logout(v.Browser, wire.Params("client_id", v.Client.ID))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/other-browsers-stay", Level: May, Alone: true,
+			Text:  "The session of this browser ends, and no other.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
+				t.Logout(here.Browser, wire.Params("id_token_hint", here.Tokens.ID))
+				t.WantSignedOut(here)
+				t.WantSignedIn(there, "somebody logged out in another browser")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/issuer-of-hint", Level: Must, Alone: true,
+			Text:  "An ID token that the provider did not issue counts for nothing.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				for _, hint := range append(jose.Altered(v.Tokens.ID), jose.Unsigned(v.Tokens.ID)[0]) {
+					t.WantIgnored(v, t.LogoutRequest(v, "id_token_hint", hint), "the ID token is forged")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/client-of-hint", Level: Must, Alone: true,
+			Text:  "client_id has to name the client that the ID token was issued to.",
+			Needs: leaving(need.Code),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID, "client_id", t.Client(need.Code).ID)
+				t.WantIgnored(v, request, "client_id is another client's")
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/hint-and-client", Level: Must, Alone: true,
+			Text:  "An ID token and the client_id that it was issued to do together.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "client_id", v.Client.ID))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/expired-hint", Level: Should,
+			Text:      "An ID token is a hint also when it has expired.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_expired_hint_is_one",
+		},
+		{
+			ID: "OIDCRPLogout/2/hint-of-old-session", Level: Should,
+			Text:      "A hint whose sid is not that of the session makes the request suspect: the person is asked.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+		},
+		{
+			ID: "OIDCRPLogout/2/encrypted-hint", Level: May,
+			Text:         "An encrypted ID token is decrypted with the key of the client that client_id names.",
+			Inapplicable: "ID tokens are not encrypted.",
+		},
+		{
+			ID: "OIDCRPLogout/2/logout-hint", Level: May, Alone: true,
+			Text:  "logout_hint is not looked at: the session and the ID token say who it is.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "logout_hint", "conformance"))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2/ui-locales", Level: Should, Alone: true,
+			Text:  "A language that the provider does not speak is no error.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "ui_locales", "x-conformance"))
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2.1/end-session-endpoint", Level: Must,
+			Text:  "The logout endpoint is named in the metadata.",
+			Needs: []Need{need.OpenID, need.Logout},
+			Check: func(t *T) {
+				t.Client(need.Logout)
+				wantNamed(t, discoveredMetadata(t), need.EndSession)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/2.1/https", Level: Must,
+			Text:  "The logout endpoint is reached by TLS.",
+			Needs: []Need{need.EndSession},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.EndSession)) },
+		},
+	}
+}
+
+// oidcLogoutRedirect is where the browser goes afterwards.
+func oidcLogoutRedirect() []Rule {
+	return []Rule{
+		{
+			ID: "OIDCRPLogout/3/back-to-client", Level: Must, Alone: true,
+			Text:  "With an ID token and a registered post_logout_redirect_uri the browser goes there, when the person is logged out.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				d := t.Logout(v.Browser, t.LogoutRequest(v, "id_token_hint", v.Tokens.ID))
+				if !strings.HasPrefix(d.Away, v.Client.PostLogoutRedirectURIs[0]) {
+					t.At(d.Answer)
+					t.Errorf("the browser was sent to %q, want %s", d.Away, v.Client.PostLogoutRedirectURIs[0])
+				}
+				t.WantSignedOut(v)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/state", Level: Must, Alone: true,
+			Text:  "state comes back as it was sent.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID)
+				request.Set("state", "a b&c=d+ä/"+t.Random())
+				d := t.Logout(v.Browser, request)
+				if d.Away == "" {
+					t.Blockedf("the browser was not sent back: %s", d.Answer)
+				}
+				target, err := url.Parse(d.Away)
+				if err != nil || target.Query().Get("state") != request.Get("state") {
+					t.At(d.Answer)
+					t.Failf("the state was %q, and the browser was sent to %s", request.Get("state"), d.Away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/no-state", Level: Must, Alone: true,
+			Text:  "Without a state none is sent, and the address is the registered one.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				uri := v.Client.PostLogoutRedirectURIs[0]
+				d := t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri))
+				if d.Away == "" {
+					t.Blockedf("the browser was not sent back: %s", d.Answer)
+				}
+				if target, err := url.Parse(d.Away); err != nil || target.Query().Has("state") {
+					t.At(d.Answer)
+					t.Failf("the browser was sent to %s", d.Away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/not-without-proof", Level: Must, Alone: true,
+			Text:  "A post_logout_redirect_uri is not followed where nothing says whose it is, not even when the person has said yes.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				t.WantNotSent(t.Logout(v.Browser, t.LogoutRequest(v)), v.Client.PostLogoutRedirectURIs[0])
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/client-id-as-proof", Level: May, Alone: true,
+			Text:  "client_id says whose post_logout_redirect_uri it is, without an ID token: it is followed when the person has said yes.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				d := t.Logout(v.Browser, t.LogoutRequest(v, "client_id", v.Client.ID))
+				if !strings.HasPrefix(d.Away, v.Client.PostLogoutRedirectURIs[0]) {
+					t.At(d.Answer)
+					t.Failf("the browser was sent to %q", d.Away)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/exact-match", Level: Must, Alone: true,
+			Text:  "The browser is sent to an address that is registered, character by character, and to no other.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				c := t.Client(need.Logout)
+				uri := c.PostLogoutRedirectURIs[0]
+				for _, wrong := range []string{"https://attacker.example/", uri + "/more", uri + "&more=1", strings.ToUpper(uri), c.RedirectURI() + "x"} {
+					v := t.Visit(need.Logout)
+					request := wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", wrong)
+					t.WantNotSent(t.Logout(v.Browser, request), wrong)
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3/of-this-client", Level: Must, Alone: true,
+			Text:  "An address that another client has registered is not followed.",
+			Needs: leaving(need.Code),
+			Check: func(t *T) {
+				v, uri := t.Visit(need.Code), t.Client(need.Logout).PostLogoutRedirectURIs[0]
+				if slices.Contains(v.Client.PostLogoutRedirectURIs, uri) {
+					t.Skipf("the client code has the address too")
+				}
+				t.WantNotSent(t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri)), uri)
+			},
+		},
+		{
+			ID: "OIDCRPLogout/3.1/http-for-confidential", Level: May,
+			Text:      "By a setting only confidential clients can register a post_logout_redirect_uri with http.",
+			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_settings",
+		},
+		{
+			ID: "OIDCRPLogout/4/invalid-not-used", Level: Must, Alone: true,
+			Text:  "What cannot be validated is not used: neither is the session ended for it, nor is the browser sent anywhere.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				for _, request := range []url.Values{t.LogoutRequest(v, "id_token_hint", "conformance"), t.LogoutRequest(v, "client_id", "conformance-"+t.Random()),
+					t.LogoutRequest(v, "id_token_hint", v.Tokens.Access)} {
+					t.WantIgnored(v, request, "the request cannot be validated")
+				}
+			},
+		},
+		{
+			ID: "OIDCRPLogout/4/idempotent", Level: Must, Alone: true,
+			Text:  "To log out somebody who is logged out is no error.",
+			Needs: leaving(),
+			Check: func(t *T) {
+				v := t.Visit(need.Logout)
+				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID)
+				t.Logout(v.Browser, request)
+				t.WantSignedOut(v)
+				if d := t.Logout(v.Browser, request); d.Away == "" && d.Answer.Status >= http.StatusBadRequest {
+					t.At(d.Answer)
+					t.Failf("the second request is answered with %s", d.Answer)
+				}
+			},
+		},
+	}
+}

@@ -1,0 +1,358 @@
+package rules
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The answers of the token endpoint (RFC 6749 §5.1).
+func rfc6749Answers() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/5.1/json", Level: Must,
+			Text:  "Tokens come as application/json.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Machine().Answer
+				if a.MediaType() != "application/json" {
+					t.Failf("the Content-Type is %q", a.Header.Get("Content-Type"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.1/status", Level: Must,
+			Text:  "Tokens come with status 200.",
+			Needs: machine,
+			Check: func(t *T) { t.WantStatus(t.Machine().Answer, http.StatusOK) },
+		},
+		{
+			ID: "RFC6749/5.1/token-type", Level: Must,
+			Text:  "The answer says of which type the access token is.",
+			Needs: machine,
+			Check: func(t *T) {
+				if kind := t.Machine().Answer.Text("token_type"); kind == "" {
+					t.Failf("the answer has no token_type")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.1/expires-in", Level: Should,
+			Text:  "The answer says in whole seconds how long the access token lives.",
+			Needs: machine,
+			Check: func(t *T) {
+				seconds, is := t.Machine().Answer.JSON()["expires_in"].(float64)
+				if !is || seconds <= 0 || seconds != float64(int64(seconds)) {
+					t.Failf("expires_in is %v", t.Machine().Answer.JSON()["expires_in"])
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.1/ten-hours", Level: May,
+			Text:  "An access token lives for 36000 seconds, where nothing else is set.",
+			Needs: machine,
+			Check: func(t *T) {
+				if seconds := tokenLifetime(t); seconds != 36000 {
+					t.Failf("expires_in is %v", seconds)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.1/scope-identical", Level: Must,
+			Text:         "The answer has the scope of the token, unless it is exactly the one that was asked for.",
+			Inapplicable: "It repeats §3.3, whose row is checked.",
+		},
+		{
+			ID: "RFC6749/5.1/no-store", Level: Must,
+			Text:  "An answer with tokens is marked Cache-Control: no-store.",
+			Needs: machine,
+			Check: func(t *T) { wantHeader(t, t.Machine().Answer, "Cache-Control", "no-store") },
+		},
+		{
+			ID: "RFC6749/5.1/no-cache", Level: Must,
+			Text:  "An answer with tokens is marked Pragma: no-cache.",
+			Needs: machine,
+			Check: func(t *T) { wantHeader(t, t.Machine().Answer, "Pragma", "no-cache") },
+		},
+		{
+			ID: "RFC6749/5.1/size-documented", Level: Should,
+			Text:         "The documentation tells the size of tokens.",
+			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+		},
+	}
+}
+
+// The errors of the token endpoint (RFC 6749 §5.2).
+func rfc6749Errors() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/5.2/status-400", Level: Must,
+			Text:  "A token request that is wrong is answered with status 400.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
+				if a.Granted() {
+					t.Blockedf("a request without grant_type got a token")
+				}
+				t.WantStatus(a, http.StatusBadRequest)
+			},
+		},
+		{
+			ID: "RFC6749/5.2/json", Level: Must,
+			Text:  "An error comes as application/json, with the member error.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
+				if a.MediaType() != "application/json" || a.Text("error") == "" {
+					t.Failf("the Content-Type is %q, and error is %q", a.Header.Get("Content-Type"), a.Text("error"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.2/no-store", Level: Must,
+			Text:  "An error is not to be cached either.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
+				wantHeader(t, a, "Cache-Control", "no-store")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/invalid-request", Level: Must,
+			Text:  "A request that lacks a parameter is answered with invalid_request.",
+			Needs: []Need{need.Token, need.Code},
+			Check: func(t *T) {
+				t.WantError(t.Token(t.Client(need.Code), wire.Params("grant_type", "authorization_code")), "invalid_request")
+				t.WantError(t.Token(t.Client(need.Code), wire.Params("code", "conformance")), "invalid_request")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/invalid-client", Level: Must,
+			Text:  "A client that is unknown, or whose secret is wrong, is answered with invalid_client.",
+			Needs: machine,
+			Check: func(t *T) {
+				t.WantError(t.AsMachine(t.Client(need.Machine).With("wrong-"+t.Random())), "invalid_client")
+				t.WantError(t.AsMachine(wire.Basic("conformance-"+t.Random(), "wrong-secret")), "invalid_client")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/invalid-client-401", Level: Must,
+			Text:  "A client that tried HTTP Basic in vain is answered with 401 and a WWW-Authenticate of that scheme.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				a := t.AsMachine(wire.Basic(c.ID, "wrong-"+t.Random()))
+				t.Refused(a)
+				t.WantStatus(a, http.StatusUnauthorized)
+				wantScheme(t, a, "Basic")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/invalid-grant", Level: Must,
+			Text:  "A code or refresh token that is not good is answered with invalid_grant.",
+			Needs: []Need{need.Token, need.Code},
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				verifier, _ := check.NewPKCE()
+				code := wire.Params("grant_type", "authorization_code", "code", "conformance-"+t.Random(), "redirect_uri", c.RedirectURI(), "code_verifier", verifier)
+				t.WantError(t.Token(c, code), "invalid_grant")
+				t.WantError(t.Refresh(c, "conformance-"+t.Random()), "invalid_grant")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/unauthorized-client", Level: Must,
+			Text:  "A client that is not registered for a grant type is answered with unauthorized_client.",
+			Needs: []Need{need.Token, need.Code},
+			Check: func(t *T) {
+				a := t.AsMachine(t.Client(need.Code).Credentials())
+				if a.Granted() {
+					t.Skipf("the client code is registered for client credentials too")
+				}
+				t.WantError(a, "unauthorized_client")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/unsupported-grant-type", Level: Must,
+			Text:  "A grant type that the server does not have is answered with unsupported_grant_type.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("grant_type", "urn:example:conformance"))
+				t.WantError(a, "unsupported_grant_type")
+			},
+		},
+		{
+			ID: "RFC6749/5.2/invalid-scope", Level: Must,
+			Text:  "A scope that is refused at the token endpoint is answered with invalid_scope.",
+			Needs: machine,
+			Check: func(t *T) {
+				ignored := 0
+				for _, scope := range badScopes {
+					a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", scope)
+					if a.Granted() {
+						ignored++
+						continue
+					}
+					t.WantError(a, "invalid_scope")
+				}
+				if ignored == len(badScopes) {
+					t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.2/description", Level: May,
+			Text:  "error_description tells the client's developer what to change.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
+				if !strings.Contains(a.Text("error_description"), "grant_type") {
+					t.Failf("grant_type is missing, and error_description is %q", a.Text("error_description"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.2/ascii", Level: Must,
+			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.Token(t.Client(need.Machine), wire.Params("grant_type", "é\"\\\n\u202e"))
+				for _, name := range []string{"error", "error_description", "error_uri"} {
+					wantASCII(t, name, a.Text(name))
+				}
+			},
+		},
+	}
+}
+
+// Refreshing (RFC 6749 §6).
+func rfc6749Refresh() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/6/granted", Level: Must,
+			Text:  "A good refresh token is exchanged for an access token.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.WantGranted(t.Refresh(c, t.GrantRefresh(c).Refresh))
+			},
+		},
+		{
+			ID: "RFC6749/6/client-authenticated", Level: Must,
+			Text:  "A confidential client refreshes with its secret only.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantSecret(t, c, wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh))
+			},
+		},
+		{
+			ID: "RFC6749/6/bound-to-client", Level: Must,
+			Text:  "A refresh token works only for the client that it was issued to.",
+			Needs: codeFlow(need.Second, need.Public),
+			Check: func(t *T) {
+				token := t.GrantRefresh(t.Client(need.Code)).Refresh
+				for _, thief := range []Need{need.Second, need.Public} {
+					t.WantRefused(t.Refresh(t.Client(thief), token), "the refresh token was issued to another client")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/6/validated", Level: Must,
+			Text:  "A refresh token that was not issued, or that is not whole, is refused.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				tokens := t.GrantRefresh(c)
+				for _, value := range append(Spoilt(tokens.Refresh), tokens.Access) {
+					t.WantRefused(t.Refresh(c, value), "the refresh token was not issued")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/6/scope-not-widened", Level: Must,
+			Text:  "A refresh gives no scope that was not granted at first.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				all := t.Scopes(t.Grant(c))
+				// Which scope a refresh token depends on is the server's affair: each is left out in turn.
+				for i, missing := range all {
+					asked := strings.Join(slices.Delete(slices.Clone(all), i, i+1), " ")
+					narrow := t.Granted(t.Redeem(t.Code(t.Request(c).Set("scope", asked))))
+					if narrow.Refresh == "" || slices.Contains(strings.Fields(narrow.Scope), missing) {
+						continue
+					}
+					a := t.Refresh(c, narrow.Refresh, "scope", strings.Join(all, " "))
+					// RFC 6749 §5.1: an answer without scope gives what was asked for.
+					if got := a.Text("scope"); a.Granted() && (got == "" || slices.Contains(strings.Fields(got), missing)) {
+						t.Failf("%s was granted, and a refresh gave %s too", asked, missing)
+					}
+					return
+				}
+				t.Skipf("the server gives the client code no refresh token for less than %s", strings.Join(all, " "))
+			},
+		},
+		{
+			ID: "RFC6749/6/scope-omitted", Level: Must,
+			Text:  "A refresh without scope keeps the whole scope that was granted.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				first := t.GrantRefresh(c)
+				again := t.Granted(t.Refresh(c, first.Refresh))
+				if again.Scope != "" && again.Scope != first.Scope {
+					t.Failf("%q was granted, and a refresh gave %q", first.Scope, again.Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/6/new-token-same-scope", Level: Must,
+			Text:  "A new refresh token has the scope of the one that it replaces, also where the access token was asked for with less.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				first := t.GrantRefresh(c)
+				all := t.Scopes(first)
+				narrow := t.Granted(t.Refresh(c, first.Refresh, "scope", all[0]))
+				if narrow.Refresh == "" {
+					t.Skipf("the server keeps the refresh token that it gave")
+				}
+				whole := t.WantGranted(t.Refresh(c, narrow.Refresh))
+				if whole.Scope != first.Scope {
+					t.Failf("%q was granted; after one refresh for %q the next gave %q", first.Scope, all[0], whole.Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/6/rotated", Level: May, Alone: true,
+			Text:  "Each refresh gives a new refresh token, and the old one works no more.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				first := t.GrantRefresh(c)
+				second := t.Granted(t.Refresh(c, first.Refresh))
+				if second.Refresh == "" || second.Refresh == first.Refresh {
+					t.Failf("the refresh gave no new refresh token")
+				}
+				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
+			},
+		},
+		{
+			ID: "RFC6749/6/old-access-token-lives", Level: May,
+			Text:  "An access token outlives the refresh that gave another.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				first := workingTokens(t, t.GrantRefresh(c))
+				t.Granted(t.Refresh(c, first.Refresh))
+				if !t.Works(first.Access) {
+					t.Failf("the first access token works no more")
+				}
+			},
+		},
+	}
+}

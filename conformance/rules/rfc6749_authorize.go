@@ -1,0 +1,294 @@
+package rules
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// The authorization endpoint (RFC 6749 §3.1).
+func rfc6749Authorization() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/3.1/person-verified", Level: Must,
+			Text:  "Nothing is granted before it is known who the resource owner is.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				t.WantNoCode(t.Look(t.Request(t.Client(need.Code))), "nobody has signed in")
+			},
+		},
+		{
+			ID: "RFC6749/3.1/no-fragment", Level: Must,
+			Text:  "The address of the authorization endpoint has no fragment.",
+			Needs: []Need{need.Authorization},
+			Check: func(t *T) { wantNoFragment(t, need.Authorization) },
+		},
+		{
+			ID: "RFC6749/3.1/tls", Level: Must,
+			Text:  "The authorization endpoint is reached by TLS.",
+			Needs: []Need{need.Authorization},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
+		},
+		{
+			ID: "RFC6749/3.1/get", Level: Must,
+			Text:  "An authorization request can come by GET.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				r := t.Look(t.Request(t.Client(need.Code)))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if first := r.Seen[0]; first.Status >= 400 {
+					t.At(first)
+					t.Failf("a good request by GET is answered with %s", first)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1/post", Level: May,
+			Text:  "An authorization request can also come by POST.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				r := t.Request(t.Client(need.Code))
+				a := t.Post(r.Endpoint, r.Params)
+				if a.Status >= 400 {
+					t.Failf("a good request by POST is answered with %s", a)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1/empty-is-absent", Level: Must,
+			Text:  "A parameter without a value counts as left out at the authorization endpoint.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				without := t.Authorize(t.Request(c).Del("scope"))
+				empty := t.Authorize(t.Request(c).Set("scope", ""))
+				if without.Params.Get("code") == "" && without.ErrorCode() == "" {
+					t.Blockedf("without scope it ends with %s", without)
+				}
+				if empty.Stuck == "" && without.Stuck == "" && empty.Outcome() == without.Outcome() {
+					return
+				}
+				t.At(empty.Answer)
+				t.Failf("with an empty scope it ends with %s, without scope with %s", empty.Outcome(), without.Outcome())
+			},
+		},
+		{
+			ID: "RFC6749/3.1/unknown-ignored", Level: Must,
+			Text:  "Parameters that the authorization endpoint does not know are ignored.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.Code(t.Request(c))
+				r := t.Authorize(t.Request(c).Set("conformance_unknown", "1"))
+				if r.Outcome() != "a code" {
+					t.At(r.Answer)
+					t.Failf("with a parameter of no meaning it ends with %s", r.Outcome())
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1/not-repeated", Level: Must,
+			Text:  "A parameter that is sent twice to the authorization endpoint is refused.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for _, name := range []string{"response_type", "state", "scope", "client_id", "redirect_uri"} {
+					r := t.Request(c)
+					value := r.Params.Get(name)
+					if value == "" {
+						value = "openid"
+					}
+					r.Params[name] = []string{value, value}
+					t.WantNoCode(t.Authorize(r), name+" was sent twice")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.1/response-type-missing", Level: Must,
+			Text:  "A request without response_type is answered with an error at the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Del("response_type"))
+				t.WantRedirectError(r, "invalid_request", "unsupported_response_type")
+			},
+		},
+		{
+			ID: "RFC6749/3.1.1/response-type-unknown", Level: Must,
+			Text:  "A request with a response_type that nobody knows is answered with an error at the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
+				t.WantRedirectError(r, "unsupported_response_type", "invalid_request", "unauthorized_client")
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2/query-kept", Level: Must,
+			Text:  "The query of a redirect URI stays when the answer is added to it.",
+			Needs: []Need{need.Authorization, need.Several, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				uri, query := "", url.Values{}
+				for _, registered := range c.RedirectURIs {
+					u, err := url.Parse(registered)
+					if err == nil && u.RawQuery != "" {
+						uri, query = registered, u.Query()
+					}
+				}
+				if uri == "" {
+					t.Skipf("no redirect URI of the client several has a query")
+				}
+				r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+				if !r.Arrived() {
+					t.Blockedf("%s", r)
+				}
+				for name := range query {
+					if r.Params.Get(name) != query.Get(name) {
+						t.Errorf("%s=%s of the redirect URI is lost", name, query.Get(name))
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2/absolute-without-fragment", Level: Must,
+			Text:      "A redirect URI is absolute and has no fragment.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC6749/3.1.2.1/insecure-redirect-warned", Level: Should,
+			Text:      "The person is warned before an answer goes to a redirect URI without TLS.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC6749/3.1.2.2/public-registers", Level: Must,
+			Text:      "A public client has its redirect URIs registered.",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+		},
+		{
+			ID: "RFC6749/3.1.2.2/all-register", Level: Should,
+			Text:      "Every client that uses the authorization endpoint has its redirect URIs registered.",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+		},
+		{
+			ID: "RFC6749/3.1.2.2/complete-uri", Level: Should,
+			Text:      "What is registered is the complete redirect URI.",
+			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+		},
+		{
+			ID: "RFC6749/3.1.2.2/several", Level: May,
+			Text:  "A client can register more than one redirect URI.",
+			Needs: []Need{need.Authorization, need.Several, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				var without []string
+				for _, uri := range c.RedirectURIs {
+					if r := t.Authorize(t.Request(c).Set("redirect_uri", uri)); !r.Arrived() {
+						without = append(without, uri)
+					}
+				}
+				if len(without) == len(c.RedirectURIs) {
+					t.Blockedf("no redirect URI gets an answer")
+				}
+				if len(without) > 0 {
+					t.Failf("the registered redirect URI %s gets no answer", without[0])
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.3/required-with-several", Level: Must,
+			Text:  "A request of a client with several redirect URIs names one of them.",
+			Needs: []Need{need.Authorization, need.Several, need.User},
+			Check: func(t *T) {
+				wantUnmoved(t, t.Authorize(t.Request(t.Client(need.Several)).Del("redirect_uri")))
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.3/optional-with-one", Level: May,
+			Text:  "A client with a single redirect URI need not send it.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				if len(c.RedirectURIs) != 1 {
+					t.Skipf("the client code has %d redirect URIs", len(c.RedirectURIs))
+				}
+				t.Code(t.Request(c))
+				if r := t.Authorize(t.Request(c).Del("redirect_uri")); !r.Arrived() {
+					t.Failf("without redirect_uri nothing comes to the one that is registered: %s", r)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.3/registered", Level: Must,
+			Text:  "A redirect URI that is not registered gets no answer.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
+				t.WantNoCode(r, "the redirect URI is not registered")
+				wantUnmoved(t, r)
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.3/simple-string-comparison", Level: Must,
+			Text:  "Redirect URIs are compared character by character.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for _, uri := range almost(c.RedirectURI()) {
+					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+					wantUnmoved(t, r)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.4/not-redirected", Level: Must,
+			Text:  "A browser is not sent to a redirect URI that is missing, invalid or not registered, also before anybody has signed in.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				for _, uri := range []string{"https://attacker.example/", "//attacker.example/", "javascript:alert(1)", "not a uri"} {
+					wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Set("redirect_uri", uri)))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.1.2.4/person-informed", Level: Should,
+			Text:  "The person is told when a redirect URI is not good.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				r := t.Look(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
+				wantErrorPage(t, r)
+			},
+		},
+	}
+}
+
+// wantErrorPage asserts that the server itself shows what is wrong.
+func wantErrorPage(t *T, r *check.Response) {
+	if r.Answer == nil || r.Location != "" {
+		t.Blockedf("%s", r)
+	}
+	t.At(r.Answer)
+	if r.Answer.Status < 400 || r.Answer.Status >= 500 || len(r.Answer.Body) == 0 {
+		t.Failf("no page tells the person what is wrong: %s", r.Answer)
+	}
+}
+
+// almost are redirect URIs that a careless comparison takes for the given one.
+func almost(uri string) []string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return nil
+	}
+	return []string{
+		uri + "/", uri + "/more", uri + "?more=1", uri + "%2f", uri + "/../other",
+		strings.Replace(uri, u.Host, u.Host+".attacker.example", 1),
+		strings.Replace(uri, u.Host, "sub."+u.Host, 1),
+		strings.Replace(uri, u.Host, u.Host+"@attacker.example", 1),
+		strings.ToUpper(uri),
+		uri[:len(uri)-1],
+	}
+}

@@ -1,0 +1,368 @@
+package rules
+
+import (
+	"net/url"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// The authorization request and its good answer (RFC 6749 §4.1.1, §4.1.2).
+func rfc6749Code() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.1/state-optional", Level: May,
+			Text:  "A request without state is good, and so is its answer without one.",
+			Needs: asking(),
+			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
+				r := t.Authorize(t.Request(t.Client(need.Code)).Del("state"))
+				if r.Params.Get("code") == "" {
+					t.Failf("without state it ends with %s", r.Outcome())
+				}
+				if r.Params.Has("state") {
+					t.Failf("the answer has a state that nobody sent: %q", r.Params.Get("state"))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.1/long-state", Level: May,
+			Text:  "A state of 4096 characters is taken.",
+			Needs: asking(),
+			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
+				state := strings.Repeat("s", 4096)
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("state", state))
+				if r.Params.Get("code") == "" {
+					t.Failf("with a state of 4096 characters it ends with %s", r.Outcome())
+				}
+				if got := r.Params.Get("state"); got != "" && got != state {
+					t.Failf("a state of 4096 characters comes back with %d", len(got))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/code-issued", Level: Must,
+			Text:  "Where the person approves, a code is sent to the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Arrived() || r.Params.Get("code") == "" {
+					t.At(r.Answer)
+					t.Failf("no code came to the redirect URI: %s", r)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/in-query", Level: Must,
+			Text:  "The code is in the query of the redirect URI.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)))
+				t.CodeOf(r)
+				if r.Mode != "query" {
+					t.At(r.Answer)
+					t.Failf("the code came in the %s", r.Mode)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/state-returned", Level: Must,
+			Text:  "The state comes back as it was sent, to the last character.",
+			Needs: asking(),
+			Check: func(t *T) {
+				state := "a b+c%20d&e=f#g\"<h>\\i/é?" + t.Random()
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("state", state))
+				t.CodeOf(r)
+				wantState(t, r)
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/code-short-lived", Level: Must,
+			Text:      "A code expires shortly after it was issued.",
+			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
+		},
+		{
+			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
+			Text:      "A code lives for ten minutes at most.",
+			Elsewhere: "cmd/mandate/config_error_test.go:TestConfigErrors",
+		},
+		{
+			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,
+			Text:  "A code that is used a second time is refused.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(need.Code)))
+				t.Granted(t.Redeem(code))
+				t.WantRefused(t.Redeem(code), "the code was used before")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/replay-revokes", Level: Should, Alone: true,
+			Text:  "When a code comes a second time, the tokens that it gave are revoked.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(need.Code)))
+				tokens := t.Granted(t.Redeem(code))
+				if !t.Works(tokens.Access) {
+					t.Blockedf("the access token does not work from the beginning")
+				}
+				again := t.Redeem(code)
+				if t.Works(tokens.Access) {
+					t.At(again)
+					t.Errorf("the access token still works after the code was replayed")
+				}
+				if tokens.Refresh != "" && t.Refresh(t.Client(need.Code), tokens.Refresh).Granted() {
+					t.Errorf("the refresh token still works after the code was replayed")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2/size-documented", Level: Should,
+			Text:         "The documentation tells the size of codes.",
+			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+		},
+	}
+}
+
+// The errors of the authorization endpoint (RFC 6749 §4.1.2.1).
+func rfc6749CodeErrors() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.2.1/unknown-client-not-redirected", Level: Must,
+			Text:  "A request whose client_id is missing or unknown sends the browser nowhere.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
+				wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Del("client_id")))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unknown-client-told", Level: Should,
+			Text:  "The person is told when the client_id is missing or unknown.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				wantErrorPage(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
+				wantErrorPage(t, t.Look(t.Request(t.Client(need.Code)).Del("client_id")))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/access-denied", Level: Must,
+			Text:  "When the person says no, the client is sent access_denied.",
+			Needs: asking(),
+			Check: func(t *T) {
+				t.WantRedirectError(t.Questioned(t.Deny(t.Request(t.Client(need.Code)))), "access_denied")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/invalid-request", Level: Must,
+			Text:  "A request that lacks a parameter is answered with invalid_request.",
+			Needs: asking(),
+			Check: func(t *T) {
+				t.WantRedirectError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type")), "invalid_request")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unsupported-response-type", Level: Must,
+			Text:  "A response_type that the server does not have is answered with unsupported_response_type.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
+				t.WantRedirectError(r, "unsupported_response_type")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/invalid-scope", Level: Must,
+			Text:  "A scope that is refused is answered with invalid_scope.",
+			Needs: asking(),
+			Check: func(t *T) {
+				ignored := 0
+				for _, scope := range badScopes {
+					r := t.Authorize(t.Request(t.Client(need.Code)).Set("scope", scope))
+					// A server that leaves unknown scopes out may deny a request of which nothing remains.
+					if r.Params.Get("code") != "" || r.ErrorCode() == "access_denied" {
+						ignored++
+						continue
+					}
+					t.WantRedirectError(r, "invalid_scope")
+				}
+				if ignored == len(badScopes) {
+					t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/unauthorized-client", Level: Must,
+			Text:      "A client that is not registered for the code grant is answered with unauthorized_client.",
+			Elsewhere: "provider/authorize_test.go:TestAuthorizeRefused",
+		},
+		{
+			ID: "RFC6749/4.1.2.1/server-error", Level: Must,
+			Text:      "What the server cannot do for reasons of its own is told as server_error or temporarily_unavailable, not as the client's mistake.",
+			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
+		},
+		{
+			ID: "RFC6749/4.1.2.1/state-returned", Level: Must,
+			Text:  "An error comes back with the state of the request.",
+			Needs: asking(),
+			Check: func(t *T) {
+				wantState(t, t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type"))))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.2.1/ascii", Level: Must,
+			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
+			Needs: asking(),
+			Check: func(t *T) {
+				got := t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "é\"\\\n\u202e")))
+				t.At(got.Answer)
+				for _, name := range []string{"error", "error_description", "error_uri"} {
+					wantASCII(t, name, got.Params.Get(name))
+				}
+			},
+		},
+	}
+}
+
+// The exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
+func rfc6749Redemption() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
+			Text:  "A confidential client redeems its code with its secret only.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantSecret(t, c, t.Code(t.Request(c)).Form())
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
+			Text:  "A code works only for the client that it was issued to.",
+			Needs: codeFlow(need.Second),
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(need.Code)))
+				thief := t.Client(need.Second)
+				t.WantRefused(t.Token(thief, code.Form()), "the code was issued to another client")
+				form := code.Form()
+				form.Set("redirect_uri", thief.RedirectURI())
+				t.WantRefused(t.Token(thief, form), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
+			Text:  "The code of a public client does not work for another, nor does another's work for it.",
+			Needs: codeFlow(need.Public),
+			Check: func(t *T) {
+				confidential, public := t.Client(need.Code), t.Client(need.Public)
+				t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
+				t.WantRefused(t.Token(confidential, t.Code(t.Request(public)).Form()), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-valid", Level: Must,
+			Text:  "A code that was not issued, or that is not whole, is refused.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
+			Text:  "The token request names the redirect URI if the authorization request did.",
+			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
+			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Several)) },
+		},
+		{
+			// OIDC Core §3.1.3.2 leaves it to an OpenID Provider whether to ask for the only one.
+			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
+			Text:  "The token request names the redirect URI also where the client has only one.",
+			Needs: codeFlow(),
+			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Code)) },
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
+			Text:  "The redirect URI of the token request is the one of the authorization request, and not another of the client's.",
+			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/", "https://attacker.example/"} {
+					form := t.Code(t.Request(c)).Form()
+					form.Set("redirect_uri", uri)
+					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authorization request")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
+			Text:  "A token request that is refused does not spend the code.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				code := t.Code(t.Request(c))
+				form := code.Form()
+				form.Set("redirect_uri", "https://attacker.example/")
+				t.Refused(t.Token(c, form))
+				t.WantGranted(t.Redeem(code))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.4/granted", Level: Must,
+			Text:  "A good code is exchanged for an access token.",
+			Needs: codeFlow(),
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
+		},
+		{
+			ID: "RFC6749/4.1.4/refresh-token", Level: May,
+			Text:  "A refresh token comes with the access token of the code grant.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				if t.Grant(t.Client(need.Code)).Refresh == "" {
+					t.Failf("the answer has no refresh token")
+				}
+			},
+		},
+	}
+}
+
+// withoutRedirectURI asserts that a code is refused to a token request that does not name the redirect URI.
+func withoutRedirectURI(t *T, c *target.Client) {
+	form := t.Code(t.Request(c)).Form()
+	form.Del("redirect_uri")
+	t.WantRefused(t.Token(c, form), "redirect_uri was left out")
+}
+
+// wantSecret asserts that a token request is refused to a confidential client that does not send its secret.
+func wantSecret(t *T, c *target.Client, form url.Values) {
+	t.WantRefused(t.Post(t.Endpoint(need.Token), form, wire.InBody(c.ID, "")), "no secret was sent")
+	t.WantRefused(t.Post(t.Endpoint(need.Token), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+}
+
+// wantWhole asserts that a code is refused that is nearly the given one.
+func wantWhole(t *T, code *check.Code) {
+	for _, value := range Spoilt(code.Value) {
+		form := code.Form()
+		form.Set("code", value)
+		t.WantRefused(t.Token(code.Request.Client, form), "the code was not issued")
+	}
+}
+
+// Spoilt are texts that are nearly the given one.
+func Spoilt(token string) []string {
+	middle := len(token) / 2
+	other := "x"
+	if token[middle] == 'x' {
+		other = "y"
+	}
+	all := []string{token + "A", token[:len(token)-1], token[1:], token[:middle], token[:middle] + other + token[middle+1:]}
+	if upper := strings.ToUpper(token); upper != token {
+		all = append(all, upper)
+	}
+	return all
+}

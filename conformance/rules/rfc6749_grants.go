@@ -1,0 +1,137 @@
+package rules
+
+import (
+	"net/url"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+const noImplicit = "Mandate has no implicit grant (RFC 9700 §2.1.2)."
+
+// The other grants (RFC 6749 §4.2 to §4.5).
+func rfc6749Grants() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.2.1/redirect-uri-verified", Level: Must,
+			Text:         "The redirect URI of an implicit request is a registered one.",
+			Inapplicable: noImplicit,
+		},
+		{
+			ID: "RFC6749/4.2.2/no-refresh-token", Level: Must,
+			Text:         "The implicit grant issues no refresh token.",
+			Inapplicable: noImplicit,
+		},
+		{
+			ID: "RFC6749/4.2.2/in-fragment", Level: Must,
+			Text:         "The implicit grant answers in the fragment, with token_type, and with scope where it differs.",
+			Inapplicable: noImplicit,
+		},
+		{
+			ID: "RFC6749/4.2.2.1/errors", Level: Must,
+			Text:         "The implicit grant tells its errors in the fragment, and redirects to no URI that is not registered.",
+			Inapplicable: noImplicit,
+		},
+		{
+			ID: "RFC6749/4.2/left-out", Level: May,
+			Text:  "The implicit grant is left out: response_type=token is refused.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "token"))
+				if r.Params.Has("access_token") {
+					t.At(r.Answer)
+					t.Failf("an access token was sent through the browser")
+				}
+				t.WantRedirectError(r, "unsupported_response_type", "unauthorized_client")
+			},
+		},
+		{
+			ID: "RFC6749/4.3/registered-only", Level: May,
+			Text:  "The password grant is for clients that are registered for it only.",
+			Needs: []Need{need.Token, need.Code, need.User},
+			Check: func(t *T) {
+				t.WantRefused(t.Token(t.Client(need.Code), passwordForm(t)), "the client is registered for another grant")
+			},
+		},
+		{
+			ID: "RFC6749/4.3.2/client-authenticated", Level: Must,
+			Text:  "The password grant authenticates a confidential client.",
+			Needs: []Need{need.Token, need.Password, need.User},
+			Check: func(t *T) {
+				c, form := t.Client(need.Password), passwordForm(t)
+				t.Granted(t.Token(c, form))
+				wantSecret(t, c, form)
+			},
+		},
+		{
+			ID: "RFC6749/4.3.2/password-validated", Level: Must,
+			Text:  "The password grant gives nothing for a wrong password.",
+			Needs: []Need{need.Token, need.Password, need.User},
+			Check: func(t *T) {
+				form := passwordForm(t)
+				form.Set("password", "wrong-"+t.Random())
+				t.WantRefused(t.Token(t.Client(need.Password), form), "the password was wrong")
+			},
+		},
+		{
+			ID: "RFC6749/4.3.2/brute-force", Level: Must,
+			Text:      "Whoever guesses at passwords by the password grant is slowed.",
+			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsSlowed",
+		},
+		{
+			ID: "RFC6749/4.3.3/granted", Level: Must,
+			Text:  "The right name and password are exchanged for an access token.",
+			Needs: []Need{need.Token, need.Password, need.User},
+			Check: func(t *T) { t.WantGranted(t.Token(t.Client(need.Password), passwordForm(t))) },
+		},
+		{
+			ID: "RFC6749/4.4/confidential-only", Level: Must,
+			Text:  "A public client gets nothing by client credentials.",
+			Needs: []Need{need.Token, need.Public},
+			Check: func(t *T) {
+				t.WantRefused(t.AsMachine(t.Client(need.Public).Credentials()), "the client is public")
+			},
+		},
+		{
+			ID: "RFC6749/4.4.2/client-authenticated", Level: Must,
+			Text:  "The client credentials grant authenticates the client.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				t.WantRefused(t.AsMachine(c.With("wrong-"+t.Random())), "the secret was wrong")
+				t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")), "there was no client")
+			},
+		},
+		{
+			ID: "RFC6749/4.4.3/granted", Level: Must,
+			Text:  "A client with the right secret gets an access token by client credentials.",
+			Needs: machine,
+			Check: func(t *T) { t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials())) },
+		},
+		{
+			ID: "RFC6749/4.4.3/no-refresh-token", Level: Should,
+			Text:  "No refresh token comes with an access token by client credentials.",
+			Needs: machine,
+			Check: func(t *T) {
+				if got := t.Machine(); got.Refresh != "" {
+					t.Failf("the answer has a refresh token")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.5/unknown-grant-type", Level: Must,
+			Text:  "A grant type that nobody knows gives no token.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				a := t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "urn:example:conformance"), c.Credentials())
+				t.WantRefused(a, "there is no such grant type")
+			},
+		},
+	}
+}
+
+func passwordForm(t *T) url.Values {
+	u := t.User()
+	return wire.Params("grant_type", "password", "username", u.Username, "password", u.Password)
+}

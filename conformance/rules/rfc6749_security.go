@@ -1,0 +1,253 @@
+package rules
+
+import (
+	"math"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// Protected resources and the security considerations (RFC 6749 §7, §10).
+func rfc6749Security() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/7/token-validated", Level: Must,
+			Text:  "A protected resource takes access tokens that are live, and no other text.",
+			Needs: append([]Need{need.API}, machine...),
+			Check: func(t *T) {
+				token := t.Machine().Access
+				if a := t.Get(t.API().URL, wire.Bearer(token)); a.Status/100 != 2 {
+					t.Blockedf("the resource refuses a live token: %s", a)
+				}
+				for _, other := range append(Spoilt(token), "conformance") {
+					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
+						t.Failf("the resource took a text that is no token")
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6749/7/scope-covers", Level: Must,
+			Text:  "A protected resource refuses a token whose scope does not cover it.",
+			Needs: append([]Need{need.API}, machine...),
+			Check: func(t *T) {
+				if t.API().Wider == "" {
+					t.Skipf("the target names no resource that wants more scope")
+				}
+				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
+				if a.Status/100 == 2 {
+					t.Failf("the resource took a token without the scope %s", t.API().Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/10.1/no-secret-for-public", Level: Must,
+			Text:      "A native or browser-based application is issued no secret.",
+			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+		},
+		{
+			ID: "RFC6749/10.1/public-otherwise-known", Level: Should,
+			Text:  "A client that cannot authenticate is known by its registered redirect URI.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Public)).Set("redirect_uri", "https://attacker.example/callback"))
+				t.WantNoCode(r, "the redirect URI is not registered")
+				wantUnmoved(t, r)
+			},
+		},
+		{
+			ID: "RFC6749/10.2/client-authenticated", Level: Must,
+			Text:         "The client is authenticated wherever that is possible.",
+			Inapplicable: "It repeats §3.2.1, §4.1.3 and §6, whose rows are checked.",
+		},
+		{
+			ID: "RFC6749/10.2/person-informed", Level: Should,
+			Text:  "The person is asked, and told which client wants which scope.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				// Asked to ask, in case that a yes is remembered: the next rule is about that.
+				if r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent")); !r.Asked && r.Params.Get("code") != "" {
+					t.Failf("a public client was given a code, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/10.2/repeated-request-asked", Level: Should,
+			Text:  "A request that a public client repeats is not approved by itself: any program can send it.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				t.Code(t.Request(c))
+				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
+					t.Failf("the second request was granted, and nobody was asked")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
+			Text:      "Access and refresh tokens are kept secret where they are stored.",
+			Elsewhere: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
+		},
+		{
+			ID: "RFC6749/10.3/cannot-be-made", Level: Must,
+			Text:  "An access token that was changed is none.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
+				for _, other := range Spoilt(token) {
+					if t.Works(other) {
+						t.Failf("a text that differs from the access token works as well")
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6749/10.3/least-scope", Level: Should,
+			Text:         "Clients ask for the least scope that they need.",
+			Inapplicable: "It is for clients; what an application may ask for at all is part of its registration.",
+		},
+		{
+			ID: "RFC6749/10.4/abuse-detected", Level: Should, Alone: true,
+			Text:  "Where a client cannot authenticate, the misuse of its refresh token is detected: by rotation.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				first := t.GrantRefresh(c)
+				second := t.Granted(t.Refresh(c, first.Refresh))
+				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
+				if second.Refresh != "" {
+					t.WantRefused(t.Refresh(c, second.Refresh), "its predecessor came a second time, so two parties hold it")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/10.4/bound-to-client", Level: Must,
+			Text:         "The binding of a refresh token to its client is kept and verified.",
+			Inapplicable: "It repeats §6, whose rows are checked.",
+		},
+		{
+			ID: "RFC6749/10.5/code-bound", Level: Must,
+			Text:         "Codes are short-lived, used once, and bound to their client.",
+			Inapplicable: "It repeats §4.1.2 and §4.1.3, whose rows are checked.",
+		},
+		{
+			ID: "RFC6749/10.6/redirect-uri-bound", Level: Must,
+			Text:         "The redirect URI that got the code is the one that the token request names, and a registered one.",
+			Inapplicable: "It repeats §3.1.2.3 and §4.1.3, whose rows are checked.",
+		},
+		{
+			ID: "RFC6749/10.7/password-grant-minimized", Level: Should,
+			Text:      "The password grant is used where nothing else is possible.",
+			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsWarnedOf",
+		},
+		{
+			ID: "RFC6749/10.8/tls", Level: Must,
+			Text:  "Tokens, passwords and secrets are not sent in the clear.",
+			Needs: []Need{need.Authorization, need.Token},
+			Check: func(t *T) {
+				wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token))
+			},
+		},
+		{
+			ID: "RFC6749/10.10/tokens-cannot-be-guessed", Level: Must,
+			Text:  "A token is one of at least 2^128.",
+			Needs: machine,
+			Check: func(t *T) { wantBits(t, 128, t.Machine().Access, t.Machine().Access) },
+		},
+		{
+			ID: "RFC6749/10.10/tokens-cannot-be-guessed-at-all", Level: Should,
+			Text:  "A token is one of at least 2^160.",
+			Needs: machine,
+			Check: func(t *T) { wantBits(t, 160, t.Machine().Access, t.Machine().Access) },
+		},
+		{
+			ID: "RFC6749/10.10/codes-cannot-be-guessed", Level: Must,
+			Text:  "A code is one of at least 2^128.",
+			Needs: asking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantBits(t, 128, t.Code(t.Request(c)).Value, t.Code(t.Request(c)).Value)
+			},
+		},
+		{
+			ID: "RFC6749/10.10/people-protected", Level: Must,
+			Text:      "Passwords of people are protected from guessing.",
+			Elsewhere: "provider/login_test.go:TestLoginIsSlowed",
+		},
+		{
+			ID: "RFC6749/10.11/tls-for-pages", Level: Must,
+			Text:         "Every page that people act on is reached by TLS.",
+			Inapplicable: "It repeats §3.1 for a server whose pages are all at one origin.",
+		},
+		{
+			ID: "RFC6749/10.12/csrf", Level: Must,
+			Text:  "Another site cannot have a person's browser approve a request.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				wantOwnQuestion(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
+			},
+		},
+		{
+			ID: "RFC6749/10.12/explicit-consent", Level: Must,
+			Text:      "No client gets an authorization without the person's knowledge and consent.",
+			Elsewhere: "provider/consent_test.go:TestConsentTicket",
+		},
+		{
+			ID: "RFC6749/10.14/sanitized", Level: Must,
+			Text:  "What a request sends stands on no page as markup.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				markup := "\"'><svg onload=alert(1)>" + t.Random()
+				for _, name := range []string{"client_id", "redirect_uri", "state", "scope", "response_type"} {
+					r := t.Look(t.Request(t.Client(need.Code)).Set(name, markup))
+					for _, a := range r.Seen {
+						if a.MediaType() == "text/html" && strings.Contains(string(a.Body), "<svg onload=alert(1)>") {
+							t.At(a)
+							t.Failf("%s stands on the page as it was sent", name)
+						}
+					}
+				}
+			},
+		},
+	}
+}
+
+// lesserScope is a scope of the client machine that is not the one the wider resource wants.
+func lesserScope(t *T) string {
+	for _, name := range strings.Fields(t.Machine().Scope) {
+		if name != t.API().Scope {
+			return name
+		}
+	}
+	t.Skipf("the client machine has no scope but %s", t.API().Scope)
+	return ""
+}
+
+// wantBits asserts that two tokens differ in as much as would hold so many random bits. It finds those that
+// are too short or count up; it cannot tell that the rest is random.
+func wantBits(t *T, bits float64, one, other string) {
+	if one == other {
+		t.Failf("two requests gave the same")
+	}
+	differ := 0
+	for i := range min(len(one), len(other)) {
+		if one[i] != other[i] {
+			differ++
+		}
+	}
+	// Of two random texts of 64 letters, one place in 64 is the same by chance; of 16, one in 16.
+	each, expected := math.Log2(64), 0.9
+	if hexadecimal(one) && hexadecimal(other) {
+		each, expected = 4, 0.8
+	}
+	if held := float64(differ) * each; held < bits*expected {
+		t.Failf("two of them differ in %d places, which holds some %.0f bits", differ, held)
+	}
+}
+
+func hexadecimal(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF-", r) })
+}

@@ -1,0 +1,275 @@
+package rules
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The token endpoint and scopes (RFC 6749 §3.2, §3.3).
+func rfc6749TokenEndpoint() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/3.2/no-fragment", Level: Must,
+			Text:  "The address of the token endpoint has no fragment.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantNoFragment(t, need.Token) },
+		},
+		{
+			ID: "RFC6749/3.2/tls", Level: Must,
+			Text:  "The token endpoint is reached by TLS.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+		},
+		{
+			ID: "RFC6749/3.2/post-only", Level: Must,
+			Text:  "A token is asked for by POST: the same by GET is refused.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				a := t.Get(t.Endpoint(need.Token)+"?grant_type=client_credentials", wire.Basic(c.ID, c.Secret))
+				t.WantRefused(a, "it was asked for by GET")
+			},
+		},
+		{
+			ID: "RFC6749/3.2/empty-is-absent", Level: Must,
+			Text:  "A parameter without a value counts as left out at the token endpoint.",
+			Needs: machine,
+			Check: func(t *T) {
+				without := t.Machine()
+				empty := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", ""))
+				if without.Scope != "" && empty.Scope != without.Scope {
+					t.Failf("with an empty scope the token has %q, without scope %q", empty.Scope, without.Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.2/unknown-ignored", Level: Must,
+			Text:  "Parameters that the token endpoint does not know are ignored.",
+			Needs: machine,
+			Check: func(t *T) {
+				t.Machine()
+				t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "conformance_unknown", "1"))
+			},
+		},
+		{
+			ID: "RFC6749/3.2/not-repeated", Level: Must,
+			Text:  "A parameter that is sent twice to the token endpoint is refused.",
+			Needs: machine,
+			Check: func(t *T) {
+				scope, _, _ := strings.Cut(t.Machine().Scope, " ")
+				for _, twice := range [][]string{{"grant_type", "client_credentials"}, {"scope", scope, "scope", scope}} {
+					a := t.AsMachine(t.Client(need.Machine).Credentials(), twice...)
+					t.WantRefused(a, twice[0]+" was sent twice")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.2.1/confidential-authenticates", Level: Must,
+			Text:  "A confidential client gets no token without its secret, or with a wrong one.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				wantSecret(t, c, wire.Params("grant_type", "client_credentials"))
+				t.WantRefused(t.AsMachine(c.With(strings.ToUpper(c.Secret)+"x")), "the secret was wrong")
+			},
+		},
+		{
+			ID: "RFC6749/3.2.1/public-identifies", Level: Must,
+			Text:  "A public client redeems its code with its client_id, and not without.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Check: func(t *T) {
+				code := t.Code(t.Request(t.Client(need.Public)))
+				t.WantRefused(t.Post(t.Endpoint(need.Token), code.Form()), "the request does not say which client it is from")
+				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
+			},
+		},
+		{
+			ID: "RFC6749/3.3/scope-told", Level: Must,
+			Text:  "The answer tells the scope where it is not the one that was asked for.",
+			Needs: machine,
+			Check: func(t *T) {
+				got := t.Machine()
+				if got.Scope != "" {
+					return
+				}
+				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
+					t.Skipf("nothing was asked for and nothing is told; only introspection could show what was given")
+				}
+				if scope, _ := t.Introspected(got.Access)["scope"].(string); scope != "" {
+					t.At(got.Answer)
+					t.Failf("nothing was asked for, the token has %q, and the answer tells no scope", scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.3/default-or-refused", Level: Must,
+			Text:  "A request without scope gets the default scope or the error invalid_scope.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.AsMachine(t.Client(need.Machine).Credentials())
+				if !a.Granted() {
+					t.WantError(a, "invalid_scope")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.3/default-scope", Level: May,
+			Text:  "The default scope has neither openid nor introspection, which somebody has to ask for by name.",
+			Needs: machine,
+			Check: func(t *T) {
+				for name := range strings.FieldsSeq(t.Machine().Scope) {
+					if name == "openid" || name == "introspection" {
+						t.Errorf("%s was given to a client that did not ask for it", name)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.3/scope-honoured", Level: May,
+			Text:  "A token has the scope that was asked for, and no more.",
+			Needs: machine,
+			Check: func(t *T) {
+				scope := t.Scopes(t.Machine())[0]
+				got := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", scope))
+				if got.Scope != scope && got.Scope != "" {
+					t.Failf("%q was asked for, and the token has %q", scope, got.Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6749/3.3/unknown-scope-refused", Level: May,
+			Text:  "A scope that nobody knows is refused, and not left out in silence.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", "conformance-unknown")
+				t.WantRefused(a, "the scope does not exist")
+			},
+		},
+		{
+			ID: "RFC6749/3.3/documented", Level: Should,
+			Text:         "The documentation tells the scopes and the default.",
+			Inapplicable: "It asks for a sentence in the documentation, which README.md has under SCOPES and DEFAULT_SCOPES; scopes_supported in the metadata lists them.",
+		},
+	}
+}
+
+// Roles, registration and client authentication (RFC 6749 §1, §2).
+func rfc6749Clients() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/1.1/servers-apart", Level: May,
+			Text:      "The resource server may be apart from the authorization server, and need know it by its addresses only.",
+			Elsewhere: "conformance/mandate/walk_resource_test.go:TestWalkResourceServer",
+		},
+		{
+			ID: "RFC6749/2.1/client-type-not-guessed", Level: Should,
+			Text:      "The server makes no assumption about whether a client is confidential: its registration says so.",
+			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+		},
+		{
+			ID: "RFC6749/2.1/public-allowed", Level: May,
+			Text:  "Public clients are let in beside confidential ones, with no secret.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public))))) },
+		},
+		{
+			ID: "RFC6749/2.2/client-id-unique", Level: Must,
+			Text:      "No two clients have the same identifier.",
+			Elsewhere: "storage/application_test.go:TestClientIDIsTakenOnce",
+		},
+		{
+			ID: "RFC6749/2.2/client-id-size-documented", Level: Should,
+			Text:         "The documentation tells the size of client identifiers.",
+			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+		},
+		{
+			ID: "RFC6749/2.3/public-client-not-relied-on", Level: Must,
+			Text:         "Authentication of a public client is not relied on to know who it is.",
+			Inapplicable: "Public clients have no credentials here, and every request of theirs is asked about anew.",
+		},
+		{
+			ID: "RFC6749/2.3/one-method", Level: Must,
+			Text:  "A request that authenticates the client in two ways at once is refused.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				t.Machine()
+				both := t.AsMachine(wire.Basic(c.ID, c.Secret), "client_id", c.ID, "client_secret", c.Secret)
+				t.WantRefused(both, "the client authenticated by the header and in the body")
+			},
+		},
+		{
+			ID: "RFC6749/2.3.1/basic-supported", Level: Must,
+			Text:  "A client that was given a secret can authenticate by HTTP Basic.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				if c.Auth != need.SecretBasic {
+					t.Skipf("the client machine is registered for %s", c.Auth)
+				}
+				t.WantGranted(t.AsMachine(wire.Basic(c.ID, c.Secret)))
+			},
+		},
+		{
+			ID: "RFC6749/2.3.1/basic-form-encoded", Level: Must,
+			Text:  "Client identifier and secret are form-decoded after Basic is taken apart.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				t.Granted(t.AsMachine(wire.Basic(c.ID, c.Secret)))
+				encoded := percentEncoded(c.ID) + ":" + percentEncoded(c.Secret)
+				header := "Basic " + base64.StdEncoding.EncodeToString([]byte(encoded))
+				t.WantGranted(t.AsMachine(wire.Header("Authorization", header)))
+			},
+		},
+		{
+			ID: "RFC6749/2.3.1/in-body", Level: May,
+			Text:  "A client can send its identifier and secret in the body instead.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				t.WantGranted(t.AsMachine(wire.InBody(c.ID, c.Secret)))
+			},
+		},
+		{
+			ID: "RFC6749/2.3.1/not-in-uri", Level: Must,
+			Text:  "Client credentials in the request URI authenticate nobody.",
+			Needs: machine,
+			Check: func(t *T) {
+				c := t.Client(need.Machine)
+				query := wire.Params("client_id", c.ID, "client_secret", c.Secret)
+				a := t.Post(t.Endpoint(need.Token)+"?"+query.Encode(), wire.Params("grant_type", "client_credentials"))
+				t.WantRefused(a, "the secret stood in the query")
+			},
+		},
+		{
+			ID: "RFC6749/2.3.1/tls", Level: Must,
+			Text:  "Client secrets travel by TLS only.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+		},
+		{
+			ID: "RFC6749/2.3.1/brute-force", Level: Must,
+			Text:      "Whoever guesses at client secrets is slowed.",
+			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
+		},
+		{
+			ID: "RFC6749/2.3.2/other-methods-mapped", Level: Must,
+			Text:         "A server with further methods of authentication knows which client uses which.",
+			Inapplicable: "There is no further method: assertions and certificates are refused.",
+		},
+	}
+}
+
+// percentEncoded encodes each character, also those that need it not.
+func percentEncoded(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&b, "%%%02X", text[i])
+	}
+	return b.String()
+}

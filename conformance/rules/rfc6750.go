@@ -1,0 +1,350 @@
+package rules
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// bearer is what a check needs that goes to a protected resource with a token.
+var bearer = append([]Need{need.API}, machine...)
+
+// Bearer tokens. Most of RFC 6750 is for the resource server, which the target names as its api.
+func rfc6750() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6750/2/one-method", Level: Must,
+			Text:  "A request with its token in two places is refused.",
+			Needs: bearer,
+			Check: func(t *T) {
+				token := workingToken(t)
+				a := t.Get(t.API().URL+"?access_token="+token, wire.Bearer(token))
+				if a.Status/100 == 2 {
+					t.Failf("the token was in the header and in the query, and was taken")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/2.1/header", Level: Must,
+			Text:  "A token is taken from the Authorization header.",
+			Needs: bearer,
+			Check: func(t *T) {
+				a := t.Get(t.API().URL, wire.Bearer(t.Machine().Access))
+				if a.Status/100 != 2 {
+					t.Failf("a live token in the header is refused: %s", a)
+				}
+			},
+		},
+		{
+			ID: "RFC6750/2.1/scheme-any-case", Level: Must,
+			Text:  "The name of the scheme is read in upper and lower case.",
+			Needs: bearer,
+			Check: func(t *T) {
+				token := workingToken(t)
+				for _, scheme := range []string{"bearer", "BEARER"} {
+					if a := t.Get(t.API().URL, wire.Header("Authorization", scheme+" "+token)); a.Status/100 != 2 {
+						t.Failf("the scheme %s is refused: %s", scheme, a)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6750/2.2/form", Level: May,
+			Text:  "The sample API takes no token from a form: that is left to UserInfo.",
+			Needs: bearer,
+			Check: func(t *T) {
+				a := t.Post(t.API().URL, wire.Params("access_token", workingToken(t)))
+				if a.Status/100 == 2 {
+					t.Failf("the token in the body was taken")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/2.3/not-in-query", Level: Should,
+			Text:  "A token in the query is not taken.",
+			Needs: bearer,
+			Check: func(t *T) {
+				a := t.Get(t.API().URL + "?access_token=" + workingToken(t))
+				if a.Status/100 == 2 {
+					t.Failf("the token in the query was taken, where logs and histories keep it")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/2.3/private", Level: Should,
+			Text:         "An answer to a request with its token in the query is marked Cache-Control: private.",
+			Inapplicable: "Tokens in the query are not taken.",
+		},
+		{
+			ID: "RFC6750/3/challenge", Level: Must,
+			Text:  "Who comes without a token, or with one that does not do, is answered with a challenge of the scheme Bearer.",
+			Needs: bearer,
+			Check: func(t *T) {
+				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
+					a := t.Get(t.API().URL, as...)
+					turnedAway(t, a)
+					wantScheme(t, a, "Bearer")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3/has-attribute", Level: Must,
+			Text:  "The challenge has at least one attribute.",
+			Needs: bearer,
+			Check: func(t *T) {
+				if len(challengeOf(t, t.Get(t.API().URL))) == 0 {
+					t.Failf("the challenge says no more than Bearer")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3/attributes-once", Level: Must,
+			Text:  "No attribute of the challenge comes twice.",
+			Needs: bearer,
+			Check: func(t *T) {
+				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
+					for name, values := range challengeOf(t, t.Get(t.API().URL, as...)) {
+						if len(values) > 1 {
+							t.Errorf("%s comes %d times", name, len(values))
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3/error-told", Level: Should,
+			Text:  "The challenge to a token that does not do has an error.",
+			Needs: bearer,
+			Check: func(t *T) {
+				if len(challengeOf(t, t.Get(t.API().URL, wire.Bearer("conformance")))["error"]) == 0 {
+					t.Failf("the challenge has no error")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3/ascii", Level: Must,
+			Text:  "The attributes of the challenge have printable ASCII only.",
+			Needs: bearer,
+			Check: func(t *T) {
+				challenge := challengeOf(t, t.Get(t.API().URL, wire.Header("Authorization", "Bearer \u00e9\"x")))
+				for _, name := range []string{"error", "error_description", "error_uri", "scope"} {
+					for _, value := range challenge[name] {
+						wantASCII(t, name, value)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3.1/invalid-request-400", Level: Should,
+			Text:  "A malformed request for a resource is answered with 400 and invalid_request.",
+			Needs: bearer,
+			Check: func(t *T) {
+				token := workingToken(t)
+				a := t.Get(t.API().URL+"?access_token="+token, wire.Bearer(token))
+				turnedAway(t, a)
+				t.WantStatus(a, http.StatusBadRequest)
+				wantChallengeError(t, a, "invalid_request")
+			},
+		},
+		{
+			ID: "RFC6750/3.1/invalid-token-401", Level: Should,
+			Text:  "A token that is not live is answered with 401 and invalid_token.",
+			Needs: bearer,
+			Check: func(t *T) {
+				a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
+				turnedAway(t, a)
+				t.WantStatus(a, http.StatusUnauthorized)
+				wantChallengeError(t, a, "invalid_token")
+			},
+		},
+		{
+			ID: "RFC6750/3.1/insufficient-scope-403", Level: Should,
+			Text:  "A token with too little scope is answered with 403 and insufficient_scope.",
+			Needs: bearer,
+			Check: func(t *T) {
+				if t.API().Wider == "" {
+					t.Skipf("the target names no resource that wants more scope")
+				}
+				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
+				turnedAway(t, a)
+				t.WantStatus(a, http.StatusForbidden)
+				wantChallengeError(t, a, "insufficient_scope")
+			},
+		},
+		{
+			ID: "RFC6750/3.1/scope-named", Level: May,
+			Text:  "The challenge names the scope that would do.",
+			Needs: bearer,
+			Check: func(t *T) {
+				if t.API().Wider == "" {
+					t.Skipf("the target names no resource that wants more scope")
+				}
+				challenge := challengeOf(t, t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access)))
+				if got := strings.Join(challenge["scope"], " "); got != t.API().Scope {
+					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
+				}
+			},
+		},
+		{
+			ID: "RFC6750/3.1/no-error-without-token", Level: Should,
+			Text:  "Who sends no token at all is told of no error.",
+			Needs: bearer,
+			Check: func(t *T) {
+				a := t.Get(t.API().URL)
+				t.WantStatus(a, http.StatusUnauthorized)
+				if got := challengeOf(t, a)["error"]; len(got) > 0 {
+					t.Failf("the challenge has the error %s", got[0])
+				}
+			},
+		},
+		{
+			ID: "RFC6750/4/token-type", Level: Must,
+			Text:  "The token endpoint says that its tokens are of the type Bearer.",
+			Needs: machine,
+			Check: func(t *T) {
+				if kind := t.Machine().Answer.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
+					t.Failf("token_type is %q", kind)
+				}
+			},
+		},
+		{
+			ID: "RFC6750/5.2/tls", Level: Must,
+			Text:  "The server speaks TLS where it gives tokens out.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+		},
+		{
+			ID: "RFC6750/5.2/not-tampered-with", Level: Must,
+			Text:  "A token that somebody changed is refused by the resource.",
+			Needs: bearer,
+			Check: func(t *T) {
+				for _, other := range Spoilt(workingToken(t)) {
+					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
+						t.Failf("a text that differs from the access token was taken")
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC6750/5.2/lifetime-limited", Level: Must,
+			Text:  "An access token does not live for ever.",
+			Needs: machine,
+			Check: func(t *T) {
+				answer := t.Machine()
+				seconds, told := answer.Answer.JSON()["expires_in"].(float64)
+				if told && (seconds <= 0 || seconds > 366*24*3600) {
+					t.Failf("expires_in is %v seconds", seconds)
+				}
+				if told {
+					return
+				}
+				// RFC 6749 §5.1: it may be told by other means.
+				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
+					t.Skipf("expires_in is not told; only introspection could show how long the token lives")
+				}
+				ends, told := t.Introspected(answer.Access)["exp"].(float64)
+				if !told || ends-float64(time.Now().Unix()) > 366*24*3600 {
+					t.Failf("expires_in is not told, and the exp of introspection is %v", ends)
+				}
+			},
+		},
+		{
+			ID: "RFC6750/5.3/one-hour", Level: Should,
+			Text:   "An access token lives for an hour at most.",
+			Needs:  machine,
+			Waived: "Mandate's specification asks for 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can have less.",
+			Check: func(t *T) {
+				if seconds := tokenLifetime(t); seconds > 3600 {
+					t.Failf("expires_in is %v seconds", seconds)
+				}
+			},
+		},
+		{
+			ID: "RFC6750/5.3/audience", Level: Should,
+			Text:  "A token says for which resource servers it is.",
+			Needs: append([]Need{need.Introspection, need.Introspect}, machine...),
+			Check: func(t *T) {
+				if liveToken(t, t.Machine().Access)["aud"] == nil {
+					t.Failf("introspection tells no aud")
+				}
+			},
+		},
+		{
+			ID: "RFC6750/5.3/not-in-cookies", Level: Must,
+			Text:  "Access tokens are not kept in cookies.",
+			Needs: codeFlow(),
+			Check: func(t *T) {
+				b := t.NewBrowser()
+				tokens := t.GrantIn(b, t.Request(t.Client(need.Code)))
+				// Only now is there a token that a page could put in one.
+				t.Walk(b, t.Request(t.Client(need.Code)), true)
+				wantNoCookie(t, b, tokens.Access)
+			},
+		},
+	}
+}
+
+// wantNoCookie asserts that no cookie of a browser holds a token.
+func wantNoCookie(t *T, b *browser.Browser, token string) {
+	for _, cookie := range b.Cookies() {
+		if strings.Contains(cookie.Value, token) {
+			t.Errorf("the cookie %s holds the access token", cookie.Name)
+		}
+	}
+}
+
+// workingToken is one that the target's api takes.
+func workingToken(t *T) string {
+	token := t.Machine().Access
+	if a := t.Get(t.API().URL, wire.Bearer(token)); a.Status/100 != 2 {
+		t.Blockedf("the resource refuses a live token: %s", a)
+	}
+	return token
+}
+
+// turnedAway blocks the check if the resource let somebody in who should not be: that is another rule's fault.
+func turnedAway(t *T, a *wire.Answer) {
+	if a.Status/100 == 2 {
+		t.Blockedf("the resource let the request in")
+	}
+}
+
+// tokenLifetime is that of an access token; the check is skipped where it is not told.
+func tokenLifetime(t *T) float64 {
+	seconds, told := t.Machine().Answer.JSON()["expires_in"].(float64)
+	if !told {
+		t.Skipf("expires_in does not tell how long the token lives")
+	}
+	return seconds
+}
+
+var attributes = regexp.MustCompile(`([A-Za-z_]+)=("(?:[^"\\]|\\.)*"|[^\s,]+)`)
+
+// challengeOf is the attributes of a Bearer challenge; without one the check is blocked.
+func challengeOf(t *T, a *wire.Answer) map[string][]string {
+	for _, header := range a.Header.Values("WWW-Authenticate") {
+		at := strings.Index(strings.ToLower(header), "bearer")
+		if at < 0 {
+			continue
+		}
+		found := map[string][]string{}
+		for _, m := range attributes.FindAllStringSubmatch(header[at:], -1) {
+			found[strings.ToLower(m[1])] = append(found[strings.ToLower(m[1])], strings.Trim(m[2], `"`))
+		}
+		return found
+	}
+	t.Blockedf("there is no Bearer challenge: %s", a)
+	return nil
+}
+
+func wantChallengeError(t *T, a *wire.Answer, code string) {
+	if got := strings.Join(challengeOf(t, a)["error"], " "); got != code {
+		t.At(a)
+		t.Errorf("the challenge has the error %q, want %s", got, code)
+	}
+}

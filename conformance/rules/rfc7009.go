@@ -1,0 +1,252 @@
+package rules
+
+import (
+	"net/http"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// revoking is what a check of the revocation endpoint needs.
+func revoking(more ...Need) []Need { return append(codeFlow(need.Revocation), more...) }
+
+// Token revocation.
+func rfc7009() []Rule {
+	return []Rule{
+		{
+			ID: "RFC7009/2/tls", Level: Must,
+			Text:  "The revocation endpoint is reached by TLS.",
+			Needs: []Need{need.Revocation},
+			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Revocation)) },
+		},
+		{
+			ID: "RFC7009/2/refresh-tokens", Level: Must, Alone: true,
+			Text:  "A refresh token can be revoked, and works no more from then on.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := t.GrantRefresh(c).Refresh
+				wantRevoked(t, t.Revoke(c, token, "token_type_hint", "refresh_token"))
+				t.WantRefused(t.Refresh(c, token), "the refresh token was revoked")
+			},
+		},
+		{
+			ID: "RFC7009/2/access-tokens", Level: Should, Alone: true,
+			Text:  "An access token can be revoked, and works no more from then on.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := workingTokens(t, t.Grant(c)).Access
+				wantRevoked(t, t.Revoke(c, token, "token_type_hint", "access_token"))
+				if t.Works(token) {
+					t.Failf("the access token was revoked, and works")
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2/public-client", Level: Must, Alone: true,
+			Text:  "A public client can revoke its tokens.",
+			Needs: []Need{need.Authorization, need.Token, need.Revocation, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				token := t.GrantRefresh(c).Refresh
+				wantRevoked(t, t.Revoke(c, token))
+				t.WantRefused(t.Refresh(c, token), "the refresh token was revoked")
+			},
+		},
+		{
+			ID: "RFC7009/2.1/client-authenticated", Level: Must, Alone: true,
+			Text:  "A confidential client revokes with its secret only.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := workingTokens(t, t.Grant(c)).Access
+				refused := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), wire.InBody(c.ID, ""))
+				wrong := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), c.With("wrong-"+t.Random()))
+				if !t.Works(token) {
+					t.Failf("a token was revoked by somebody without the secret")
+				}
+				for _, a := range []*wire.Answer{refused, wrong} {
+					if a.Status/100 == 2 {
+						t.At(a)
+						t.Errorf("a request without the secret is answered with %s", a)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2.1/own-tokens-only", Level: Must, Alone: true,
+			Text:  "A client cannot revoke a token of another.",
+			Needs: revoking(need.Second),
+			Check: func(t *T) {
+				tokens := workingTokens(t, t.Grant(t.Client(need.Code)))
+				other := t.Client(need.Second)
+				t.Revoke(other, tokens.Access)
+				if tokens.Refresh != "" {
+					t.Revoke(other, tokens.Refresh)
+				}
+				if !t.Works(tokens.Access) {
+					t.Failf("another client has revoked the token")
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2.1/told-of-refusal", Level: Must, Alone: true,
+			Text:  "A client that may not revoke a token is told so.",
+			Needs: revoking(need.Second),
+			Check: func(t *T) {
+				a := t.Revoke(t.Client(need.Second), t.Grant(t.Client(need.Code)).Access)
+				if a.Status/100 != 4 {
+					t.Failf("another client's token is answered with %s", a)
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2.1/at-once", Level: Must, Alone: true,
+			Text:  "What was revoked works no more as soon as the answer is there.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				for range 3 {
+					token := workingTokens(t, t.Grant(c)).Access
+					revokeOK(t, t.Revoke(c, token))
+					if t.Works(token) {
+						t.Failf("the access token was revoked, and works")
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2.1/refresh-token-ends-access-tokens", Level: Should, Alone: true,
+			Text:  "With a refresh token the access tokens of the same approval end.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				tokens := workingTokens(t, t.GrantRefresh(c))
+				revokeOK(t, t.Revoke(c, tokens.Refresh))
+				if t.Works(tokens.Access) {
+					t.Failf("the refresh token was revoked, and its access token works")
+				}
+			},
+		},
+		{
+			ID: "RFC7009/2.1/access-token-ends-refresh-token", Level: May, Alone: true,
+			Text:  "With an access token its refresh token ends too.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				tokens := t.GrantRefresh(c)
+				revokeOK(t, t.Revoke(c, tokens.Access))
+				t.WantRefused(t.Refresh(c, tokens.Refresh), "its access token was revoked")
+			},
+		},
+		{
+			ID: "RFC7009/2.1/hint-is-a-hint", Level: Must, Alone: true,
+			Text:  "A token is found although the hint says that it is of another type.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := t.GrantRefresh(c).Refresh
+				revokeOK(t, t.Revoke(c, token, "token_type_hint", "access_token"))
+				t.WantRefused(t.Refresh(c, token), "the refresh token was revoked")
+			},
+		},
+		{
+			ID: "RFC7009/2.1/token-required", Level: Must,
+			Text:  "A request without a token is answered with invalid_request.",
+			Needs: []Need{need.Revocation, need.Code},
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				a := t.Post(t.Endpoint(need.Revocation), wire.Params("token_type_hint", "access_token"), c.Credentials())
+				t.WantError(a, "invalid_request")
+			},
+		},
+		{
+			ID: "RFC7009/2.2/status-200", Level: Must, Alone: true,
+			Text:  "A revocation is answered with 200.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.WantStatus(t.Revoke(c, t.Grant(c).Access), http.StatusOK)
+			},
+		},
+		{
+			ID: "RFC7009/2.2/invalid-token-200", Level: Must, Alone: true,
+			Text:  "A token that is not there is as good as revoked: 200, and no error.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				t.WantStatus(t.Revoke(c, "conformance-"+t.Random()), http.StatusOK)
+				token := t.Grant(c).Access
+				revokeOK(t, t.Revoke(c, token))
+				t.WantStatus(t.Revoke(c, token), http.StatusOK)
+			},
+		},
+		{
+			ID: "RFC7009/2.2/invalid-hint-ignored", Level: Must, Alone: true,
+			Text:  "A hint of no known type does not change the answer.",
+			Needs: revoking(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				token := t.GrantRefresh(c).Refresh
+				wantRevoked(t, t.Revoke(c, token, "token_type_hint", "conformance"))
+				t.WantRefused(t.Refresh(c, token), "the refresh token was revoked")
+			},
+		},
+		{
+			ID: "RFC7009/2.2.1/invalid-client", Level: Must,
+			Text:  "A client that cannot authenticate is answered with invalid_client.",
+			Needs: []Need{need.Revocation, need.Code},
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", "conformance"), c.With("wrong-"+t.Random()))
+				t.WantError(a, "invalid_client")
+			},
+		},
+		{
+			ID: "RFC7009/2.2.1/unavailable-503", Level: Must,
+			Text:      "A server that cannot revoke just now answers 503, so that the client knows that the token lives.",
+			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
+		},
+		{
+			ID: "RFC7009/2.3/cors", Level: May,
+			Text:  "A script of any site can call the revocation endpoint.",
+			Needs: []Need{need.Revocation, need.Code},
+			Check: func(t *T) {
+				a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", "conformance"), t.Client(need.Code).Credentials(), wire.Header("Origin", "https://spa.example"))
+				if a.Header.Get("Access-Control-Allow-Origin") == "" {
+					t.Failf("there is no Access-Control-Allow-Origin")
+				}
+			},
+		},
+		{
+			ID: "RFC7009/5/guessing-slowed", Level: Must,
+			Text:      "Whoever guesses at client secrets at the revocation endpoint is slowed as at the token endpoint.",
+			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
+		},
+	}
+}
+
+// wantRevoked asserts that a revocation went through. Which of the good statuses says so is another rule's business.
+func wantRevoked(t *T, a *wire.Answer) {
+	if a.Status/100 != 2 {
+		t.At(a)
+		t.Failf("the revocation is refused: %s", a.Failure())
+	}
+}
+
+// revokeOK blocks the check if a revocation did not go through.
+func revokeOK(t *T, a *wire.Answer) {
+	if a.Status/100 != 2 {
+		t.Blockedf("could not revoke: %s", a.Failure())
+	}
+}
+
+// workingTokens blocks the check if the access token does not work to begin with.
+func workingTokens(t *T, tokens *check.Tokens) *check.Tokens {
+	if !t.Works(tokens.Access) {
+		t.Blockedf("the access token does not work from the beginning")
+	}
+	return tokens
+}

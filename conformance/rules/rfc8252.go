@@ -1,0 +1,238 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// native is what a request of a native application needs that listens on a loopback address.
+func native(more ...Need) []Need {
+	return append([]Need{need.Authorization, need.Loopback, need.User}, more...)
+}
+
+// OAuth 2.0 for native apps: the part of the authorization server.
+func rfc8252() []Rule {
+	return slices.Concat(rfc8252Redirects(), rfc8252Security())
+}
+
+// PKCE and the three kinds of redirect URI (RFC 8252 §6, §7).
+func rfc8252Redirects() []Rule {
+	pkce := rfc7636()
+	return []Rule{
+		{
+			ID: "RFC8252/6/pkce-supported", Level: Must,
+			Text:  "The server supports PKCE for public native applications.",
+			Needs: native(need.Token),
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Loopback))))) },
+		},
+		{
+			ID: "RFC8252/7/three-kinds", Level: Must,
+			Text:      "A native application can register redirect URIs of private-use schemes, of https, and of loopback addresses.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC8252/7.1/private-use-scheme", Level: Must,
+			Text:  "The answer goes to a redirect URI of a private-use scheme.",
+			Needs: []Need{need.Authorization, need.Scheme, need.User},
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Scheme)))
+				if r.Stuck != "" {
+					t.Blockedf("%s", r)
+				}
+				if !r.Arrived() || r.Params.Get("code") == "" {
+					t.At(r.Answer)
+					t.Failf("no code came to %s: %s", t.Client(need.Scheme).RedirectURI(), r)
+				}
+			},
+		},
+		likewise(pkce, "RFC7636/4.2/s256-public", Rule{
+			ID: "RFC8252/7.2/claimed-https", Level: Must,
+			Text: "A public client can have a redirect URI with https, which an application on the device may claim.",
+		}),
+		{
+			ID: "RFC8252/7.3/any-port", Level: Must,
+			Text:  "A loopback redirect URI may come with any port.",
+			Needs: native(),
+			Check: func(t *T) { wantAnyPort(t) },
+		},
+		{
+			ID: "RFC8252/7.3/both-versions", Level: Must,
+			Text:      "Loopback addresses of IPv4 and of IPv6 may come with any port.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
+		},
+	}
+}
+
+// The security considerations (RFC 8252 §8).
+func rfc8252Security() []Rule {
+	core := rfc6749()
+	return []Rule{
+		{
+			ID: "RFC8252/8.1/without-pkce-rejected", Level: Should,
+			Text:  "A native application that does not use PKCE is answered with the error invalid_request.",
+			Needs: native(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Loopback)).Del("code_challenge", "code_challenge_method"))
+				t.WantNoCode(r, "a native application asked for it without PKCE")
+				t.WantRedirectError(r, "invalid_request")
+			},
+		},
+		{
+			ID: "RFC8252/8.2/no-implicit", Level: Should,
+			Text:         "Native applications do not use the implicit flow.",
+			Inapplicable: noImplicit,
+		},
+		{
+			ID: "RFC8252/8.3/localhost-is-a-name", Level: May,
+			Text:      "The port of localhost, which may be another address, does not vary, but by a setting.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
+		},
+		{
+			ID: "RFC8252/8.4/registered-as-public", Level: Must,
+			Text:      "A native application is registered as a public client, and that is kept with its registration.",
+			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+		},
+		{
+			ID: "RFC8252/8.4/complete-uri-registered", Level: Must,
+			Text:      "What is registered is the complete redirect URI, with its path.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC8252/8.4/loopback-exact-but-for-port", Level: Must,
+			Text:  "Of a loopback redirect URI nothing but the port may differ from the registered one.",
+			Needs: native(),
+			Check: func(t *T) {
+				c := t.Client(need.Loopback)
+				_, path, ok := splitLoopback(c.RedirectURI())
+				if !ok {
+					t.Skipf("the redirect URI of the client loopback is %s", c.RedirectURI())
+				}
+				for _, uri := range []string{
+					"http://127.0.0.1:49321" + path + "/more", "http://127.0.0.1:49321/conformance", "http://127.0.0.1:49321" + path + "?more=1",
+					"http://localhost:49321" + path, "http://127.0.0.2:49321" + path, "http://127.0.0.1.attacker.example:49321" + path,
+					"http://127.0.0.1:49321@attacker.example" + path, "https://127.0.0.1:49321" + path,
+				} {
+					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s differs from the registered %s in more than the port", uri, c.RedirectURI()))
+					wantUnmoved(t, r)
+				}
+			},
+		},
+		{
+			ID: "RFC8252/8.4/https-exact", Level: Must,
+			Text:  "A public client's redirect URI with https equals the registered one.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				for _, uri := range almost(c.RedirectURI()) {
+					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+					wantUnmoved(t, r)
+				}
+			},
+		},
+		{
+			ID: "RFC8252/8.4/private-use-exact", Level: Must,
+			Text:  "A redirect URI of a private-use scheme equals the registered one.",
+			Needs: []Need{need.Authorization, need.Scheme, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Scheme)
+				scheme, _, _ := strings.Cut(c.RedirectURI(), ":")
+				for _, uri := range []string{c.RedirectURI() + "/more", c.RedirectURI() + "?more=1", scheme + ":/conformance-other", scheme + ".attacker:/callback"} {
+					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+					wantUnmoved(t, r)
+				}
+			},
+		},
+		{
+			ID: "RFC8252/8.4/scheme-is-a-domain", Level: Should,
+			Text:      "A private-use scheme is a domain name turned round: one without a dot is refused.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC8252/8.4/platform-facts", Level: May,
+			Text:         "The registration asks for more that tells the application, such as the name of its package.",
+			Inapplicable: "Mandate asks for the redirect URIs alone.",
+		},
+		{
+			ID: "RFC8252/8.5/no-shared-secret", Level: Should,
+			Text:  "A native application needs no secret, which every copy of it would have.",
+			Needs: native(need.Token),
+			Check: func(t *T) {
+				c := t.Client(need.Loopback)
+				code := t.Code(t.Request(c))
+				t.WantGranted(t.Post(t.Endpoint(need.Token), code.Form(), wire.InBody(c.ID, "")))
+			},
+		},
+		{
+			ID: "RFC8252/8.5/secret-is-no-proof", Level: Must,
+			Text:         "Where a native application has a secret all the same, it proves nothing.",
+			Inapplicable: "Public applications are issued no secret here.",
+		},
+		{
+			ID: "RFC8252/8.6/not-automatic", Level: Should,
+			Text:  "A native application's request is not granted without the person, also where the same was approved before.",
+			Needs: native(),
+			Check: func(t *T) {
+				c := t.Client(need.Loopback)
+				t.Code(t.Request(c))
+				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
+					t.At(again.Answer)
+					t.Failf("the second request was granted, and nobody was asked")
+				}
+			},
+		},
+		likewise(core, "RFC6749/10.2/repeated-request-asked", Rule{
+			ID: "RFC8252/8.6/https-is-no-proof", Level: May,
+			Text: "A redirect URI with https is not taken as proof of the application either: the person is asked again.",
+		}),
+		{
+			ID: "RFC8252/8.10/mix-up", Level: Must,
+			Text:         "A request whose redirect URI is not the registered one is refused, which keeps servers from being mixed up.",
+			Inapplicable: "It repeats §8.4, whose rows are checked.",
+		},
+		{
+			ID: "RFC8252/8.12/embedded-user-agents", Level: May,
+			Text:         "Requests from a browser inside of an application are found out and refused.",
+			Inapplicable: "Mandate answers every browser: one that is embedded can call itself by any name.",
+		},
+	}
+}
+
+// splitLoopback cuts the port out of a redirect URI at 127.0.0.1.
+func splitLoopback(uri string) (port, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(uri, "http://127.0.0.1")
+	if !ok || rest != "" && !strings.ContainsAny(rest[:1], ":/?") {
+		return "", "", false
+	}
+	if after, found := strings.CutPrefix(rest, ":"); found {
+		rest = strings.TrimLeft(after, "0123456789")
+		port = after[:len(after)-len(rest)]
+	}
+	return port, rest, true
+}
+
+// wantAnyPort asserts that the client of a loopback address gets its answer at whatever port it listens on.
+func wantAnyPort(t *T) {
+	c := t.Client(need.Loopback)
+	_, rest, ok := splitLoopback(c.RedirectURI())
+	if !ok {
+		t.Skipf("the redirect URI of the client loopback is %s", c.RedirectURI())
+	}
+	for _, port := range []string{"49321", "65535", "1024"} {
+		uri := "http://127.0.0.1:" + port + rest
+		r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+		if r.Stuck != "" {
+			t.Blockedf("%s", r)
+		}
+		if !r.Arrived() || r.Params.Get("code") == "" {
+			t.At(r.Answer)
+			t.Failf("%s is registered, and no code came to %s: %s", c.RedirectURI(), uri, r)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package rules
+
+import (
+	"reflect"
+
+	"mandate/conformance/need"
+)
+
+const ignoresResource = "Mandate does not take part: it does not know the parameter resource, and ignores it as any unknown one."
+
+// Resource indicators.
+func rfc8707() []Rule {
+	return []Rule{
+		{
+			ID: "RFC8707/2/audience-restricted", Level: Should,
+			Text:         "A token is for the resources that were named, and for no others.",
+			Inapplicable: ignoresResource,
+		},
+		{
+			ID: "RFC8707/2/invalid-target", Level: Should,
+			Text:         "A resource that cannot be read, or is not known, is answered with invalid_target.",
+			Inapplicable: ignoresResource,
+		},
+		{
+			ID: "RFC8707/2/once", Level: May,
+			Text:  "The parameter resource comes once: a request with several is refused, as with any parameter that comes twice.",
+			Needs: machine,
+			Check: func(t *T) {
+				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://one.example/", "resource", "https://two.example/")
+				t.WantRefused(a, "resource came twice")
+			},
+		},
+		{
+			ID: "RFC8707/2.1/ignored", Level: May,
+			Text:  "The parameter resource makes no difference to an authorization request, whatever it names.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, resource := range []string{"https://api.example/", "no URI"} {
+					r := t.Authorize(t.Request(t.Client(need.Code)).Set("resource", resource))
+					if r.Params.Get("code") == "" {
+						t.At(r.Answer)
+						t.Errorf("with the resource %q there is no code: %s", resource, r)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC8707/2.1/left-out", Level: May,
+			Text:  "A request without resource is served.",
+			Needs: asking(),
+			Check: func(t *T) {
+				if r := t.Authorize(t.Request(t.Client(need.Code))); r.Params.Get("code") == "" {
+					t.Failf("a request without resource gets no code: %s", r)
+				}
+			},
+		},
+		{
+			ID: "RFC8707/2.2/ignored", Level: May,
+			Text:  "The parameter resource makes no difference to a token request, whatever it names.",
+			Needs: machine,
+			Check: func(t *T) {
+				for _, resource := range []string{"https://api.example/", "no URI"} {
+					t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "resource", resource))
+				}
+			},
+		},
+		{
+			ID: "RFC8707/2.2/subset", Level: May,
+			Text:         "A code and a refresh token are good for the resources of their authorization request only.",
+			Inapplicable: ignoresResource,
+		},
+		{
+			ID: "RFC8707/2.2/audience-stays", Level: May,
+			Text:  "Introspection names the same audience for a token that was asked for with resource as for any other.",
+			Needs: introspecting(),
+			Check: func(t *T) {
+				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://api.example/")
+				if a.Text("error") == "invalid_target" {
+					t.Skipf("the server knows its resources, and this one is none: %s", a.Failure())
+				}
+				with := t.Granted(a).Access
+				one, other := t.Introspect(with)["aud"], t.Introspect(t.Machine().Access)["aud"]
+				if !reflect.DeepEqual(one, other) {
+					t.Failf("aud is %v with resource, and %v without", one, other)
+				}
+			},
+		},
+		{
+			ID: "RFC8707/2.2/effective-scope", Level: Must,
+			Text:         "Where a token has less scope for the sake of its resources, the answer names it.",
+			Inapplicable: ignoresResource,
+		},
+	}
+}

@@ -1,0 +1,209 @@
+package rules
+
+import (
+	"net/http"
+	"slices"
+
+	"mandate/conformance/jose"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+func rfc9068Requests() []Rule {
+	return []Rule{
+		{
+			ID: "RFC9068/3/any-grant", Level: May,
+			Text:  "A client that gets JWTs gets them by every grant: by a code, by a refresh and for itself.",
+			Needs: signedApproval(),
+			Check: func(t *T) {
+				first := t.GrantRefresh(t.Client(need.JWT))
+				accessJWT(t, first)
+				accessJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh)))
+				accessJWT(t, signedTokens(t))
+			},
+		},
+		{
+			ID: "RFC9068/3/resource", Level: Should,
+			Text:         "aud is what the parameter resource of the request named.",
+			Inapplicable: oneResource,
+		},
+		{
+			ID: "RFC9068/3/not-ambiguous", Level: Must,
+			Text:         "No token is issued of which it would not be clear what it allows where.",
+			Inapplicable: oneResource,
+		},
+		{
+			ID: "RFC9068/3/default-audience", Level: Must,
+			Text:  "Where the request names no resource, aud is that of a default one, the same each time.",
+			Needs: signedToken(),
+			Check: func(t *T) {
+				one, other := accessJWT(t, signedTokens(t)).Audience(), accessJWT(t, signedTokens(t)).Audience()
+				if len(one) == 0 || !slices.Equal(one, other) {
+					t.Failf("aud is %q, and %q in the next one", one, other)
+				}
+			},
+		},
+		{
+			ID: "RFC9068/3/audience-by-scope", Level: Should,
+			Text:         "The default resource is found by the scope of the request.",
+			Inapplicable: oneResource,
+		},
+		{
+			ID: "RFC9068/3/scopes-of-different-resources", Level: Should,
+			Text:         "A request whose scopes are of different default resources is refused with invalid_scope.",
+			Inapplicable: oneResource,
+		},
+		{
+			ID: "RFC9068/4/advertised", Level: Should,
+			Text:  "The metadata of RFC 8414 names the issuer and the keys of access tokens.",
+			Needs: signedToken(),
+			Check: func(t *T) {
+				j, m := accessJWT(t, signedTokens(t)), publishedMetadata(t)
+				if m.Text("issuer") != j.Text("iss") || m.Text("jwks_uri") == "" {
+					t.Failf("the metadata has the issuer %q and jwks_uri %q, and iss is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
+				}
+			},
+		},
+		{
+			ID: "RFC9068/4/consistent", Level: Must,
+			Text:  "What OpenID Connect Discovery says of issuer and keys is what the metadata of RFC 8414 says.",
+			Needs: []Need{need.OpenID},
+			Check: func(t *T) {
+				one, other := publishedMetadata(t), discoveredMetadata(t)
+				for _, name := range []string{"issuer", "jwks_uri"} {
+					if one.Text(name) != other.Text(name) {
+						t.Errorf("%s is %q, and %q by OpenID Connect Discovery", name, one.Text(name), other.Text(name))
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9068/4/same-keys", Level: May,
+			Text:  "ID tokens and access tokens are signed with the same keys.",
+			Needs: signedApproval(need.OpenID),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
+				if id, access := t.IDToken(tokens), accessJWT(t, tokens); id.Header["kid"] != access.Header["kid"] {
+					t.Failf("the ID token has the kid %v, the access token %v", id.Header["kid"], access.Header["kid"])
+				}
+			},
+		},
+	}
+}
+
+// The server is a resource server too: at UserInfo, at introspection, and of its own API.
+func rfc9068Validation() []Rule {
+	none := func(t *T, what string, forged []string) {
+		for _, text := range forged {
+			if t.Works(text) {
+				t.Failf("an access token %s works", what)
+			}
+		}
+	}
+	return []Rule{
+		{
+			ID: "RFC9068/4/works", Level: Must,
+			Text:  "A signed access token is good where the server itself is asked.",
+			Needs: signedApproval(),
+			Check: func(t *T) {
+				if !t.Works(t.Grant(t.Client(need.JWT)).Access) {
+					t.Failf("the access token does not work")
+				}
+			},
+		},
+		{
+			ID: "RFC9068/4/typ", Level: Must,
+			Text:  "What says that it is something else is no access token: an ID token.",
+			Needs: signedApproval(need.OpenID),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
+				t.IDToken(tokens)
+				none(t, "that is an ID token", []string{tokens.ID})
+			},
+		},
+		{
+			ID: "RFC9068/4/encrypted", Level: Must,
+			Text:         "An access token that is encrypted is decrypted first.",
+			Inapplicable: "Mandate encrypts no tokens.",
+		},
+		{
+			ID: "RFC9068/4/iss", Level: Must,
+			Text:      "The iss of an access token is exactly the issuer.",
+			Elsewhere: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
+		},
+		{
+			ID: "RFC9068/4/aud", Level: Must,
+			Text:      "An access token for another resource is refused.",
+			Elsewhere: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
+		},
+		{
+			ID: "RFC9068/4/signature", Level: Must,
+			Text:  "An access token whose signature does not hold is refused.",
+			Needs: signedApproval(),
+			Check: func(t *T) {
+				token := t.Grant(t.Client(need.JWT)).Access
+				none(t, "that was altered", jose.Altered(token))
+				none(t, "that somebody else signed", jose.SignedByAnother(token))
+			},
+		},
+		{
+			ID: "RFC9068/4/none", Level: Must,
+			Text:  "An access token whose alg is none is refused.",
+			Needs: signedApproval(),
+			Check: func(t *T) { none(t, "of the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
+		},
+		{
+			ID: "RFC9068/4/own-keys", Level: Must,
+			Text:  "The keys are those of the server, each for its own algorithms: a public one is no secret of an HMAC.",
+			Needs: signedApproval(need.Keys),
+			Check: func(t *T) {
+				keys := t.Keys()
+				set := t.Get(t.Endpoint(need.Keys))
+				none(t, "signed with what is public", jose.Confused(accessJWT(t, t.Grant(t.Client(need.JWT))), keys, set.Body))
+			},
+		},
+		{
+			ID: "RFC9068/4/exp", Level: Must,
+			Text:      "An access token that has ended is refused.",
+			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessToken",
+		},
+		{
+			ID: "RFC9068/4/invalid-token", Level: Must,
+			Text:  "An access token that does not hold is refused with invalid_token.",
+			Needs: signedApproval(need.API),
+			Check: func(t *T) {
+				for _, text := range jose.Altered(t.Grant(t.Client(need.JWT)).Access) {
+					a := t.Get(t.API().URL, wire.Bearer(text))
+					t.WantStatus(a, http.StatusUnauthorized)
+					wantHeader(t, a, "WWW-Authenticate", "invalid_token")
+				}
+			},
+		},
+		{
+			ID: "RFC9068/5/not-an-id-token", Level: Must,
+			Text:  "An access token is told from an ID token by its typ and its aud: it is not for the client.",
+			Needs: signedApproval(),
+			Check: func(t *T) {
+				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
+				if slices.Contains(j.Audience(), t.Client(need.JWT).ID) {
+					t.Failf("aud is %q, with the client among it", j.Audience())
+				}
+			},
+		},
+		{
+			ID: "RFC9068/5/distinct-audiences", Level: Must,
+			Text:         "Tokens for different resources have different values of aud.",
+			Inapplicable: oneResource,
+		},
+		{
+			ID: "RFC9068/5/sub-not-chosen", Level: Should,
+			Text:      "A client cannot choose a client id that is the subject of a person.",
+			Elsewhere: "handlers/applications_test.go:TestClientIDIsNotChosen",
+		},
+		{
+			ID: "RFC9068/6/pairwise", Level: Should,
+			Text:      "Where applications must not compare people, they cannot by the sub of their access tokens.",
+			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessTokenPairwise",
+		},
+	}
+}

@@ -1,0 +1,139 @@
+package rules
+
+import (
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+)
+
+// Issuer identification in the authorization response. A server that neither says that it does this nor
+// does it is let off.
+func rfc9207() []Rule {
+	return []Rule{
+		{
+			ID: "RFC9207/2/in-response", Level: Must,
+			Text:  "The answer with a code has the parameter iss.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)))
+				t.CodeOf(r)
+				wantIss(t, r)
+			},
+		},
+		{
+			ID: "RFC9207/2/in-refusal", Level: Must,
+			Text:  "The error has iss that tells of the person's refusal.",
+			Needs: asking(),
+			Check: func(t *T) { wantIssOfError(t, t.Deny(t.Request(t.Client(need.Code)))) },
+		},
+		{
+			ID: "RFC9207/2/in-error", Level: Must,
+			Text:  "The error has iss that tells what is wrong with the request.",
+			Needs: asking(),
+			Check: func(t *T) {
+				wantIssOfError(t, t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance")))
+			},
+		},
+		{
+			ID: "RFC9207/2/in-form-post", Level: Must,
+			Text:  "An answer that is posted has iss too.",
+			Needs: asking(),
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "form_post"))
+				if r.Mode != "form_post" {
+					t.Skipf("the server has no response mode form_post: %s", r)
+				}
+				wantIss(t, r)
+			},
+		},
+		{
+			ID: "RFC9207/2/url", Level: Must,
+			Text:  "iss is a URL with https, and without query and fragment.",
+			Needs: asking(),
+			Check: func(t *T) { wantIssuerURL(t, issuerInAnswer(t)) },
+		},
+		{
+			ID: "RFC9207/2.3/issuer-known", Level: Must,
+			Text:  "The issuer identifier is published, so that clients have what to compare iss with.",
+			Needs: asking(),
+			Check: func(t *T) {
+				issuerInAnswer(t)
+				if t.Metadata().Text("issuer") == "" {
+					t.Failf("the metadata has no issuer")
+				}
+			},
+		},
+		{
+			ID: "RFC9207/2.3/as-in-metadata", Level: Must,
+			Text:  "iss is, letter by letter, the issuer of the metadata.",
+			Needs: asking(),
+			Check: func(t *T) {
+				if iss, issuer := issuerInAnswer(t), t.Metadata().Text("issuer"); iss != issuer {
+					t.Failf("iss is %q, and the issuer of the metadata %q", iss, issuer)
+				}
+			},
+		},
+		{
+			ID: "RFC9207/2.3/advertised", Level: Must,
+			Text:  "The metadata says that iss comes.",
+			Needs: asking(),
+			Check: func(t *T) {
+				issuerInAnswer(t)
+				if !saysIss(t) {
+					t.Failf("authorization_response_iss_parameter_supported is not true")
+				}
+			},
+		},
+		{
+			ID: "RFC9207/2.4/as-in-id-token", Level: Must,
+			Text:         "Where the answer has an ID token, its iss is the same.",
+			Inapplicable: "No ID token comes from the authorization endpoint.",
+		},
+		{
+			ID: "RFC9207/3/boolean", Level: Must,
+			Text: "authorization_response_iss_parameter_supported is true or false, where it is there.",
+			Check: func(t *T) {
+				value, there := t.Metadata()["authorization_response_iss_parameter_supported"]
+				if there && value != true && value != false {
+					t.Failf("it is %v", value)
+				}
+			},
+		},
+		{
+			ID: "RFC9207/4/other-countermeasures", Level: May,
+			Text:  "iss comes in OpenID Connect too, where the ID token says as much.",
+			Needs: openID(),
+			Check: func(t *T) { wantIss(t, t.Authorize(t.OpenID(t.Client(need.Code)))) },
+		},
+	}
+}
+
+func saysIss(t *T) bool {
+	return t.Metadata().Is("authorization_response_iss_parameter_supported")
+}
+
+// issuerInAnswer is the parameter of an answer with a code.
+func issuerInAnswer(t *T) string {
+	r := t.Authorize(t.Request(t.Client(need.Code)))
+	t.At(r.Answer)
+	if iss := r.Params.Get("iss"); iss != "" {
+		return iss
+	}
+	if r.Params.Get("code") != "" && !saysIss(t) {
+		t.Skipf("the server does not say who it is in its answers")
+	}
+	t.Blockedf("could not get an answer with iss: %s", r)
+	return ""
+}
+
+func wantIss(t *T, r *check.Response) {
+	iss := r.Params["iss"]
+	if len(iss) == 0 && !saysIss(t) {
+		t.Skipf("the server does not say who it is in its answers")
+	}
+	t.At(r.Answer)
+	if len(iss) != 1 || iss[0] != t.Issuer() {
+		t.Failf("iss is %q, want %s", iss, t.Issuer())
+	}
+}
+
+func wantIssOfError(t *T, r *check.Response) { wantIss(t, t.WithError(r)) }

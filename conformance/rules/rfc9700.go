@@ -1,0 +1,356 @@
+package rules
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The best current practice. A rule's name begins with the line of the project's sheet of this document
+// that it stands for. Some lines are asked of clients, and a server can only hold them to it: those are a
+// SHOULD here, whatever the document asks of the client.
+func rfc9700() []Rule {
+	return slices.Concat(rfc9700Grants(), rfc9700Tokens(), rfc9700Others(), rfc9700Redirects(), rfc9700Pages(), rfc9700Refresh(), rfc9700Clients())
+}
+
+// likewise is a rule that is tried in the way of another document's.
+func likewise(known []Rule, id string, r Rule) Rule {
+	for _, other := range known {
+		if other.ID == id {
+			r.Needs, r.Check, r.Alone = other.Needs, other.Check, other.Alone
+		}
+	}
+	return r
+}
+
+// Redirect-based flows, the code and the implicit grant (RFC 9700 §2.1).
+func rfc9700Grants() []Rule {
+	core, pkce := rfc6749(), rfc7636()
+	return []Rule{
+		likewise(core, "RFC6749/3.1.2.3/simple-string-comparison", Rule{
+			ID: "RFC9700/2.1/a1-exact-redirect-uri", Level: Must,
+			Text: "A redirect URI is good if it equals a registered one as a string.",
+		}),
+		{
+			ID: "RFC9700/2.1/a3-no-open-redirector", Level: Must,
+			Text:  "No address of the server sends a browser to where a parameter says: not the page that people sign in at, nor any that is given the usual names.",
+			Needs: asking(),
+			Check: func(t *T) { wantNoOpenRedirector(t) },
+		},
+		{
+			ID: "RFC9700/2.1/a8-credentials-not-forwarded", Level: Must,
+			Text:         "A redirect does not pass on what the person typed.",
+			Inapplicable: "It repeats §4.12, whose rows are checked.",
+		},
+		likewise(pkce, "RFC7636/4.2/s256", Rule{
+			ID: "RFC9700/2.1.1/a10-pkce-supported", Level: Must,
+			Text: "The server supports PKCE.",
+		}),
+		likewise(pkce, "RFC7636/4.6/verifier-compared", Rule{
+			ID: "RFC9700/2.1.1/a11-verifier-enforced", Level: Must,
+			Text: "Where a challenge was sent, the code gives nothing without the right verifier.",
+		}),
+		{
+			ID: "RFC9700/2.1.1/a12-required-of-public", Level: Should,
+			Text:  "A public client, which has to use PKCE, gets no code without a challenge.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) {
+				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
+				t.WantNoCode(r, "a public client asked for it without PKCE")
+			},
+		},
+		likewise(pkce, "RFC7636/4.4.1/required-of-all", Rule{
+			ID: "RFC9700/2.1.1/a13-required-of-confidential", Level: May,
+			Text: "A confidential client, of which PKCE is recommended only, gets no code without a challenge either.",
+		}),
+		{
+			ID: "RFC9700/2.1.1/a14-no-downgrade", Level: Must,
+			Text:         "A verifier is refused where the authorization request had no challenge.",
+			Inapplicable: "It repeats §4.8.2, whose row is checked.",
+		},
+		{
+			ID: "RFC9700/2.1.1/a15-pkce-detectable", Level: Must,
+			Text: "A client can find out that the server supports PKCE.",
+			Check: func(t *T) {
+				methods, is := t.Metadata().List("code_challenge_methods_supported")
+				if !is {
+					t.Skipf("the metadata does not tell, and another way cannot be seen from outside")
+				}
+				if len(methods) == 0 {
+					t.Failf("code_challenge_methods_supported is empty")
+				}
+			},
+		},
+		{
+			ID: "RFC9700/2.1.1/a15-pkce-in-metadata", Level: Should,
+			Text: "The metadata has code_challenge_methods_supported.",
+			Check: func(t *T) {
+				if t.Metadata()["code_challenge_methods_supported"] == nil {
+					t.Failf("the metadata has no code_challenge_methods_supported")
+				}
+			},
+		},
+		likewise(pkce, "RFC7636/7.2/plain-not-offered", Rule{
+			ID: "RFC9700/2.1.1/a16-no-plain", Level: Should,
+			Text: "No method is offered that shows the verifier in the authorization request.",
+		}),
+		{
+			ID: "RFC9700/2.1.1/a17-constant-challenge", Level: May,
+			Text:         "A client that sends the same challenge or nonce again and again is found out.",
+			Inapplicable: "Mandate compares the challenge of a request with that of no other.",
+		},
+		{
+			ID: "RFC9700/2.1.2/a18-no-token-from-authorization-endpoint", Level: Should,
+			Text:  "The authorization endpoint issues no access token.",
+			Needs: asking(),
+			Check: func(t *T) {
+				offered, _ := t.Metadata().List("response_types_supported")
+				for _, kind := range offered {
+					if slices.Contains(strings.Fields(kind), "token") {
+						t.Errorf("the metadata offers the response type %q", kind)
+					}
+				}
+				for _, kind := range []string{"token", "id_token token", "code token", "code id_token token"} {
+					r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
+					if r.Params.Has("access_token") {
+						t.At(r.Answer)
+						t.Failf("the response type %q brought an access token through the browser", kind)
+					}
+				}
+			},
+		},
+	}
+}
+
+// Tokens and the password grant (RFC 9700 §2.2.1 to §2.4).
+func rfc9700Tokens() []Rule {
+	core, bearerTokens := rfc6749(), rfc6750()
+	return []Rule{
+		{
+			ID: "RFC9700/2.2.1/a19-sender-constrained", Level: Should,
+			Text:   "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
+			Waived: "Mandate's specification asks for bearer tokens; neither mechanism is there yet.",
+			Check: func(t *T) {
+				algorithms, _ := t.Metadata().List("dpop_signing_alg_values_supported")
+				if len(algorithms) == 0 && !t.Metadata().Is("tls_client_certificate_bound_access_tokens") {
+					t.Failf("the metadata has neither dpop_signing_alg_values_supported nor tls_client_certificate_bound_access_tokens")
+				}
+			},
+		},
+		{
+			ID: "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Level: Must,
+			Text:  "A public client's refresh token, if it is not bound to a key, is replaced at each use.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				first := t.GrantRefresh(c)
+				second := t.Granted(t.Refresh(c, first.Refresh))
+				if second.Refresh == "" || second.Refresh == first.Refresh {
+					t.Failf("the refresh gave no new refresh token")
+				}
+			},
+		},
+		likewise(core, "RFC6749/6/bound-to-client", Rule{
+			ID: "RFC9700/2.2.2/a24-refresh-token-bound-to-client", Level: Must,
+			Text: "A refresh token works only for the client that it was issued to.",
+		}),
+		{
+			ID: "RFC9700/2.3/a28-least-privilege", Level: Should,
+			Text:      "A token can do no more than the application needs: people see what is asked for, and more than they agreed to is asked anew.",
+			Elsewhere: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",
+		},
+		likewise(bearerTokens, "RFC6750/5.3/audience", Rule{
+			ID: "RFC9700/2.3/a29-audience-restricted", Level: Should,
+			Text: "An access token is for certain resource servers, which it names.",
+		}),
+		likewise(core, "RFC6749/3.3/scope-honoured", Rule{
+			ID: "RFC9700/2.3/a30-restricted-to-actions", Level: Should,
+			Text: "An access token is for certain resources and actions: one that was asked for with less scope has less.",
+		}),
+		{
+			ID: "RFC9700/2.3/r1-audience-verified", Level: Must,
+			Text:      "A resource server refuses a token that was meant for another.",
+			Elsewhere: "handlers/resource/resource_test.go:TestRFC6750",
+		},
+		likewise(core, "RFC6749/7/scope-covers", Rule{
+			ID: "RFC9700/2.3/r2-action-verified", Level: Must,
+			Text: "A resource server checks for each request that the token is good for this resource and action.",
+		}),
+		{
+			ID: "RFC9700/2.4/a31-no-password-grant", Level: Must,
+			Text:  "The password grant is not used: no client gets a token by it, but one that the target names as a client of it.",
+			Needs: []Need{need.Token, need.Code, need.Public, need.Machine, need.User},
+			Check: func(t *T) {
+				for _, role := range []Need{need.Code, need.Public, need.Machine} {
+					t.WantRefused(t.Token(t.Client(role), passwordForm(t)), "it was asked for with the person's password")
+				}
+			},
+		},
+		{
+			ID: "RFC9700/2.4/a31-password-grant-not-offered", Level: Should,
+			Text:   "The password grant, which must not be used, is not offered in the metadata either.",
+			Waived: "Mandate's specification asks for the grant; an application has to be registered for it, and each use is warned of in the log.",
+			Check: func(t *T) {
+				grants, is := t.Metadata().List("grant_types_supported")
+				if !is {
+					t.Skipf("the metadata has no grant_types_supported")
+				}
+				if slices.Contains(grants, "password") {
+					t.Failf("grant_types_supported has password")
+				}
+			},
+		},
+	}
+}
+
+// Client authentication and what else is recommended (RFC 9700 §2.5, §2.6).
+func rfc9700Others() []Rule {
+	core := rfc6749()
+	return []Rule{
+		likewise(core, "RFC6749/3.2.1/confidential-authenticates", Rule{
+			ID: "RFC9700/2.5/a32-clients-authenticate", Level: Should,
+			Text: "A client that was given a secret gets no token without it.",
+		}),
+		{
+			ID: "RFC9700/2.5/a33-asymmetric-authentication", Level: Should,
+			Text:   "Clients can authenticate by a key whose private half the server does not have.",
+			Waived: "Mandate's specification has client secrets alone; signed assertions and certificates are not there yet.",
+			Check: func(t *T) {
+				methods, is := t.Metadata().List("token_endpoint_auth_methods_supported")
+				if !is {
+					t.Skipf("the metadata has no token_endpoint_auth_methods_supported")
+				}
+				for _, method := range []string{"private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"} {
+					if slices.Contains(methods, method) {
+						return
+					}
+				}
+				t.Failf("token_endpoint_auth_methods_supported has none of private_key_jwt, tls_client_auth, self_signed_tls_client_auth")
+			},
+		},
+		{
+			ID: "RFC9700/2.6/a34-metadata-published", Level: Should,
+			Text: "The server publishes its metadata.",
+			Check: func(t *T) {
+				if len(t.Metadata()) == 0 {
+					t.Failf("no metadata is published at %s", strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
+				}
+			},
+		},
+		{
+			ID: "RFC9700/2.6/a35-client-id-not-chosen", Level: Should,
+			Text:         "No client chooses an identifier that could be a person's.",
+			Inapplicable: "It repeats §4.15.1, whose rows are checked.",
+		},
+		{
+			ID: "RFC9700/2.6/a52-tls", Level: Should,
+			Text: "Every endpoint is reached by TLS.",
+			Check: func(t *T) {
+				addresses := []string{t.Issuer()}
+				for name := range t.Metadata() {
+					if endpoint := Need(name); t.Has(endpoint) && endpoint.IsEndpoint() && isURL(t.OptionalEndpoint(endpoint)) {
+						addresses = append(addresses, t.OptionalEndpoint(endpoint))
+					}
+				}
+				wantTLS(t, addresses...)
+			},
+		},
+		{
+			ID: "RFC9700/2.6/a7-no-http-redirect-uris", Level: Must,
+			Text:      "A redirect URI with the scheme http is refused, but for a program on the same computer.",
+			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+		},
+		{
+			ID: "RFC9700/2.6/a37-origins-verified", Level: Must,
+			Text:         "An answer that is sent from window to window goes to a verified origin.",
+			Inapplicable: "Mandate sends no answer by postMessage.",
+		},
+		{
+			ID: "RFC9700/2.6/a38-cors", Level: May,
+			Text:  "A script of any site can call the token endpoint, the metadata, the keys and UserInfo.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) {
+				wantShared(t, t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "conformance"), crossOrigin))
+				if t.MetadataAddress() != "" {
+					wantShared(t, t.Get(t.MetadataAddress(), crossOrigin))
+				}
+				for _, endpoint := range []Need{need.Keys, need.UserInfo} {
+					if t.Has(endpoint) {
+						wantShared(t, t.Get(t.OptionalEndpoint(endpoint), crossOrigin))
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9700/2.6/a39-no-cors-at-authorization", Level: Must,
+			Text:  "A script of another site cannot call the authorization endpoint.",
+			Needs: []Need{need.Authorization, need.Code},
+			Check: func(t *T) {
+				address := t.Request(t.Client(need.Code)).URL()
+				asked := t.Send("OPTIONS", address, "", "", crossOrigin, wire.Header("Access-Control-Request-Method", "GET"))
+				for _, a := range []*wire.Answer{t.Get(address, crossOrigin), asked} {
+					if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
+						t.At(a)
+						t.Failf("%s is answered with Access-Control-Allow-Origin: %s", a.Method, allowed)
+					}
+				}
+			},
+		},
+	}
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+var crossOrigin = wire.Header("Origin", "https://spa.example")
+
+// wantShared asserts that a script of any site may read the answer.
+func wantShared(t *T, a *wire.Answer) {
+	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != "https://spa.example" {
+		t.At(a)
+		t.Errorf("%s is answered without Access-Control-Allow-Origin", wire.Bare(a.URL))
+	}
+}
+
+// The names by which servers are told where to send a browser next.
+var forwards = []string{"next", "url", "redirect", "redirect_to", "redirect_url", "return", "return_to", "returnTo", "returnUrl", "continue", "goto", "target", "rd", "back"}
+
+// elsewhere are addresses of another host, as a careless check takes them for one of the server's own.
+var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\attacker.example/`, "/%09/attacker.example/", "https:attacker.example/"}
+
+// wantNoOpenRedirector signs in at the login page, which was told to lead elsewhere afterwards, and comes
+// back to it when signed in.
+func wantNoOpenRedirector(t *T) {
+	c := t.Client(need.Code)
+	login := t.Look(t.Request(c)).Answer
+	if login == nil {
+		t.Blockedf("the server shows no page to sign in at")
+	}
+	for _, address := range elsewhere {
+		query := login.URL.Query()
+		for name := range query {
+			query.Set(name, address)
+		}
+		for _, name := range forwards {
+			query.Set(name, address)
+		}
+		page := wire.Bare(login.URL)
+		b := t.NewBrowser()
+		wantNotLedAway(t, t.Walk(b, &check.Request{Client: c, Params: query, Endpoint: page}, true))
+		again := check.Ended(nil, b, b.Open(page+"?"+query.Encode()))
+		wantNotLedAway(t, again)
+	}
+}
+
+func wantNotLedAway(t *T, r *check.Response) {
+	if strings.HasSuffix(wire.ParseURL(r.Location).Hostname(), "attacker.example") {
+		t.At(r.Answer)
+		t.Failf("the browser was sent to %s, which stood in a parameter", r.Location)
+	}
+}

@@ -1,0 +1,217 @@
+package rules
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/wire"
+)
+
+// The pages that people see on the way: referrers, third parties, clickjacking (RFC 9700 §4.2.4, §4.16, §4.17.2).
+func rfc9700Pages() []Rule {
+	return []Rule{
+		{
+			ID: "RFC9700/4.2.4/a40-no-third-parties", Level: Should,
+			Text:  "The pages on the way load nothing from other sites, and link to none.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, a := range visitedPages(t) {
+					for _, address := range addressesIn(a) {
+						if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.AtServer(address.String()) {
+							t.At(a)
+							t.Errorf("the page at %s has %s", wire.Bare(a.URL), wire.Bare(address))
+						}
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.2.4/a41-referrer-policy", Level: May,
+			Text:  "The pages on the way keep their address, in which a request stands, from other sites by a referrer policy.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, a := range visitedPages(t) {
+					if policy := referrerPolicy(a); !slices.Contains(discreet, policy) {
+						t.At(a)
+						t.Errorf("the referrer policy of the page at %s is %q", wire.Bare(a.URL), policy)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.16/a48-no-clickjacking", Level: Must,
+			Text:  "No other site can show the pages on the way in a frame of its own.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, a := range visitedPages(t) {
+					if framed(a) == "" || oldFraming(a) || framesAreBlind(t) {
+						continue
+					}
+					t.At(a)
+					if browser.Parse(a).Scripted {
+						t.Skipf("the page at %s has no header against it, and whether its script helps cannot be seen here", wire.Bare(a.URL))
+					}
+					t.Errorf("the page at %s can be framed: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.16/a47-frame-ancestors", Level: Should,
+			Text:  "The pages on the way, also those of errors, have a content security policy with frame-ancestors.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, a := range visitedPages(t) {
+					if why := framed(a); why != "" {
+						t.At(a)
+						t.Errorf("the page at %s: %s", wire.Bare(a.URL), why)
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.16/a48-older-browsers", Level: Should,
+			Text:  "The pages on the way have X-Frame-Options beside the policy, for browsers that do not know it.",
+			Needs: asking(),
+			Check: func(t *T) {
+				for _, a := range visitedPages(t) {
+					if !oldFraming(a) {
+						t.At(a)
+						t.Errorf("X-Frame-Options of the page at %s is %q", wire.Bare(a.URL), a.Header.Get("X-Frame-Options"))
+					}
+				}
+			},
+		},
+		{
+			ID: "RFC9700/4.16/a49-frames-configured", Level: Should,
+			Text:         "An administrator can say which sites may frame the pages for a certain client.",
+			Inapplicable: "No site may frame a page of Mandate, so there is no exception to configure.",
+		},
+		{
+			ID: "RFC9700/4.17.2/a37-explicit-origin", Level: Must,
+			Text:         "A message from window to window goes to the client's registered origin, compared exactly, and never to any.",
+			Inapplicable: "Mandate sends no answer by postMessage.",
+		},
+	}
+}
+
+// visitedPages are those that a person sees: to sign in at, to approve, and that of an error.
+func visitedPages(t *T) []*wire.Answer {
+	c := t.Client(need.Code)
+	way := t.Walk(t.NewBrowser(), t.Request(c).Set("prompt", "consent"), true)
+	wrong := t.Look(t.Request(c).Set("client_id", "conformance-"+t.Random()))
+	var pages []*wire.Answer
+	for _, a := range slices.Concat(way.Seen, wrong.Seen) {
+		if a.Status/100 != 3 && (a.MediaType() == "text/html" || a.MediaType() == "application/xhtml+xml") {
+			pages = append(pages, a)
+		}
+	}
+	if len(pages) == 0 {
+		t.Blockedf("no page was shown: %s", way)
+	}
+	return pages
+}
+
+// The attributes by which a page loads something or leads somewhere.
+var leading = map[string]string{"a": "href", "area": "href", "link": "href", "base": "href", "script": "src", "img": "src", "iframe": "src", "frame": "src",
+	"embed": "src", "source": "src", "audio": "src", "video": "src", "track": "src", "object": "data"}
+
+func addressesIn(a *wire.Answer) []*url.URL {
+	root, err := html.Parse(bytes.NewReader(a.Body))
+	if err != nil {
+		return nil
+	}
+	var all []*url.URL
+	for n := range root.Descendants() {
+		name := leading[n.Data]
+		if n.Type != html.ElementNode || name == "" || browser.Attribute(n, name) == "" {
+			continue
+		}
+		address, err := a.URL.Parse(browser.Attribute(n, name))
+		if err == nil {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// discreet are the referrer policies by which no other site is told more than the host.
+var discreet = []string{"no-referrer", "same-origin", "origin", "strict-origin", "origin-when-cross-origin", "strict-origin-when-cross-origin"}
+
+// referrerPolicy is the header's last word, or the page's.
+func referrerPolicy(a *wire.Answer) string {
+	if header := strings.Join(a.Header.Values("Referrer-Policy"), ","); header != "" {
+		words := strings.Split(header, ",")
+		return strings.ToLower(strings.TrimSpace(words[len(words)-1]))
+	}
+	root, err := html.Parse(bytes.NewReader(a.Body))
+	if err != nil {
+		return ""
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "meta" && strings.EqualFold(browser.Attribute(n, "name"), "referrer") {
+			return strings.ToLower(browser.Attribute(n, "content"))
+		}
+	}
+	return ""
+}
+
+// framed says why a page's content security policy lets any site frame it, or "". Of several policies all
+// hold, so one that forbids it is enough.
+func framed(a *wire.Answer) string {
+	why := "there is no frame-ancestors"
+	for _, header := range a.Header.Values("Content-Security-Policy") {
+		for _, policy := range strings.Split(header, ",") {
+			for directive := range strings.SplitSeq(policy, ";") {
+				words := strings.Fields(strings.ToLower(directive))
+				if len(words) == 0 || words[0] != "frame-ancestors" {
+					continue
+				}
+				if !slices.ContainsFunc(words[1:], func(w string) bool { return w == "*" || w == "http:" || w == "https:" }) {
+					return ""
+				}
+				why = "it has " + strings.Join(words, " ")
+			}
+		}
+	}
+	return why
+}
+
+// framesAreBlind says that no page to act on comes up in a frame of another site, because the cookies that it
+// takes are not sent there.
+func framesAreBlind(t *T) bool {
+	request := func() *check.Request { return t.Request(t.Client(need.Code)).Set("prompt", "consent") }
+	signedIn := t.NewBrowser()
+	t.Walk(signedIn, request(), true)
+	for _, b := range []*browser.Browser{t.NewBrowser(), signedIn} {
+		f := b.Frame()
+		err := f.Open(request().URL())
+		if err != nil {
+			continue
+		}
+		p := browser.Parse(f.Page)
+		if f.Page.Status < http.StatusBadRequest && (len(p.Forms) > 0 || p.Scripted) {
+			return false
+		}
+	}
+	return true
+}
+
+// oldFraming says that X-Frame-Options keeps other sites from framing a page.
+func oldFraming(a *wire.Answer) bool {
+	value := strings.ToUpper(strings.TrimSpace(a.Header.Get("X-Frame-Options")))
+	return value == "DENY" || value == "SAMEORIGIN"
+}
+
+// formOf is the form that a request sent.
+func formOf(a *wire.Answer) url.Values {
+	form, _ := url.ParseQuery(a.SentForm)
+	return form
+}

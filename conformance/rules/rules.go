@@ -1,0 +1,104 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"mandate/conformance/check"
+)
+
+// Documents are all that is known here.
+func Documents() []check.Document {
+	return []check.Document{
+		{ID: "RFC6749", Cited: "RFC 6749", Title: "The OAuth 2.0 Authorization Framework", Rules: rfc6749()},
+		{ID: "RFC6750", Cited: "RFC 6750", Title: "Bearer Token Usage", Rules: rfc6750()},
+		{ID: "RFC7009", Cited: "RFC 7009", Title: "Token Revocation", Rules: rfc7009()},
+		{ID: "RFC7636", Cited: "RFC 7636", Title: "Proof Key for Code Exchange", Rules: rfc7636()},
+		{ID: "RFC7662", Cited: "RFC 7662", Title: "Token Introspection", Rules: rfc7662()},
+		{ID: "RFC8252", Cited: "RFC 8252", Title: "OAuth 2.0 for Native Apps", Rules: rfc8252()},
+		{ID: "RFC9700", Cited: "RFC 9700", Title: "Best Current Practice for OAuth 2.0 Security", Rules: rfc9700()},
+		{ID: "MCP", Cited: "MCP", Title: "Model Context Protocol, Authorization (2026-07-28)", Rules: mcp()},
+		{ID: "OIDCCore", Cited: "OIDC Core", Title: "OpenID Connect Core 1.0", Rules: oidcCore()},
+		{ID: "RFC8414", Cited: "RFC 8414", Title: "Authorization Server Metadata", Rules: rfc8414()},
+		{ID: "RFC8707", Cited: "RFC 8707", Title: "Resource Indicators", Rules: rfc8707()},
+		{ID: "RFC9068", Cited: "RFC 9068", Title: "JWT Profile for Access Tokens", Rules: rfc9068()},
+		{ID: "RFC9207", Cited: "RFC 9207", Title: "Authorization Server Issuer Identification", Rules: rfc9207()},
+		{ID: "OIDCDiscovery", Cited: "OIDC Discovery", Title: "OpenID Connect Discovery 1.0", Rules: oidcDiscovery()},
+		{ID: "OIDCRegistration", Cited: "OIDC Registration", Title: "OpenID Connect Dynamic Client Registration 1.0", Rules: oidcRegistration()},
+		{ID: "OIDCFormPost", Cited: "OIDC Form Post", Title: "OAuth 2.0 Form Post Response Mode", Rules: oidcFormPost()},
+		{ID: "OIDCRPLogout", Cited: "OIDC RP-Logout", Title: "OpenID Connect RP-Initiated Logout 1.0", Rules: oidcRPLogout()},
+		{ID: "OIDCBackChannel", Cited: "OIDC Back-Channel", Title: "OpenID Connect Back-Channel Logout 1.0", Rules: oidcBackChannel()},
+	}
+}
+
+// All are those of all documents.
+func All() []Rule {
+	var all []Rule
+	for _, d := range Documents() {
+		all = append(all, d.Rules...)
+	}
+	return all
+}
+
+// Profiles name sets of rules, as ids or their beginnings. One with a minus before it is left out.
+func Profiles() map[string][]string {
+	// What is left of RFC 6749 and RFC 6750 in OAuth 2.1: no implicit and no password grant, no token in the
+	// query, no redirect_uri in the token request, and no Pragma.
+	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
+		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700"}
+	return map[string][]string{
+		"oauth21":    oauth21,
+		"rfc9700":    {"RFC9700"},
+		"mcp":        append(slices.Clone(oauth21), "MCP"),
+		"oidc-basic": {"OIDCCore", "OIDCDiscovery"},
+		"logout":     {"OIDCRPLogout", "OIDCBackChannel"},
+	}
+}
+
+// Select picks rules by profile and by the beginnings of their ids; empty is all.
+func Select(profile string, only []string) ([]Rule, error) {
+	rules := All()
+	if profile != "" {
+		names, known := Profiles()[profile]
+		if !known {
+			return nil, fmt.Errorf("--profile: there is no profile %q, only %s", profile, strings.Join(slices.Sorted(maps.Keys(Profiles())), ", "))
+		}
+		rules = slices.DeleteFunc(rules, func(r Rule) bool { return !in(r, names) })
+	}
+	if len(only) == 0 {
+		return rules, nil
+	}
+	for _, name := range only {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Under(strings.TrimSuffix(name, "/")) }) {
+			return nil, noRule(name, profile)
+		}
+	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool {
+		return !slices.ContainsFunc(only, func(name string) bool { return r.Under(strings.TrimSuffix(name, "/")) })
+	})
+	return rules, nil
+}
+
+// noRule says where to look for a rule that is not there.
+func noRule(name, profile string) error {
+	document, _, _ := strings.Cut(name, "/")
+	var known []string
+	for _, d := range Documents() {
+		known = append(known, d.ID)
+	}
+	switch {
+	case !slices.Contains(known, document):
+		return fmt.Errorf("--only: there is no document %q, only %s", document, strings.Join(known, ", "))
+	case profile != "":
+		return fmt.Errorf("--only: the profile %s has no rule under %q: --list --profile %s shows its rules", profile, name, profile)
+	}
+	return fmt.Errorf("--only: no rule is under %q: --list --only %s shows those of the document", name, document)
+}
+
+// in says whether a rule belongs to a profile.
+func in(r Rule, profile []string) bool {
+	out := func(name string) bool { return strings.HasPrefix(name, "-") && r.Under(name[1:]) }
+	return slices.ContainsFunc(profile, r.Under) && !slices.ContainsFunc(profile, out)
+}

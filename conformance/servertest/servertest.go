@@ -1,0 +1,388 @@
+package servertest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mandate/conformance/engine"
+	"mandate/conformance/need"
+	"mandate/conformance/rules"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+	"mandate/storage/postgrestest"
+)
+
+// The tests of this package run the built binary, one server for each database, and stop them at the end.
+
+// Main runs the tests of a package, and stops the servers that they have started.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mandate-rules-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	workDir = dir
+	code := postgrestest.Main(stopping{m})
+	return code
+}
+
+// stopping stops the servers before the databases.
+type stopping struct{ m *testing.M }
+
+func (s stopping) Run() int {
+	code := s.m.Run()
+	for _, server := range servers {
+		err := server.stop()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	for _, clean := range cleanups {
+		clean()
+	}
+	return code
+}
+
+// What the tests share: a folder, the binary in it, and the servers. They live as long as the process.
+var (
+	workDir string
+	serving sync.Mutex
+	servers = map[string]*Server{} // by database
+
+	cleanups []func() // of what lasts
+)
+
+var Binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(workDir, "mandate")
+	// The go command notes what a test looks at, and does not take an old result when it has changed.
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "conformance"} {
+		err := filepath.WalkDir(filepath.Join(root(), name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			_, err = os.Stat(path)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	out, err := exec.Command("go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// root is the folder of the module.
+func root() string {
+	dir := "."
+	for range 8 {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			break
+		}
+		dir = filepath.Join("..", dir)
+	}
+	return dir
+}
+
+// Server is a running Mandate with all that the rules can be tried with.
+type Server struct {
+	dir, Url string
+	Front    string // the address that it is known by, if there is a proxy before it
+	cmd      *exec.Cmd
+	exited   chan struct{}
+	log      bytes.Buffer
+	Runner   *engine.Runner
+	err      error // it did not start
+}
+
+// settings of the server, beside its address and database.
+const settings = `SAMPLE_API: true
+OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
+OAUTH2_PROVIDER:
+  OIDC_ENABLED: true
+  SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
+    profile: Your name, email: Your email address, address: Your address, phone: Your telephone,
+    offline_access: Stay signed in}
+  DEFAULT_SCOPES: [read, write]
+`
+
+// flags are those of `application add` for a client of a role.
+func flags(r need.Role, backchannel string) []string {
+	f := []string{"--name", "conformance " + string(r.Name), "--grant", r.Grant}
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				f = append(f, name, value)
+			}
+		}
+	}
+	add("--redirect-uri", r.RedirectURIs...)
+	add("--post-logout-redirect-uri", r.AfterLogout...)
+	add("--algorithm", r.IDTokenAlgorithm)
+	add("--userinfo-algorithm", r.UserInfoAlgorithm)
+	if r.Backchannel {
+		add("--backchannel-logout-uri", "http://"+backchannel+"/told")
+	}
+	if r.SignedAccess {
+		add("--grant", need.GrantMachine)
+		add("--access-token-format", "jwt")
+	}
+	for flag, on := range map[string]bool{"--client-type=public": r.Public, "--may-introspect": r.Introspects, "--pairwise": r.Pairwise,
+		"--no-hash-client-secret": r.IDTokenAlgorithm == "HS256"} {
+		if on {
+			f = append(f, flag)
+		}
+	}
+	return f
+}
+
+// OnDatabase gives the server on a database, started at its first use.
+func OnDatabase(t *testing.T, name string) *Server {
+	t.Helper()
+	serving.Lock()
+	defer serving.Unlock()
+	if s := servers[name]; s != nil {
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		return s
+	}
+	address := "sqlite:///" + filepath.Join(workDir, "mandate.db")
+	if name == "postgres" {
+		address = postgrestest.URL(lasting{t})
+	}
+	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{})}
+	servers[name] = s
+	s.err = s.Start(address)
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s
+}
+
+// Behind is a server on SQLite that is reached through a proxy, and takes the proxy's address for its own.
+func Behind(name, front string) *Server {
+	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), Front: front}
+	serving.Lock()
+	defer serving.Unlock()
+	servers[name] = s
+	return s
+}
+
+// Dir is the folder of the tests, which is removed after them.
+func Dir() string { return workDir }
+
+// lasting keeps what a test makes for as long as the tests run.
+type lasting struct{ testing.TB }
+
+func (lasting) Cleanup(clean func()) { cleanups = append(cleanups, clean) }
+
+func (s *Server) Start(database string) error {
+	path, err := Binary()
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it cannot fail
+	listen := FreeAddress()
+	s.Url = "http://" + listen
+	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
+		s.known(), listen, database, base64.StdEncoding.EncodeToString(key), settings)
+	if s.Front != "" {
+		config += "TRUSTED_PROXIES: [127.0.0.0/8]\n"
+	}
+	err = os.MkdirAll(s.dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "mandate.yaml"), []byte(config), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.Cli("", "migrate")
+	if err != nil {
+		return err
+	}
+	s.cmd = exec.Command(path, "serve")
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr, s.cmd.SysProcAttr = s.dir, Environment(), &s.log, &s.log, childAttributes()
+	err = s.launch()
+	if err != nil {
+		return err
+	}
+	target, err := s.target()
+	if err != nil {
+		return err
+	}
+	s.Runner, err = engine.NewRunner(context.Background(), target, rules.Documents(), wire.Options{})
+	return err
+}
+
+func (s *Server) known() string { return cmp.Or(s.Front, s.Url) }
+
+// launch starts the server and waits until it answers.
+func (s *Server) launch() error {
+	started := make(chan error)
+	go func() {
+		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait()
+		}
+		close(s.exited)
+	}()
+	err := <-started
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		answer, err := http.Get(s.Url + "/healthz")
+		if err == nil {
+			answer.Body.Close()
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("the server ended at once:\n%s", s.log.String())
+		default:
+		}
+	}
+	return fmt.Errorf("the server does not answer at %s", s.Url)
+}
+
+// target adds a user and the clients.
+func (s *Server) target() (*target.Target, error) {
+	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
+		API: target.API{URL: s.known() + "/resource", Wider: s.known() + "/groups/", Scope: "groups"}, Backchannel: FreeAddress()}
+	_, err := s.Cli("", "group", "add", "readers")
+	if err != nil {
+		return nil, err
+	}
+	err = s.AddPerson(t.User)
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range need.Roles() {
+		t.Clients[role.Name], err = s.Register(role, t.Backchannel)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t, t.Check()
+}
+
+// Register adds a client as a role looks.
+func (s *Server) Register(role need.Role, backchannel string) (*target.Client, error) {
+	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
+	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
+		arguments = append(arguments, "--scope", scope)
+	}
+	out, err := s.Cli("", arguments...)
+	if err != nil {
+		return nil, err
+	}
+	var made struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	err = json.Unmarshal([]byte(out), &made)
+	return target.NewClient(role, made.ID, made.Secret), err
+}
+
+// AddPerson adds a user who has every claim (OIDC Core §5.1).
+func (s *Server) AddPerson(u target.User) error {
+	_, err := s.Cli(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
+		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
+		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
+		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
+		"--picture", "https://alice.example/p.png", "--website", "https://alice.example/w",
+		"--address", "Christ Church\nOxford", "--street-address", "Christ Church", "--locality", "Oxford", "--country", "UK")
+	return err
+}
+
+func (s *Server) Cli(stdin string, args ...string) (string, error) {
+	path, err := Binary()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, Environment(), strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if err != nil {
+		return "", fmt.Errorf("mandate %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
+}
+
+// stop ends the server in order. Its log must hold no panic.
+func (s *Server) stop() error {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended; the exit code tells
+	select {
+	case <-s.exited:
+	case <-time.After(30 * time.Second):
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+		return errors.New("the server did not end within 30 s of SIGTERM")
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("the server exited with %d:\n%s", code, s.log.String())
+	}
+	if regexp.MustCompile(`(?i)\bpanic\b|DATA RACE`).MatchString(s.log.String()) {
+		return fmt.Errorf("the server's log tells of a panic:\n%s", s.log.String())
+	}
+	return nil
+}
+
+// Environment is that of the tests without what configures the server.
+func Environment() []string {
+	var env []string
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "MANDATE_") {
+			env = append(env, setting)
+		}
+	}
+	return env
+}
+
+// FreeAddress is below the range that outgoing connections take theirs from.
+func FreeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			l.Close()
+			return address
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// confidential are the parameters, of requests and of answers, that are secrets.
+var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
+	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code"}
+
+// shortest is the least length of what is masked wherever it stands: a shorter text may stand there by chance.
+// By the name of its parameter, member, field or header a secret of any length is masked.
+const shortest = 8
+
+// Mask knows secrets by the names that are printed in their place. The names are those of shell variables,
+// so that a printed command works when they are set.
+type Mask struct {
+	names  map[string]string // by secret
+	taken  map[string]int
+	fields []string // of forms that a password was typed into
+}
+
+func NewMask() *Mask { return &Mask{names: map[string]string{}, taken: map[string]int{}} }
+
+func (m *Mask) Clone() *Mask {
+	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields)}
+}
+
+// Add gives the name of a secret, the one that it has already or a new one.
+func (m *Mask) Add(name, secret string) string {
+	if secret == "" || m.names[secret] != "" {
+		return m.names[secret]
+	}
+	name = strings.ToUpper(noVariable.ReplaceAllString(name, "_"))
+	m.taken[name]++
+	if m.taken[name] > 1 {
+		name += fmt.Sprint(m.taken[name])
+	}
+	m.names[secret] = "$" + name
+	return "$" + name
+}
+
+var noVariable = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// Typed notes the name of a field that a password was typed into: in what the form sends it is one too.
+func (m *Mask) Typed(name string) { m.fields = append(m.fields, name) }
+
+func (m *Mask) confidential(name string) bool {
+	return slices.Contains(confidential, name) || slices.Contains(m.fields, name)
+}
+
+// Where a secret stands beside its name: in a query, a fragment or a form; in JSON; in a field of a page.
+var (
+	pairText   = regexp.MustCompile(`(^|\\u0026|[^A-Za-z0-9_.%\[\]-])([A-Za-z0-9_.%\[\]-]+)=([^&#"'\s<>\\]+)`)
+	memberText = regexp.MustCompile(`"([A-Za-z_]+)"(\s*:\s*)("(?:[^"\\]|\\.)*")`)
+	inputText  = regexp.MustCompile(`(?i)<input\b[^>]*>`)
+	attrText   = regexp.MustCompile(`(?i)(\s)(type|name|value)=("[^"]*"|'[^']*'|[^\s"'>]+)`)
+)
+
+// Hide puts the names in the place of the secrets.
+func (m *Mask) Hide(text string) string { return m.hideKnown(m.hideNamed(text)) }
+
+func (m *Mask) hideNamed(text string) string {
+	text = replaceParts(pairText, text, func(part []string) string {
+		name, err := url.QueryUnescape(part[2])
+		value, err2 := url.QueryUnescape(part[3])
+		if err != nil || err2 != nil || !m.confidential(name) {
+			return part[0]
+		}
+		return part[1] + part[2] + "=" + m.Add(name, value)
+	})
+	text = replaceParts(memberText, text, func(part []string) string {
+		var value string
+		err := json.Unmarshal([]byte(part[3]), &value)
+		if err != nil || !m.confidential(part[1]) {
+			return part[0]
+		}
+		return `"` + part[1] + `"` + part[2] + `"` + m.Add(part[1], value) + `"`
+	})
+	return inputText.ReplaceAllStringFunc(text, m.hideInput)
+}
+
+// hideInput masks the value of a field, one that is confidential or that a page has a form carry: tickets
+// that are as good as the session for a while.
+func (m *Mask) hideInput(tag string) string {
+	attributes := map[string]string{}
+	for _, found := range attrText.FindAllStringSubmatch(tag, -1) {
+		attributes[strings.ToLower(found[2])] = html.UnescapeString(strings.Trim(found[3], `"'`))
+	}
+	name, value := attributes["name"], attributes["value"]
+	switch {
+	case m.confidential(name):
+	case strings.EqualFold(attributes["type"], "password"):
+		name = "password"
+	case strings.EqualFold(attributes["type"], "hidden") && len(value) >= 20 && !strings.HasPrefix(value, "http"): // an issuer is no secret
+		name = "hidden"
+	default:
+		return tag
+	}
+	return replaceParts(attrText, tag, func(part []string) string {
+		if !strings.EqualFold(part[2], "value") {
+			return part[0]
+		}
+		return part[1] + part[2] + `="` + m.Add(name, value) + `"`
+	})
+}
+
+// hideKnown masks the long secrets wherever they stand.
+func (m *Mask) hideKnown(text string) string {
+	for _, secret := range slices.SortedFunc(maps.Keys(m.names), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+		if len(secret) < shortest {
+			return text
+		}
+		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret)} {
+			text = strings.ReplaceAll(text, form, m.names[secret])
+		}
+	}
+	return text
+}
+
+// replaceParts is ReplaceAllStringFunc with the submatches.
+func replaceParts(expression *regexp.Regexp, text string, replace func(part []string) string) string {
+	return expression.ReplaceAllStringFunc(text, func(match string) string { return replace(expression.FindStringSubmatch(match)) })
+}
+
+// Learn finds the secrets of an exchange, so that they are masked in whatever is said of it later.
+func (m *Mask) Learn(a *Answer) {
+	m.hideNamed(a.URL.String())
+	m.hideNamed(a.SentForm)
+	m.hideNamed(string(a.Body))
+	for name, values := range a.SentHeader {
+		for _, value := range values {
+			m.sentHeader(name, value)
+		}
+	}
+	for name, values := range a.Header {
+		for _, value := range values {
+			m.gotHeader(name, value)
+		}
+	}
+}
+
+// sentHeader is the value of a header of a request as it is shown.
+func (m *Mask) sentHeader(name, value string) string {
+	switch name {
+	case "Authorization":
+		scheme, rest, _ := strings.Cut(value, " ")
+		switch credentials, basic := basicAuth(value); {
+		case basic:
+			return scheme + " (" + m.basic(credentials) + ")"
+		case strings.EqualFold(scheme, "Bearer"):
+			return scheme + " " + m.Add("access_token", rest)
+		case rest != "":
+			return scheme + " " + m.Add("credentials", rest)
+		}
+		return m.Add("credentials", value)
+	case "Cookie":
+		pairs := strings.Split(value, ";")
+		for i, pair := range pairs {
+			pairs[i] = m.cookie(pair)
+		}
+		return strings.Join(pairs, ";")
+	}
+	return m.Hide(value)
+}
+
+// gotHeader is the value of a header of an answer as it is shown.
+func (m *Mask) gotHeader(name, value string) string {
+	if name != "Set-Cookie" {
+		return m.Hide(value)
+	}
+	pair, attributes, found := strings.Cut(value, ";")
+	pair = m.cookie(pair)
+	if found {
+		pair += ";" + attributes
+	}
+	return pair
+}
+
+func (m *Mask) cookie(pair string) string {
+	name, value, found := strings.Cut(pair, "=")
+	if !found || strings.Trim(value, `" `) == "" {
+		return pair
+	}
+	return name + "=" + m.Add("cookie", value)
+}
+
+// basicAuth is what HTTP Basic sends, client_id:client_secret, if that is what a header has.
+func basicAuth(value string) (string, bool) {
+	scheme, rest, _ := strings.Cut(value, " ")
+	raw, err := base64.StdEncoding.DecodeString(rest)
+	return string(raw), err == nil && strings.EqualFold(scheme, "Basic")
+}
+
+// basic masks the secret in it, which stands there form-encoded (RFC 6749 §2.3.1).
+func (m *Mask) basic(credentials string) string {
+	id, secret, found := strings.Cut(credentials, ":")
+	if !found {
+		return m.Hide(credentials)
+	}
+	plain, err := url.QueryUnescape(secret)
+	if err != nil || m.names[plain] == "" && m.names[secret] != "" {
+		plain = secret
+	}
+	return id + ":" + m.Add("client_secret", plain)
+}
+
+var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]*`)
+
+// quote writes a text, in which names stand for secrets, as a word of a shell's: the names are variables there.
+func (m *Mask) quote(hidden string) string {
+	var b strings.Builder
+	at := 0
+	for _, found := range variable.FindAllStringIndex(hidden, -1) {
+		name := hidden[found[0]:found[1]]
+		if !m.named(name) {
+			continue
+		}
+		b.WriteString(shellQuote(hidden[at:found[0]]) + `"` + name + `"`)
+		at = found[1]
+	}
+	return b.String() + shellQuote(hidden[at:])
+}
+
+func (m *Mask) named(variable string) bool {
+	for name := range maps.Values(m.names) {
+		if name == variable {
+			return true
+		}
+	}
+	return false
+}
+
+// curl is a command that sends the same request. The secrets in it are variables.
+func (m *Mask) curl(a *Answer) string {
+	words := []string{"curl", "-i"}
+	if a.Method != http.MethodGet && (a.Method != http.MethodPost || a.SentForm == "") {
+		words = append(words, "-X", a.Method)
+	}
+	words = append(words, m.quote(m.Hide(a.URL.String())))
+	for _, name := range slices.Sorted(maps.Keys(a.SentHeader)) {
+		for _, value := range a.SentHeader[name] {
+			credentials, basic := basicAuth(value)
+			switch {
+			case name == "Authorization" && basic:
+				words = append(words, "-u", m.quote(m.basic(credentials)))
+			case name == "Cookie":
+				words = append(words, "-b", m.quote(m.sentHeader(name, value)))
+			case name == "User-Agent" || name == "Content-Type" && a.contentType == FormEncoded:
+			default:
+				words = append(words, "-H", m.quote(name+": "+m.sentHeader(name, value)))
+			}
+		}
+	}
+	if a.SentForm != "" {
+		for pair := range strings.SplitSeq(Clip(m.Hide(a.SentForm), shownBody), "&") {
+			words = append(words, "-d", m.quote(pair))
+		}
+	}
+	return strings.Join(words, " ")
+}

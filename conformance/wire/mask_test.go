@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// brief are secrets that are too short to be masked wherever they stand. No random text has a tilde.
+var brief = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5", "code": "c~6", "cookie": "k~7"}
+
+// wantHidden looks for secrets in a text.
+func wantHidden(t *testing.T, where, text string) {
+	t.Helper()
+	for name, secret := range brief {
+		for _, form := range []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("code:" + secret))} {
+			if at := strings.Index(text, form); at >= 0 {
+				t.Errorf("%s shows the %s: …%s…", where, name, text[max(0, at-200):min(len(text), at+40)])
+			}
+		}
+	}
+}
+
+// A secret of any length is masked by where it stands.
+func TestMaskByName(t *testing.T) {
+	header := func(pairs ...string) http.Header {
+		h := http.Header{}
+		for i := 0; i < len(pairs); i += 2 {
+			h.Add(pairs[i], pairs[i+1])
+		}
+		return h
+	}
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("code:s~2"))
+	for name, a := range map[string]*Answer{
+		"a form":           {SentForm: "grant_type=authorization_code&code=c~6&client_secret=s%7E2&refresh_token=r~4"},
+		"a password field": {SentForm: "login=alice&login%5Bpw%5D=p~1"},
+		"Basic":            {SentHeader: header("Authorization", basic)},
+		"Basic, lower":     {SentHeader: header("Authorization", "basic"+basic[5:])},
+		"Bearer":           {SentHeader: header("Authorization", "Bearer a~3")},
+		"another scheme":   {SentHeader: header("Authorization", "DPoP a~3")},
+		"no scheme":        {SentHeader: header("Authorization", "a~3")},
+		"a cookie":         {SentHeader: header("Cookie", "sid=k~7; other=k~7"), Header: header("Set-Cookie", "sid=k~7; Path=/; HttpOnly")},
+		"a redirect":       {Header: header("Location", "https://client.example/code?x=1&code=c~6&state=z", "Refresh", "0; url=https://client.example/#access_token=a~3&id_token=i~5")},
+		"an answer":        {Body: []byte(`{"access_token": "a~3", "refresh_token":"r~4", "id_token" : "i\u007e5", "more": {"client_secret": "s~2"}}`)},
+		"a page": {Body: []byte(`<form><input type="hidden" name="code" value="c~6"><INPUT value='i~5' name=id_token><input type=password name=x value=p~1>` +
+			`<a href="https://client.example/?a=b&amp;code=c~6">go</a>`)},
+	} {
+		m := NewMask()
+		m.Typed("login[pw]")
+		m.Add("code_secret", "s~2")
+		a.Method, a.URL = http.MethodPost, &url.URL{Scheme: "https", Host: "server.example", Path: "/", RawQuery: "code=c~6&code_challenge=x"}
+		e := m.Exchange(a)
+		wantHidden(t, name, e.Sent+e.Got+e.Repeat)
+		if !strings.Contains(e.Sent, "code=$CODE&code_challenge=x") || !strings.Contains(e.Repeat, `?code='"$CODE"'&code_challenge=x'`) {
+			t.Errorf("%s: what is no secret is gone, or the secret has no name:\n%s\n%s", name, e.Sent, e.Repeat)
+		}
+		m.Learn(a) // finds nothing new
+		if again := m.Exchange(a); again != e {
+			t.Errorf("%s: the second time it is\n%+v\nand was\n%+v", name, again, e)
+		}
+	}
+}
+
+// Words that are a secret's by chance stay where they are no secret. A long secret is masked everywhere, whole.
+func TestMaskMangles(t *testing.T) {
+	m := NewMask()
+	m.Add("password", "code")
+	m.Add("access_token", "a long secret & <more>")
+	for text, want := range map[string]string{
+		"grant_type=authorization_code&password=code":   "grant_type=authorization_code&password=$PASSWORD",
+		"the code was refused":                          "the code was refused",
+		"it says a long secret & <more>, twice":         "it says $ACCESS_TOKEN, twice",
+		"a+long+secret+%26+%3Cmore%3E":                  "$ACCESS_TOKEN",
+		"<b>a long secret &amp; &lt;more&gt;</b>":       "<b>$ACCESS_TOKEN</b>",
+		`{"error": "invalid_code", "code_verifier": 1}`: `{"error": "invalid_code", "code_verifier": 1}`,
+	} {
+		if got := m.Hide(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	long := &Answer{Method: "GET", URL: &url.URL{Host: "h"}, Body: []byte(strings.Repeat("x", shownBody-5) + "a long secret & <more>")}
+	if got := m.got(long); strings.Contains(got, "a lon") {
+		t.Errorf("half a secret is left: %s", got[len(got)-60:])
+	}
+	if got := m.quote("a $HOME of $PASSWORD"); got != `'a $HOME of '"$PASSWORD"` {
+		t.Errorf("a shell would take %s otherwise", got)
+	}
+}

@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxAnswer   = 1 << 20 // the most that is read of an answer
+	MaxHeader   = 64 << 10
+	maxRequests = 20_000 // of one run
+	InFlight    = 4      // at once
+	deafAfter   = 5      // requests in a row that nobody answered
+	FormEncoded = "application/x-www-form-urlencoded"
+)
+
+// Options are how the server is reached.
+type Options struct {
+	Owned   bool           // the host may be one that is neither this machine nor in a private network
+	CA      *x509.CertPool // nil: what the system trusts
+	Timeout time.Duration  // of one request, its answer read; 15 seconds if zero
+	Workers int            // checks at once; 4 if zero
+}
+
+// Network sends requests, within bounds that hold for the whole run.
+type Network struct {
+	client  *http.Client
+	owned   bool
+	timeout time.Duration
+	slots   chan struct{}
+	sent    atomic.Int64
+	silent  atomic.Int64 // requests without an answer since the last with one
+
+	mu    sync.Mutex
+	hosts map[string]error // whether a host may be asked
+}
+
+func NewNetwork(o Options) *Network {
+	if o.Timeout <= 0 {
+		o.Timeout = 15 * time.Second
+	}
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		MaxIdleConnsPerHost:    InFlight,
+		MaxResponseHeaderBytes: MaxHeader,
+		TLSClientConfig:        &tls.Config{RootCAs: o.CA},
+		IdleConnTimeout:        30 * time.Second,
+		ForceAttemptHTTP2:      true,
+	}
+	return &Network{
+		client: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, InFlight), hosts: map[string]error{},
+	}
+}
+
+var (
+	errDeaf    = errors.New("the server has stopped answering")
+	errTooMany = errors.New("this run has sent all the requests that one run may send")
+)
+
+// Reset forgets how much was sent, and that nobody answered: a server that was given up may be back.
+func (n *Network) Reset() {
+	n.sent.Store(0)
+	n.silent.Store(0)
+}
+
+// Do sends a request and reads the answer. It follows no redirect.
+func (n *Network) Do(ctx context.Context, r *http.Request) (*Answer, error) {
+	err := n.allowed(ctx, r.URL)
+	if err != nil {
+		return nil, err
+	}
+	if n.silent.Load() >= deafAfter {
+		return nil, errDeaf
+	}
+	if n.sent.Add(1) > maxRequests {
+		return nil, errTooMany
+	}
+	select {
+	case n.slots <- struct{}{}:
+		defer func() { <-n.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	a, err := n.exchange(ctx, r)
+	switch {
+	case err == nil:
+		n.silent.Store(0)
+	case ctx.Err() == nil:
+		n.silent.Add(1)
+		err = plainError(err, n.timeout)
+	}
+	return a, err
+}
+
+func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.timeout)
+	defer cancel()
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "mandate-conformance")
+	}
+	a := &Answer{Method: r.Method, URL: r.URL, SentHeader: r.Header.Clone(), contentType: r.Header.Get("Content-Type")}
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		sent, err := io.ReadAll(body)
+		if err != nil {
+			return nil, err
+		}
+		a.SentForm = string(sent)
+	}
+	response, err := n.client.Do(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	a.Status, a.Header = response.StatusCode, response.Header
+	a.Body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Body) > maxAnswer {
+		return nil, fmt.Errorf("%s %s: the answer is larger than a mebibyte", r.Method, Bare(r.URL))
+	}
+	return a, nil
+}
+
+// Bare is an address without what may be secret in it.
+func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+
+// plainError says in one line why there was no answer.
+func plainError(err error, timeout time.Duration) error {
+	where := ""
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		u, parseErr := url.Parse(of.URL)
+		if parseErr == nil {
+			where = Bare(u) + ": "
+		}
+		err = of.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%sno answer within %s", where, timeout)
+	}
+	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		issuer := ""
+		if unknown.Cert != nil {
+			issuer = " (" + unknown.Cert.Issuer.String() + ")"
+		}
+		return fmt.Errorf("%sits certificate is signed by nobody whom this machine trusts%s: give that authority's certificate with --ca FILE", where, issuer)
+	}
+	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+		return fmt.Errorf("%sthe server does not speak TLS there: write the address with http", where)
+	}
+	return fmt.Errorf("%s%s", where, Printable(strings.Join(strings.Fields(err.Error()), " ")))
+}
+
+// allowed keeps the checks, which try much that is wrong, away from other people's servers.
+func (n *Network) allowed(ctx context.Context, u *url.URL) error {
+	if n.owned {
+		return nil
+	}
+	host := u.Hostname()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	err, known := n.hosts[host]
+	if known {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.timeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return fmt.Errorf("%s: its address cannot be found: %w", host, err)
+	}
+	n.hosts[host] = nil
+	for _, a := range addresses {
+		if !near(a.Unmap()) {
+			n.hosts[host] = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: say --i-own-this-server if you may test it", host, a.Unmap())
+		}
+	}
+	return n.hosts[host]
+}
+
+func near(a netip.Addr) bool {
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()
+}
