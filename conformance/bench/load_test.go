@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -86,73 +82,6 @@ func TestRatiosArePaired(t *testing.T) {
 	}
 }
 
-// TestWaitingForTheServerCounts stalls the server once. All that became due meanwhile has waited, also what was not
-// even sent: were latencies counted from the sending, only one would be long.
-func TestWaitingForTheServerCounts(t *testing.T) {
-	const stall = 400 * time.Millisecond
-	var asked atomic.Bool
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !asked.Swap(true) {
-			<-time.After(stall)
-		}
-		give(w, fixed)
-	}))
-	defer s.Close()
-	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := load{to: to, workers: workers, rate: 1000, length: 600 * time.Millisecond}.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.good != 600 || len(o.wrong) > 0 {
-		t.Errorf("%d good answers of 600, and %v", o.good, o.wrong)
-	}
-	// Those that were due in the first half of the stall have waited for the other half at least: 200 of 600.
-	if got := o.latency.quantile(1 - 200.0/600); got < stall/2 {
-		t.Errorf("of three requests one waited for %v or more, want %v", got, stall/2)
-	}
-	if o.latency.max < stall {
-		t.Errorf("the longest took %v, and the server stalled for %v", o.latency.max, stall)
-	}
-}
-
-func TestWhatIsNoSuccessCounts(t *testing.T) {
-	var n atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		switch n.Add(1) % 4 {
-		case 0:
-			w.WriteHeader(http.StatusServiceUnavailable)
-			give(w, []byte(`{"error":"temporarily_unavailable"}`))
-		case 1:
-			give(w, []byte(`{"access_token":"same","token_type":"Bearer","expires_in":1}`))
-		case 2:
-			panic(http.ErrAbortHandler) // cuts the connection
-		case 3:
-			give(w, []byte(`{"token_type":"Bearer"}`))
-		}
-	}))
-	defer s.Close()
-	to, workers, err := clientWorkers(t.Context(), &target{token: s.URL, machine: client{"id", "secret"}}, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	workers[0] = &counted{workers[0], counter(12)}
-	o, err := load{to: to, workers: workers, length: time.Minute}.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3, "200 without access_token": 3, "a token twice": 2} {
-		if o.wrong[kind] != want {
-			t.Errorf("%d x %s, want %d", o.wrong[kind], kind, want)
-		}
-	}
-	if o.good != 1 || o.answers() != 12 {
-		t.Errorf("%d good of %d: %v", o.good, o.answers(), o.wrong)
-	}
-}
-
 func TestAnswersInAnyShape(t *testing.T) {
 	const body = `{"active": true}`
 	for name, sent := range map[string][]string{
@@ -186,37 +115,5 @@ func TestAnswersInAnyShape(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestFieldIsFoundWhereItStands(t *testing.T) {
-	for _, c := range []struct{ body, want string }{
-		{`{"access_token":"abc"}`, "abc"},
-		{`{"x_access_token":"no", "access_token" : "abc"}`, "abc"},
-		{`{"scope":"access_token", "access_token":"abc"}`, "abc"},
-		{`{"access_token":1}`, ""},
-		{`{"access_token":"abc`, ""},
-		{`{}`, ""},
-	} {
-		got := field([]byte(c.body), "access_token")
-		if string(got) != c.want {
-			t.Errorf("%s: %q, want %q", c.body, got, c.want)
-		}
-	}
-}
-
-func TestLoadEndsWithItsContext(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	defer s.Close()
-	to, workers, err := bareWorkers(s.URL, path{bare: "fixed"}, 1, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer stop()
-	began := time.Now()
-	o, err := load{to: to, workers: workers, length: time.Second}.run(ctx)
-	if err == nil || o.answers() != 0 || time.Since(began) > grace/2 {
-		t.Errorf("after %v: %v, %v", time.Since(began), err, o.wrong)
 	}
 }

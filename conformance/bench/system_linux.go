@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -131,26 +130,12 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// pause is a sleep as exact as the kernel makes it.
-func pause(d time.Duration) {
-	wait := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&wait, nil) // whoever was interrupted looks at the clock and sleeps again
-}
-
-// hurry puts this thread before others. Only root may; for anybody else it stays as it is.
-func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -15) }
-
 // inMemory says that a folder is on no disk.
 func inMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var about syscall.Statfs_t
 	err := syscall.Statfs(dir, &about)
 	return err == nil && (about.Type == tmpfs || about.Type == ramfs)
-}
-
-// loopback is the n-th address of this computer's own network.
-func loopback(n uint32) net.Addr {
-	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(n>>16)%200, byte(n>>8), 1+byte(n)%250)}
 }
 
 func processorModel() string {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"syscall"
 	"time"
 )
@@ -21,12 +20,6 @@ func parent(int, string) int { return 0 }
 
 func resident(int) int64 { return 0 }
 
-func pause(d time.Duration) { time.Sleep(d) }
-
-func hurry() {}
-
 func inMemory(string) bool { return false }
-
-func loopback(uint32) net.Addr { return nil }
 
 func processorModel() string { return "" }
