@@ -19,10 +19,13 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite"
 
+	"mandate/conformance/bench/process"
 	"mandate/handlers/resource"
 )
+
+// the driver "sqlite"
 
 // The bare handlers are the yardsticks: what net/http and database/sql cost when nothing is decided. One
 // stores a row like a token's, under no more than its primary key; one finds such a row; one answers.
@@ -188,7 +191,7 @@ func give(w http.ResponseWriter, body []byte) {
 
 // yardstick is the running process of the bare handlers.
 type yardstick struct {
-	process *process
+	process *process.Child
 	url     string
 }
 
@@ -198,23 +201,23 @@ func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, e
 	if err != nil {
 		return nil, err
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", freePort())
+	address := fmt.Sprintf("127.0.0.1:%d", process.FreePort())
 	cmd := exec.Command(self, bareCommand, "--listen", address)
 	text, err := json.Marshal(told)
 	if err != nil {
 		return nil, err
 	}
 	cmd.Stdin = bytes.NewReader(text)
-	p, err := launch(cmd, dir)
+	p, err := process.Start(cmd, dir)
 	if err != nil {
 		return nil, err
 	}
 	y := &yardstick{p, "http://" + address}
-	err = p.wait("the bare handlers answer", time.Minute, 10*time.Millisecond, func() bool {
+	err = p.Wait("the bare handlers answer", time.Minute, 10*time.Millisecond, func() bool {
 		return ctx.Err() != nil || answers(y.url+"/fixed", http.StatusOK)
 	})
 	if err != nil {
-		p.end()
+		p.End()
 		return nil, err
 	}
 	return y, ctx.Err()

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // The bare handlers are this program run again, also where this program is the test.
@@ -165,7 +167,7 @@ func checkSingle(t *testing.T, r report, name string) {
 	t.Helper()
 	for _, s := range r.Singles {
 		if s.Name == name {
-			if median(s.Values) <= 0 {
+			if load.Median(s.Values) <= 0 {
 				t.Errorf("%s: %v", name, s.Values)
 			}
 			return

@@ -15,15 +15,19 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/lib/pq" // the driver "postgres"
+	_ "github.com/lib/pq"
+
+	"mandate/conformance/bench/process"
 )
+
+// the driver "postgres"
 
 // cluster is a PostgreSQL server: one of our own, which is started as its packages come but for the number
 // of connections, or somebody's. Its commits are durable, or it is refused.
 type cluster struct {
 	admin   *url.URL
 	db      *sql.DB
-	process *process // nil: not ours
+	process *process.Child // nil: not ours
 	dir     string
 	pid     int // of the process that all others of the server are children of; 0 is unknown
 	version string
@@ -47,7 +51,7 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 	if err != nil {
 		return nil, err
 	}
-	attributes, err := unprivileged(dir, secret)
+	attributes, err := process.Unprivileged(dir, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +68,13 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port := freePort()
+	port := process.FreePort()
 	args := []string{"-D", data, "-c", "listen_addresses=127.0.0.1", "-c", "port=" + strconv.Itoa(port),
 		"-c", "unix_socket_directories=", "-c", "max_connections=200"}
 	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
-	p, err := launch(command("postgres", args...), dir)
+	p, err := process.Start(command("postgres", args...), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +82,11 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 		Host: fmt.Sprintf("127.0.0.1:%d", port), Path: "/postgres", RawQuery: "sslmode=disable"}
 	c, err := newCluster(address)
 	if err != nil {
-		p.end()
+		p.End()
 		return nil, err
 	}
 	c.process, c.dir = p, dir
-	err = p.wait("PostgreSQL answers", time.Minute, 20*time.Millisecond, func() bool { return ctx.Err() != nil || c.db.Ping() == nil })
+	err = p.Wait("PostgreSQL answers", time.Minute, 20*time.Millisecond, func() bool { return ctx.Err() != nil || c.db.Ping() == nil })
 	if err == nil {
 		err = c.look(ctx)
 	}
@@ -132,7 +136,7 @@ func (c *cluster) look(ctx context.Context) error {
 		return fmt.Errorf("PostgreSQL has fsync=%s and synchronous_commit=%s: its commits are not durable, and figures of it are worth nothing", fsync, commit)
 	}
 	if host := c.admin.Hostname(); host == "127.0.0.1" || host == "::1" || host == "localhost" {
-		c.pid = parent(backend, "postgres")
+		c.pid = process.Parent(backend, "postgres")
 	}
 	return nil
 }
@@ -154,7 +158,7 @@ func (c *cluster) processor() time.Duration {
 	if c == nil || c.pid == 0 {
 		return 0
 	}
-	return processor(c.pid, true)
+	return process.CPUTime(c.pid, true)
 }
 
 var errNoPostgres = errors.New("PostgreSQL is not installed")
@@ -174,7 +178,7 @@ func (c *cluster) stop() {
 	}
 	c.db.Close()
 	if c.process != nil {
-		c.process.stop(syscall.SIGINT)
+		c.process.Stop(syscall.SIGINT)
 	}
 }
 

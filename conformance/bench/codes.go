@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // What workers need for their requests is made here, by the same generator and outside the measured time.
@@ -62,24 +64,24 @@ func counter(n int) *atomic.Int64 {
 
 // counted ends after a number of requests, of all that share it.
 type counted struct {
-	worker
+	load.Worker
 	left *atomic.Int64
 }
 
-func (w *counted) next() []byte {
+func (w *counted) Next() []byte {
 	if w.left.Add(-1) < 0 {
 		return nil
 	}
-	return w.worker.next()
+	return w.Worker.Next()
 }
 
-func (t *target) prepare(ctx context.Context, to endpoint, workers []worker, n int, what string) error {
-	o, err := load{to: to, workers: workers, length: preparing}.run(ctx)
+func (t *target) prepare(ctx context.Context, to load.Endpoint, workers []load.Worker, n int, what string) error {
+	o, err := load.Load{To: to, Workers: workers, Length: preparing}.Run(ctx)
 	if err != nil {
 		return err
 	}
-	if o.good < n {
-		return fmt.Errorf("prepare %d %s: %d came, and %v", n, what, o.good, o.wrong)
+	if o.Good < n {
+		return fmt.Errorf("prepare %d %s: %d came, and %v", n, what, o.Good, o.Wrong)
 	}
 	return nil
 }
@@ -87,17 +89,17 @@ func (t *target) prepare(ctx context.Context, to endpoint, workers []worker, n i
 // codes makes n authorization codes, by requests of signed-in people for an application that asks for no
 // approval (RFC 6749 §4.1.1, RFC 7636 §4.3).
 func (t *target) codes(ctx context.Context, n int) ([]code, error) {
-	to, err := parseEndpoint(t.authorize)
+	to, err := load.ParseEndpoint(t.authorize)
 	if err != nil {
 		return nil, err
 	}
 	query := "?response_type=code&client_id=" + escape(t.web.ID) + "&redirect_uri=" + escape(t.redirect) +
 		t.scopeField() + "&state=bench&code_challenge_method=S256&code_challenge="
-	if strings.Contains(to.target, "?") {
+	if strings.Contains(to.Target, "?") {
 		query = "&" + query[1:]
 	}
 	left := counter(n)
-	var workers []worker
+	var workers []load.Worker
 	var people []*authorizer
 	for i := range min(n, preparation) {
 		person := &authorizer{to: to, query: query, header: "Cookie: " + t.cookies[i%len(t.cookies)] + "\r\n", redirect: t.redirect}
@@ -117,25 +119,25 @@ func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 
 // authorizer is a browser that is sent to the authorization endpoint and back.
 type authorizer struct {
-	to            endpoint
+	to            load.Endpoint
 	query, header string
 	redirect      string
 	verifier      string
 	made          []code
 }
 
-func (w *authorizer) next() []byte {
+func (w *authorizer) Next() []byte {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // it cannot fail
 	w.verifier = base64.RawURLEncoding.EncodeToString(random)
 	sum := sha256.Sum256([]byte(w.verifier))
-	return w.to.get(w.query+base64.RawURLEncoding.EncodeToString(sum[:]), w.header)
+	return w.to.Get(w.query+base64.RawURLEncoding.EncodeToString(sum[:]), w.header)
 }
 
-func (w *authorizer) check(r response) string {
-	location := string(r.header("Location"))
-	if r.status/100 != 3 || location == "" {
-		return fmt.Sprintf("HTTP %d in the place of a code", r.status)
+func (w *authorizer) Check(r load.Response) string {
+	location := string(r.Header("Location"))
+	if r.Status/100 != 3 || location == "" {
+		return fmt.Sprintf("HTTP %d in the place of a code", r.Status)
 	}
 	u, err := url.Parse(location)
 	if err != nil || !strings.HasPrefix(location, w.redirect) || u.Query().Get("code") == "" {
@@ -143,7 +145,7 @@ func (w *authorizer) check(r response) string {
 		if err == nil && u.Query().Get("error") != "" {
 			problem = "with " + u.Query().Get("error")
 		}
-		return fmt.Sprintf("HTTP %d %s", r.status, problem)
+		return fmt.Sprintf("HTTP %d %s", r.Status, problem)
 	}
 	w.made = append(w.made, code{escape(u.Query().Get("code")), w.verifier})
 	return ""
@@ -158,10 +160,10 @@ func (t *target) chains(ctx context.Context, n int) ([]string, error) {
 	var mu sync.Mutex
 	var chains []string
 	for i, w := range workers {
-		workers[i] = &collector{w, func(r response) {
+		workers[i] = &collector{w, func(r load.Response) {
 			mu.Lock()
 			defer mu.Unlock()
-			chains = append(chains, string(field(r.body, "refresh_token")))
+			chains = append(chains, string(field(r.Body, "refresh_token")))
 		}}
 	}
 	err = t.prepare(ctx, to, workers, n, "refresh tokens")
@@ -173,12 +175,12 @@ func (t *target) chains(ctx context.Context, n int) ([]string, error) {
 
 // collector shows good answers to somebody.
 type collector struct {
-	worker
-	keep func(response)
+	load.Worker
+	keep func(load.Response)
 }
 
-func (w *collector) check(r response) string {
-	wrong := w.worker.check(r)
+func (w *collector) Check(r load.Response) string {
+	wrong := w.Worker.Check(r)
 	if wrong == "" {
 		w.keep(r)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"mandate/conformance/bench/process"
 )
 
 // compare is the benchmark.
@@ -119,10 +121,10 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 	if err != nil {
 		return err
 	}
-	defer yard.process.end()
+	defer yard.process.End()
 	c.ours.resource = yard.url + "/guarded"
-	logs := []*process{s.process}
-	pids := []int{s.process.pid(), yard.process.pid()} // the guard's is there
+	logs := []*process.Child{s.process}
+	pids := []int{s.process.PID(), yard.process.PID()} // the guard's is there
 	if c.wants("proxy") {
 		guard, err := startGuard(ctx, c.options, s, c.ours, yard)
 		if err != nil {
@@ -130,18 +132,18 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 		}
 		defer guard.end()
 		c.ours.proxy = guard.url + "/fixed"
-		logs, pids = append(logs, guard.process), append(pids, guard.process.pid())
+		logs, pids = append(logs, guard.process), append(pids, guard.process.PID())
 	}
 	c.ours.processor = func() (sum time.Duration) {
 		for _, pid := range pids {
-			sum += processor(pid, false)
+			sum += process.CPUTime(pid, false)
 		}
 		return sum
 	}
 	c.ours.database = pg.processor
 	c.tidy = func() {
 		for _, log := range logs {
-			log.trim()
+			log.Trim()
 		}
 	}
 	return c.run(ctx)
@@ -201,7 +203,7 @@ func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error
 	if err != nil {
 		return nil, err
 	}
-	c.yard = &target{processor: func() time.Duration { return processor(yard.process.pid(), false) }, database: pg.processor}
+	c.yard = &target{processor: func() time.Duration { return process.CPUTime(yard.process.PID(), false) }, database: pg.processor}
 	c.bareURL = yard.url
 	return yard, nil
 }
@@ -223,7 +225,7 @@ func compareTarget(ctx context.Context, o *options, pg *cluster, r *report) erro
 		if err != nil {
 			return err
 		}
-		defer yard.process.end()
+		defer yard.process.End()
 	}
 	return c.run(ctx)
 }

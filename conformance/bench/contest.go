@@ -6,6 +6,9 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"mandate/conformance/bench/load"
+	"mandate/conformance/bench/process"
 )
 
 // contest is the rounds on one database.
@@ -87,29 +90,29 @@ func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, 
 	if rate > 0 {
 		workers = max(workers, waiting)
 	}
-	l := load{length: length, rate: rate}
+	l := load.Load{Length: length, Rate: rate}
 	side := c.ours
 	var err error
 	if bare {
 		side = c.yard
 		rows := 1
 		_, _ = fmt.Sscanf(p.name, "introspect-%d", &rows) // other paths do not select
-		l.to, l.workers, err = bareWorkers(c.bareURL, p, rows, workers)
+		l.To, l.Workers, err = bareWorkers(c.bareURL, p, rows, workers)
 	} else {
-		l.to, l.workers, err = p.workers(ctx, side, workers, c.expected(p, rate, length))
+		l.To, l.Workers, err = p.workers(ctx, side, workers, c.expected(p, rate, length))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", c.database, p.title, err)
 	}
 	runtime.GC() // what the preparation left behind is not collected meanwhile
 	before := c.used(side)
-	o, err := l.run(ctx)
+	o, err := l.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", c.database, p.title, err)
 	}
 	after := c.used(side)
 	if !bare && rate == 0 {
-		c.rates[p.name] = max(c.rates[p.name], o.rate())
+		c.rates[p.name] = max(c.rates[p.name], o.Rate())
 	}
 	if c.tidy != nil {
 		c.tidy()
@@ -137,7 +140,7 @@ func (c *contest) expected(p path, rate float64, length time.Duration) int {
 type used struct{ server, database, generator time.Duration }
 
 func (c *contest) used(t *target) used {
-	u := used{generator: processor(os.Getpid(), false)}
+	u := used{generator: process.CPUTime(os.Getpid(), false)}
 	if t.processor != nil {
 		u.server = t.processor()
 	}

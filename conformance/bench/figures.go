@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // figures is what one measurement came to.
@@ -28,7 +30,7 @@ type figures struct {
 	DatabaseCPU float64        `json:"database_cpu_us"`
 	Generator   float64        `json:"generator_share"` // of all processors
 
-	latency histogram
+	latency load.Histogram
 }
 
 const (
@@ -38,11 +40,11 @@ const (
 	loopsOpen = "open"
 )
 
-func newFigures(database string, p path, bare bool, arrivals float64, round int, o *outcome, before, after used) *figures {
+func newFigures(database string, p path, bare bool, arrivals float64, round int, o *load.Outcome, before, after used) *figures {
 	f := &figures{Database: database, Path: p.name, Side: sideOurs, Round: round, Loop: loopsBack, Arrivals: arrivals, Connections: p.connections,
-		Seconds: o.elapsed.Seconds(), Requests: o.answers(), Rate: o.rate(), Errors: o.wrong, latency: o.latency,
-		P50: micro(o.latency.quantile(0.5)), P99: micro(o.latency.quantile(0.99)), P999: micro(o.latency.quantile(0.999)),
-		Max: micro(o.latency.max), LateP99: micro(o.late.quantile(0.99))}
+		Seconds: o.Elapsed.Seconds(), Requests: o.Answers(), Rate: o.Rate(), Errors: o.Wrong, latency: o.Latency,
+		P50: micro(o.Latency.Quantile(0.5)), P99: micro(o.Latency.Quantile(0.99)), P999: micro(o.Latency.Quantile(0.999)),
+		Max: micro(o.Latency.Max), LateP99: micro(o.Late.Quantile(0.99))}
 	if bare {
 		f.Side = sideBare
 	}
@@ -68,7 +70,7 @@ type summary struct {
 	Rate        float64        `json:"rate"` // the median
 	Bare        float64        `json:"bare"`
 	Yardstick   string         `json:"yardstick"`
-	Ratio       spread         `json:"ratio"`
+	Ratio       load.Spread    `json:"ratio"`
 	Goal        float64        `json:"goal,omitempty"`
 	P50         float64        `json:"p50_us"` // at half of the rate, as all below
 	P99         float64        `json:"p99_us"`
@@ -87,7 +89,7 @@ type summary struct {
 func summarize(database string, p path, all []*figures) (summary, bool) {
 	s := summary{Database: database, Path: p.name, Title: p.title, Connections: p.connections, Yardstick: p.bare, Goal: p.goal[database]}
 	var ours, theirs, server, base, generator, late []float64
-	var latency, bare histogram
+	var latency, bare load.Histogram
 	add := func(to *map[string]int, errors map[string]int) {
 		for kind, n := range errors {
 			if *to == nil {
@@ -104,12 +106,12 @@ func summarize(database string, p path, all []*figures) (summary, bool) {
 		case f.Side == sideBare && f.Loop == loopsBack:
 			theirs = append(theirs, f.Rate)
 		case f.Side == sideBare:
-			bare.merge(f.latency)
+			bare.Merge(f.latency)
 		case f.Loop == loopsBack:
 			ours = append(ours, f.Rate)
 			server, base, generator = append(server, f.ServerCPU), append(base, f.DatabaseCPU), append(generator, f.Generator)
 		default:
-			latency.merge(f.latency)
+			latency.Merge(f.latency)
 			late = append(late, f.LateP99)
 		}
 		if f.Side == sideBare {
@@ -118,13 +120,13 @@ func summarize(database string, p path, all []*figures) (summary, bool) {
 			add(&s.Errors, f.Errors)
 		}
 	}
-	s.Rate, s.Bare, s.Ratio = median(ours), median(theirs), ratios(ours, theirs)
-	s.ServerCPU, s.DatabaseCPU = median(server), median(base)
+	s.Rate, s.Bare, s.Ratio = load.Median(ours), load.Median(theirs), load.Ratios(ours, theirs)
+	s.ServerCPU, s.DatabaseCPU = load.Median(server), load.Median(base)
 	if len(generator) > 0 {
 		s.Generator = slices.Max(generator)
 	}
-	s.P50, s.P99, s.P999 = micro(latency.quantile(0.5)), micro(latency.quantile(0.99)), micro(latency.quantile(0.999))
-	s.BareP50, s.BareP99, s.LateP99 = micro(bare.quantile(0.5)), micro(bare.quantile(0.99)), median(late)
+	s.P50, s.P99, s.P999 = micro(latency.Quantile(0.5)), micro(latency.Quantile(0.99)), micro(latency.Quantile(0.999))
+	s.BareP50, s.BareP99, s.LateP99 = micro(bare.Quantile(0.5)), micro(bare.Quantile(0.99)), load.Median(late)
 	return s, len(ours) > 0
 }
 
@@ -140,7 +142,7 @@ type single struct {
 
 func (s single) met() bool {
 	if s.Least {
-		return median(s.Values) >= s.Goal
+		return load.Median(s.Values) >= s.Goal
 	}
-	return median(s.Values) <= s.Goal
+	return load.Median(s.Values) <= s.Goal
 }

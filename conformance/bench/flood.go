@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // flood measures introspection while nobody tries passwords, while wrong ones are tried from everywhere,
@@ -56,8 +58,8 @@ func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error
 type siege struct {
 	name  string
 	right bool
-	all   outcome // of the introspections
-	tries outcome
+	all   load.Outcome // of the introspections
+	tries load.Outcome
 	p99   []float64
 }
 
@@ -76,7 +78,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 			if err != nil {
 				return nil, err
 			}
-			rate = out.rate() / 4
+			rate = out.Rate() / 4
 		}
 	}
 	if rate < 1 {
@@ -95,12 +97,12 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	fmt.Fprintf(o.stdout, "%s: %s introspections a second arrive; passwords come on %d connections\n\n", name, grouped(int(rate)), o.attackers)
 	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 against quiet", "errors", "passwords a second", "answered"}}
 	for _, s := range sieges {
-		against := ratios(s.p99, sieges[0].p99)
-		table = append(table, []string{s.name, grouped(int(s.all.rate())), milliseconds(micro(s.all.latency.quantile(0.5))),
-			milliseconds(micro(s.all.latency.quantile(0.99))), milliseconds(micro(s.all.latency.quantile(0.999))),
-			fmt.Sprintf("%.2f (%.2f to %.2f)", against.Median, against.Min, against.Max), kinds(s.all.wrong), s.tried(), s.answered()})
-		if len(s.all.wrong) > 0 {
-			failed = errors.Join(failed, fmt.Errorf("on %s, introspection had errors with %s: %v", name, s.name, s.all.wrong))
+		against := load.Ratios(s.p99, sieges[0].p99)
+		table = append(table, []string{s.name, grouped(int(s.all.Rate())), milliseconds(micro(s.all.Latency.Quantile(0.5))),
+			milliseconds(micro(s.all.Latency.Quantile(0.99))), milliseconds(micro(s.all.Latency.Quantile(0.999))),
+			fmt.Sprintf("%.2f (%.2f to %.2f)", against.Median, against.Min, against.Max), kinds(s.all.Wrong), s.tried(), s.answered()})
+		if len(s.all.Wrong) > 0 {
+			failed = errors.Join(failed, fmt.Errorf("on %s, introspection had errors with %s: %v", name, s.name, s.all.Wrong))
 		}
 	}
 	write(o.stdout, table, false)
@@ -109,19 +111,19 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 }
 
 func (s *siege) tried() string {
-	if s.tries.elapsed == 0 {
+	if s.tries.Elapsed == 0 {
 		return "-"
 	}
-	return grouped(int(float64(s.tries.answers()) / s.tries.elapsed.Seconds()))
+	return grouped(int(float64(s.tries.Answers()) / s.tries.Elapsed.Seconds()))
 }
 
 func (s *siege) answered() string {
 	var parts []string
-	if s.tries.good > 0 {
-		parts = append(parts, fmt.Sprintf("%s x HTTP 200", grouped(s.tries.good)))
+	if s.tries.Good > 0 {
+		parts = append(parts, fmt.Sprintf("%s x HTTP 200", grouped(s.tries.Good)))
 	}
-	if len(s.tries.wrong) > 0 {
-		parts = append(parts, kinds(s.tries.wrong))
+	if len(s.tries.Wrong) > 0 {
+		parts = append(parts, kinds(s.tries.Wrong))
 	}
 	if len(parts) == 0 {
 		return "-"
@@ -129,7 +131,7 @@ func (s *siege) answered() string {
 	return strings.Join(parts, ", ")
 }
 
-func (b *besieged) introspect(ctx context.Context, rate float64) (*outcome, error) {
+func (b *besieged) introspect(ctx context.Context, rate float64) (*load.Outcome, error) {
 	workers := b.connections
 	if rate > 0 {
 		workers = max(workers, waiting)
@@ -138,21 +140,21 @@ func (b *besieged) introspect(ctx context.Context, rate float64) (*outcome, erro
 	if err != nil {
 		return nil, err
 	}
-	return load{to: to, workers: asking, length: b.seconds, rate: rate}.run(ctx)
+	return load.Load{To: to, Workers: asking, Length: b.seconds, Rate: rate}.Run(ctx)
 }
 
 // under measures introspection once, while the siege goes on.
 func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float64) error {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan *outcome, 1)
+	ended := make(chan *load.Outcome, 1)
 	if attack {
 		tries, err := b.attack(s.right)
 		if err != nil {
 			return err
 		}
 		go func() {
-			out, _ := tries.run(during) // it is stopped; what came until then counts
+			out, _ := tries.Run(during) // it is stopped; what came until then counts
 			ended <- out
 		}()
 		select {
@@ -167,49 +169,49 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 		if tries == nil {
 			return errors.New("no password could be tried")
 		}
-		s.tries.merge(tries)
-		s.tries.elapsed += tries.elapsed
+		s.tries.Merge(tries)
+		s.tries.Elapsed += tries.Elapsed
 	}
 	if err != nil {
 		return err
 	}
-	b.server.process.trim()
-	s.all.merge(out)
-	s.all.elapsed += out.elapsed
-	s.p99 = append(s.p99, micro(out.latency.quantile(0.99)))
+	b.server.process.Trim()
+	s.all.Merge(out)
+	s.all.Elapsed += out.Elapsed
+	s.p99 = append(s.p99, micro(out.Latency.Quantile(0.99)))
 	return nil
 }
 
 // attack tries passwords. They come from many networks, and each connection soon from another one: the tries
 // of one address would be used up before a password was hashed.
-func (b *besieged) attack(right bool) (load, error) {
-	to, err := parseEndpoint(b.target.token)
-	l := load{to: to, length: time.Hour, each: 20, from: func() net.Addr { return loopback(rand.Uint32()) }}
+func (b *besieged) attack(right bool) (load.Load, error) {
+	to, err := load.ParseEndpoint(b.target.token)
+	l := load.Load{To: to, Length: time.Hour, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
 	for n := range b.attackers {
-		w := &guesser{form: to.form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
+		w := &guesser{form: to.Form(""), fields: "grant_type=password&client_id=" + escape(b.phone.ID)}
 		if right {
 			w.person = &b.people[n%len(b.people)]
 		}
-		l.workers = append(l.workers, w)
+		l.Workers = append(l.Workers, w)
 	}
 	return l, err
 }
 
 // guesser tries the password of a person who is made up each time, or signs a person in.
 type guesser struct {
-	form   form
+	form   load.Form
 	fields string
 	person *person
 	buf    []byte
 }
 
-func (w *guesser) next() []byte {
+func (w *guesser) Next() []byte {
 	p := w.person
 	if p == nil {
 		p = &person{fmt.Sprintf("nobody%d", rand.Uint64()), "a wrong password"}
 	}
-	w.buf = w.form.with(w.buf, []byte(w.fields+"&username="+escape(p.name)+"&password="+escape(p.password)))
+	w.buf = w.form.With(w.buf, []byte(w.fields+"&username="+escape(p.name)+"&password="+escape(p.password)))
 	return w.buf
 }
 
-func (w *guesser) check(r response) string { return refused(r) }
+func (w *guesser) Check(r load.Response) string { return refused(r) }

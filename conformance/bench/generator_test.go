@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // TestWaitingForTheServerCounts stalls the server once. All that became due meanwhile has waited, also what was not
@@ -25,19 +27,19 @@ func TestWaitingForTheServerCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := load{to: to, workers: workers, rate: 1000, length: 600 * time.Millisecond}.run(t.Context())
+	o, err := load.Load{To: to, Workers: workers, Rate: 1000, Length: 600 * time.Millisecond}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.good != 600 || len(o.wrong) > 0 {
-		t.Errorf("%d good answers of 600, and %v", o.good, o.wrong)
+	if o.Good != 600 || len(o.Wrong) > 0 {
+		t.Errorf("%d good answers of 600, and %v", o.Good, o.Wrong)
 	}
 	// Those that were due in the first half of the stall have waited for the other half at least: 200 of 600.
-	if got := o.latency.quantile(1 - 200.0/600); got < stall/2 {
+	if got := o.Latency.Quantile(1 - 200.0/600); got < stall/2 {
 		t.Errorf("of three requests one waited for %v or more, want %v", got, stall/2)
 	}
-	if o.latency.max < stall {
-		t.Errorf("the longest took %v, and the server stalled for %v", o.latency.max, stall)
+	if o.Latency.Max < stall {
+		t.Errorf("the longest took %v, and the server stalled for %v", o.Latency.Max, stall)
 	}
 }
 
@@ -62,17 +64,17 @@ func TestWhatIsNoSuccessCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	workers[0] = &counted{workers[0], counter(12)}
-	o, err := load{to: to, workers: workers, length: time.Minute}.run(t.Context())
+	o, err := load.Load{To: to, Workers: workers, Length: time.Minute}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3, "200 without access_token": 3, "a token twice": 2} {
-		if o.wrong[kind] != want {
-			t.Errorf("%d x %s, want %d", o.wrong[kind], kind, want)
+		if o.Wrong[kind] != want {
+			t.Errorf("%d x %s, want %d", o.Wrong[kind], kind, want)
 		}
 	}
-	if o.good != 1 || o.answers() != 12 {
-		t.Errorf("%d good of %d: %v", o.good, o.answers(), o.wrong)
+	if o.Good != 1 || o.Answers() != 12 {
+		t.Errorf("%d good of %d: %v", o.Good, o.Answers(), o.Wrong)
 	}
 }
 
@@ -102,8 +104,8 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	began := time.Now()
-	o, err := load{to: to, workers: workers, length: time.Second}.run(ctx)
-	if err == nil || o.answers() != 0 || time.Since(began) > grace/2 {
-		t.Errorf("after %v: %v, %v", time.Since(began), err, o.wrong)
+	o, err := load.Load{To: to, Workers: workers, Length: time.Second}.Run(ctx)
+	if err == nil || o.Answers() != 0 || time.Since(began) > load.Grace/2 {
+		t.Errorf("after %v: %v, %v", time.Since(began), err, o.Wrong)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/process"
 )
 
 // machine is what the figures were measured on.
@@ -20,7 +22,7 @@ type machine struct {
 }
 
 func lookAround() machine {
-	m := machine{Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Processor: processorModel(), Cores: runtime.NumCPU(),
+	m := machine{Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Processor: process.Model(), Cores: runtime.NumCPU(),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err == nil {

@@ -19,6 +19,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"mandate/conformance/bench/process"
 )
 
 const bareCommand = "bare"
@@ -100,7 +102,7 @@ func (o *options) workFolder() (func(), error) {
 		return nil, err
 	}
 	o.dir = dir
-	if inMemory(dir) {
+	if process.InMemory(dir) {
 		o.say("ATTENTION: %s is in memory. No commit waits for a disk there, and the figures are worth nothing; use --dir.", dir)
 	}
 	// PostgreSQL may run as another user, and has a folder of its own in it.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"mandate/conformance/bench/load"
 )
 
 // path is a kind of request that is measured, against the bare handler that does the least it can do.
@@ -15,7 +17,7 @@ type path struct {
 	ready func(*target) bool
 	// workers makes so many, who may send so many requests in all. What they need for them is made here,
 	// outside the measured time.
-	workers func(ctx context.Context, t *target, workers, requests int) (endpoint, []worker, error)
+	workers func(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error)
 	uses    bool // each request uses something up
 }
 
@@ -49,17 +51,17 @@ func allPaths(o *options) []path {
 		path{name: "code", title: "code exchange with PKCE", connections: o.connections, bare: "insert", goal: both(0.35, 0.6), ready: people, workers: codeWorkers, uses: true},
 		path{name: "guard", title: "resource guard, warm cache", connections: o.connections, bare: "fixed", goal: both(0.8, 0.8),
 			ready: func(t *target) bool { return token(t) && t.resource != "" },
-			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
 				return guardWorkers(ctx, t, t.resource, n)
 			}},
 		path{name: "sample", title: "sample API, warm cache", connections: o.connections, bare: "fixed",
 			ready: func(t *target) bool { return token(t) && t.sample != "" },
-			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
 				return guardWorkers(ctx, t, t.sample, n)
 			}},
 		path{name: "proxy", title: "guard as a proxy, warm cache", connections: o.connections, bare: "fixed",
 			ready: func(t *target) bool { return token(t) && t.proxy != "" },
-			workers: func(ctx context.Context, t *target, n, _ int) (endpoint, []worker, error) {
+			workers: func(ctx context.Context, t *target, n, _ int) (load.Endpoint, []load.Worker, error) {
 				return guardWorkers(ctx, t, t.proxy, n)
 			}},
 	)
@@ -67,23 +69,23 @@ func allPaths(o *options) []path {
 
 // bareWorkers ask the bare handler of a path. They ask for as many different rows as the path does for
 // tokens.
-func bareWorkers(base string, p path, rows, workers int) (endpoint, []worker, error) {
-	to, err := parseEndpoint(base + "/" + p.bare)
+func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.Worker, error) {
+	to, err := load.ParseEndpoint(base + "/" + p.bare)
 	if err != nil {
 		return to, nil, err
 	}
 	var requests [][]byte
 	switch p.bare {
 	case "insert":
-		requests = [][]byte{to.form("").with(nil, []byte("grant_type=client_credentials"))}
+		requests = [][]byte{to.Form("").With(nil, []byte("grant_type=client_credentials"))}
 	case "fixed":
-		requests = [][]byte{to.get("", "")}
+		requests = [][]byte{to.Get("", "")}
 	case "select":
 		for n := range rows {
-			requests = append(requests, to.get(fmt.Sprintf("?%d", n), ""))
+			requests = append(requests, to.Get(fmt.Sprintf("?%d", n), ""))
 		}
 	}
-	var all []worker
+	var all []load.Worker
 	for n := range workers {
 		all = append(all, &asker{requests: requests, at: n * len(requests) / workers, want: map[string]string{
 			"insert": "access_token", "select": "client_id", "fixed": "client_id"}[p.bare]})
@@ -92,14 +94,14 @@ func bareWorkers(base string, p path, rows, workers int) (endpoint, []worker, er
 }
 
 // clientWorkers ask for tokens of their own (RFC 6749 §4.4).
-func clientWorkers(_ context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
-	to, err := parseEndpoint(t.token)
+func clientWorkers(_ context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
+	to, err := load.ParseEndpoint(t.token)
 	if err != nil {
 		return to, nil, err
 	}
 	header, fields := t.proof(t.machine)
-	request := to.form(header).with(nil, []byte("grant_type=client_credentials"+t.scopeField()+fields))
-	var all []worker
+	request := to.Form(header).With(nil, []byte("grant_type=client_credentials"+t.scopeField()+fields))
+	var all []load.Worker
 	seen := &sample{}
 	for range workers {
 		all = append(all, &issuer{request: request, seen: seen})
@@ -108,9 +110,9 @@ func clientWorkers(_ context.Context, t *target, workers, _ int) (endpoint, []wo
 }
 
 // introspectWorkers ask about live tokens, each worker about all of them in turn and from another one on.
-func introspectWorkers(tokens int) func(context.Context, *target, int, int) (endpoint, []worker, error) {
-	return func(ctx context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
-		to, err := parseEndpoint(t.introspect)
+func introspectWorkers(tokens int) func(context.Context, *target, int, int) (load.Endpoint, []load.Worker, error) {
+	return func(ctx context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
+		to, err := load.ParseEndpoint(t.introspect)
 		if err != nil {
 			return to, nil, err
 		}
@@ -119,12 +121,12 @@ func introspectWorkers(tokens int) func(context.Context, *target, int, int) (end
 			return to, nil, err
 		}
 		header, fields := t.proof(t.api)
-		head := to.form(header)
+		head := to.Form(header)
 		var requests [][]byte
 		for _, token := range live {
-			requests = append(requests, head.with(nil, []byte("token="+escape(token)+fields)))
+			requests = append(requests, head.With(nil, []byte("token="+escape(token)+fields)))
 		}
-		var all []worker
+		var all []load.Worker
 		for n := range workers {
 			all = append(all, &asker{requests: requests, at: n * len(requests) / workers, active: true})
 		}
@@ -134,8 +136,8 @@ func introspectWorkers(tokens int) func(context.Context, *target, int, int) (end
 
 // guardWorkers use a hundred tokens at an API. That the cache is warm, the rounds before see to; it asks
 // again as often as it does by default.
-func guardWorkers(ctx context.Context, t *target, address string, workers int) (endpoint, []worker, error) {
-	to, err := parseEndpoint(address)
+func guardWorkers(ctx context.Context, t *target, address string, workers int) (load.Endpoint, []load.Worker, error) {
+	to, err := load.ParseEndpoint(address)
 	if err != nil {
 		return to, nil, err
 	}
@@ -145,9 +147,9 @@ func guardWorkers(ctx context.Context, t *target, address string, workers int) (
 	}
 	var requests [][]byte
 	for _, token := range live {
-		requests = append(requests, to.get("", "Authorization: Bearer "+token+"\r\n"))
+		requests = append(requests, to.Get("", "Authorization: Bearer "+token+"\r\n"))
 	}
-	var all []worker
+	var all []load.Worker
 	for n := range workers {
 		all = append(all, &asker{requests: requests, at: n * len(requests) / workers})
 	}
@@ -155,8 +157,8 @@ func guardWorkers(ctx context.Context, t *target, address string, workers int) (
 }
 
 // refreshWorkers follow chains, each its own: a refresh token may be used once (RFC 9700 §4.14.2).
-func refreshWorkers(ctx context.Context, t *target, workers, _ int) (endpoint, []worker, error) {
-	to, err := parseEndpoint(t.token)
+func refreshWorkers(ctx context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
+	to, err := load.ParseEndpoint(t.token)
 	if err != nil {
 		return to, nil, err
 	}
@@ -170,9 +172,9 @@ func refreshWorkers(ctx context.Context, t *target, workers, _ int) (endpoint, [
 		spares <- chain
 	}
 	header, fields := t.proof(t.web)
-	var all []worker
+	var all []load.Worker
 	for n := range workers {
-		all = append(all, &refresher{form: to.form(header), fields: []byte(fields), token: []byte(chains[n]), spares: spares})
+		all = append(all, &refresher{form: to.Form(header), fields: []byte(fields), token: []byte(chains[n]), spares: spares})
 	}
 	return to, all, nil
 }
@@ -181,8 +183,8 @@ func refreshWorkers(ctx context.Context, t *target, workers, _ int) (endpoint, [
 // it is measured. A round that has used them up ends earlier, and its rate counts the time until then: it is
 // as if the round were a number of requests instead of seconds. Making each code between two exchanges
 // would leave the exchange a part of the machine only, of unknown size.
-func codeWorkers(ctx context.Context, t *target, workers, requests int) (endpoint, []worker, error) {
-	to, err := parseEndpoint(t.token)
+func codeWorkers(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error) {
+	to, err := load.ParseEndpoint(t.token)
 	if err != nil {
 		return to, nil, err
 	}
@@ -193,10 +195,10 @@ func codeWorkers(ctx context.Context, t *target, workers, requests int) (endpoin
 	pool := &codePool{codes: made}
 	header, fields := t.proof(t.web)
 	rest := []byte("&redirect_uri=" + escape(t.redirect) + fields)
-	var all []worker
+	var all []load.Worker
 	seen := &sample{}
 	for range workers {
-		all = append(all, &redeemer{form: to.form(header), rest: rest, pool: pool, seen: seen})
+		all = append(all, &redeemer{form: to.Form(header), rest: rest, pool: pool, seen: seen})
 	}
 	return to, all, nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"mandate/conformance/bench/load"
 )
 
 // report is all that was measured.
@@ -168,7 +170,7 @@ func (s single) row() []string {
 	if len(s.Values) > 1 {
 		between = show(slices.Min(s.Values)) + " to " + show(slices.Max(s.Values))
 	}
-	return []string{s.Name, show(median(s.Values)), between, goal}
+	return []string{s.Name, show(load.Median(s.Values)), between, goal}
 }
 
 // grouped puts a comma before each three digits.

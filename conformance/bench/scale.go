@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/load"
+	"mandate/conformance/bench/process"
 )
 
 // measureStart times the first start on an embedded database, which makes its schema and its keys, and the
@@ -47,7 +50,7 @@ func measureMemory(ctx context.Context, o *options, name string, pg *cluster, r 
 	}
 	read := func(what string, goal float64) {
 		r.Singles = append(r.Singles, single{Name: "resident memory " + what + ", " + name, Unit: "MB",
-			Values: []float64{float64(resident(s.process.pid())) / 1e6}, Goal: goal})
+			Values: []float64{float64(process.Memory(s.process.PID())) / 1e6}, Goal: goal})
 	}
 	time.Sleep(2 * time.Second) // for what it does at the start
 	read("when idle", 40)
@@ -109,15 +112,15 @@ func measureFill(ctx context.Context, o *options, pg *cluster, r *report) error 
 			if err != nil {
 				return err
 			}
-			out, err := load{to: to, workers: workers, length: o.seconds}.run(ctx)
+			out, err := load.Load{To: to, Workers: workers, Length: o.seconds}.Run(ctx)
 			if err != nil {
 				return err
 			}
-			if len(out.wrong) > 0 {
-				return fmt.Errorf("client credentials beside a full table: %v", out.wrong)
+			if len(out.Wrong) > 0 {
+				return fmt.Errorf("client credentials beside a full table: %v", out.Wrong)
 			}
 			if round > 0 { // the first one warms up
-				rates[i] = append(rates[i], out.rate())
+				rates[i] = append(rates[i], out.Rate())
 			}
 		}
 	}

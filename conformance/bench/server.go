@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/process"
 )
 
 // build makes the binary that is measured, as anybody would.
@@ -31,7 +33,7 @@ type server struct {
 	database    string
 	config      string
 	extra       []string // settings as MANDATE_KEY=value
-	process     *process
+	process     *process.Child
 }
 
 const noDatabase = "none"
@@ -46,7 +48,7 @@ func newServer(o *options, database string, settings, provider []string) (*serve
 	if database == "" {
 		database = "sqlite:///" + filepath.Join(dir, "mandate.db")
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", freePort())
+	address := fmt.Sprintf("127.0.0.1:%d", process.FreePort())
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
 	s := &server{binary: o.binary, dir: dir, url: "http://" + address, database: database,
@@ -84,11 +86,11 @@ func (s *server) command(args ...string) *exec.Cmd {
 // answered with a status.
 func (s *server) start(ctx context.Context, command, path string, status int) (time.Duration, error) {
 	began := time.Now()
-	p, err := launch(s.command(command), s.dir)
+	p, err := process.Start(s.command(command), s.dir)
 	if err != nil {
 		return 0, err
 	}
-	err = p.wait("the first answer of mandate "+command, time.Minute, time.Millisecond, func() bool {
+	err = p.Wait("the first answer of mandate "+command, time.Minute, time.Millisecond, func() bool {
 		return ctx.Err() != nil || answers(s.url+path, status)
 	})
 	took := time.Since(began)
@@ -96,7 +98,7 @@ func (s *server) start(ctx context.Context, command, path string, status int) (t
 		err = ctx.Err()
 	}
 	if err != nil {
-		p.end()
+		p.End()
 		return 0, err
 	}
 	s.process = p
@@ -105,7 +107,7 @@ func (s *server) start(ctx context.Context, command, path string, status int) (t
 
 func (s *server) end() {
 	if s != nil && s.process != nil {
-		s.process.end()
+		s.process.End()
 		s.process = nil
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // soak issues tokens that soon expire while it watches the table that they are in.
@@ -116,22 +118,22 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 		for i, w := range workers {
 			workers[i] = &counted{w, left}
 		}
-		out, err := load{to: to, workers: workers, length: o.every, rate: o.rate}.run(ctx)
+		out, err := load.Load{To: to, Workers: workers, Length: o.every, Rate: o.rate}.Run(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if out.good == 0 {
-			return nil, fmt.Errorf("no token came: %v", out.wrong)
+		if out.Good == 0 {
+			return nil, fmt.Errorf("no token came: %v", out.Wrong)
 		}
-		s.process.trim()
-		issued += out.good
+		s.process.Trim()
+		issued += out.Good
 		now, err := table.look(ctx)
 		if err != nil {
 			return nil, err
 		}
 		since := time.Since(began)
-		fmt.Fprintf(o.stdout, "%8.0f %12s %10s %10s %12s %12s %9.1f MB  %s\n", since.Seconds(), grouped(issued), grouped(int(out.rate())),
-			milliseconds(micro(out.latency.quantile(0.99))), grouped(now.rows), grouped(now.expired), float64(now.bytes)/1e6, kinds(out.wrong))
+		fmt.Fprintf(o.stdout, "%8.0f %12s %10s %10s %12s %12s %9.1f MB  %s\n", since.Seconds(), grouped(issued), grouped(int(out.Rate())),
+			milliseconds(micro(out.Latency.Quantile(0.99))), grouped(now.rows), grouped(now.expired), float64(now.bytes)/1e6, kinds(out.Wrong))
 		if since > 2*o.lifetime {
 			steady = append(steady, now)
 		}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"mandate/conformance/bench/process"
 )
 
 // target is a provider as its clients know it: Mandate, or any other.
@@ -102,7 +104,7 @@ func foreignTarget(ctx context.Context, f foreign) (*target, error) {
 		}
 	}
 	if f.pid > 0 {
-		t.processor = func() time.Duration { return processor(f.pid, true) }
+		t.processor = func() time.Duration { return process.CPUTime(f.pid, true) }
 	}
 	if t.token == "" || t.introspect == "" || t.authorize == "" {
 		err := t.discover(ctx, f.issuer)

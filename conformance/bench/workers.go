@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mandate/conformance/bench/load"
 )
 
 // Each answer is looked at, and each of so many is read as a whole.
@@ -24,12 +26,12 @@ func (t *target) scopeField() string {
 }
 
 // refused names a status that is no success, with the error code of RFC 6749 §5.2 where there is one.
-func refused(r response) string {
-	if r.status/100 == 2 {
+func refused(r load.Response) string {
+	if r.Status/100 == 2 {
 		return ""
 	}
-	kind := "HTTP " + strconv.Itoa(r.status)
-	if code := field(r.body, "error"); code != nil {
+	kind := "HTTP " + strconv.Itoa(r.Status)
+	if code := field(r.Body, "error"); code != nil {
 		kind += " " + string(code)
 	}
 	return kind
@@ -83,12 +85,12 @@ func (s *sample) new(token []byte) bool {
 }
 
 // granted looks at an answer of the token endpoint (RFC 6749 §5.1).
-func granted(r response, n int, seen *sample) (access []byte, wrong string) {
+func granted(r load.Response, n int, seen *sample) (access []byte, wrong string) {
 	wrong = refused(r)
 	if wrong != "" {
 		return nil, wrong
 	}
-	access = field(r.body, "access_token")
+	access = field(r.Body, "access_token")
 	if len(access) == 0 {
 		return nil, "200 without access_token"
 	}
@@ -100,7 +102,7 @@ func granted(r response, n int, seen *sample) (access []byte, wrong string) {
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int64  `json:"expires_in"`
 	}
-	err := json.Unmarshal(r.body, &answer)
+	err := json.Unmarshal(r.Body, &answer)
 	switch {
 	case err != nil || answer.AccessToken != string(access) || !bytes.EqualFold([]byte(answer.TokenType), []byte("bearer")) || answer.ExpiresIn <= 0:
 		return nil, "200 with another answer than RFC 6749 §5.1 wants"
@@ -119,9 +121,9 @@ type issuer struct {
 	keep    func(token string) // nil: nobody wants them
 }
 
-func (w *issuer) next() []byte { return w.request }
+func (w *issuer) Next() []byte { return w.request }
 
-func (w *issuer) check(r response) string {
+func (w *issuer) Check(r load.Response) string {
 	access, wrong := granted(r, w.n, w.seen)
 	w.n++
 	if wrong != "" {
@@ -145,16 +147,16 @@ type asker struct {
 	want     string // a name that is in the answer
 }
 
-func (w *asker) next() []byte {
+func (w *asker) Next() []byte {
 	w.at = (w.at + 1) % len(w.requests)
 	return w.requests[w.at]
 }
 
-func (w *asker) check(r response) string {
+func (w *asker) Check(r load.Response) string {
 	if wrong := refused(r); wrong != "" {
 		return wrong
 	}
-	if w.active && !bytes.HasPrefix(after(r.body, "active"), []byte("true")) {
+	if w.active && !bytes.HasPrefix(after(r.Body, "active"), []byte("true")) {
 		return "a live token is said to be inactive"
 	}
 	w.n++
@@ -162,7 +164,7 @@ func (w *asker) check(r response) string {
 		return ""
 	}
 	var object map[string]any
-	err := json.Unmarshal(r.body, &object)
+	err := json.Unmarshal(r.Body, &object)
 	if err != nil {
 		return "200 with what is no JSON object"
 	}
@@ -177,7 +179,7 @@ func (w *asker) check(r response) string {
 
 // refresher uses the refresh token that the answer before gave it.
 type refresher struct {
-	form   form
+	form   load.Form
 	fields []byte
 	token  []byte
 	spares chan string
@@ -187,7 +189,7 @@ type refresher struct {
 
 var refreshGrant = []byte("grant_type=refresh_token&refresh_token=")
 
-func (w *refresher) next() []byte {
+func (w *refresher) Next() []byte {
 	if len(w.token) == 0 {
 		return nil
 	}
@@ -195,15 +197,15 @@ func (w *refresher) next() []byte {
 	if bytes.ContainsAny(token, "+/=%& ") {
 		token = []byte(escape(string(token)))
 	}
-	w.buf = w.form.with(w.buf, refreshGrant, token, w.fields)
+	w.buf = w.form.With(w.buf, refreshGrant, token, w.fields)
 	return w.buf
 }
 
-func (w *refresher) check(r response) string {
+func (w *refresher) Check(r load.Response) string {
 	_, wrong := granted(r, w.n, nil)
 	w.n++
 	if wrong == "" {
-		next := field(r.body, "refresh_token")
+		next := field(r.Body, "refresh_token")
 		switch {
 		case len(next) == 0:
 			wrong = "200 without refresh_token"
@@ -234,7 +236,7 @@ type codePool struct {
 
 // redeemer takes codes from a pool that it shares.
 type redeemer struct {
-	form form
+	form load.Form
 	rest []byte
 	pool *codePool
 	buf  []byte
@@ -243,18 +245,18 @@ type redeemer struct {
 	seen *sample
 }
 
-func (w *redeemer) next() []byte {
+func (w *redeemer) Next() []byte {
 	i := int(w.pool.taken.Add(1)) - 1
 	if i >= len(w.pool.codes) {
 		return nil
 	}
 	c := w.pool.codes[i]
 	w.body = fmt.Appendf(w.body[:0], "grant_type=authorization_code&code=%s&code_verifier=%s", c.value, c.verifier)
-	w.buf = w.form.with(w.buf, w.body, w.rest)
+	w.buf = w.form.With(w.buf, w.body, w.rest)
 	return w.buf
 }
 
-func (w *redeemer) check(r response) string {
+func (w *redeemer) Check(r load.Response) string {
 	_, wrong := granted(r, w.n, w.seen)
 	w.n++
 	return wrong

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bytes"
@@ -15,45 +15,45 @@ import (
 // read, no memory. On a machine that it shares with the server, net/http would take more of the processors
 // than what is to be measured.
 
-// endpoint is where requests of one kind go.
-type endpoint struct {
+// Endpoint is where requests of one kind go.
+type Endpoint struct {
 	address string // host and port
 	host    string // of the Host header
-	target  string // path and query
+	Target  string // path and query
 	tls     bool
 }
 
-func parseEndpoint(text string) (endpoint, error) {
+func ParseEndpoint(text string) (Endpoint, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return endpoint{}, err
+		return Endpoint{}, err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return endpoint{}, fmt.Errorf("%q is no http or https URL", text)
+		return Endpoint{}, fmt.Errorf("%q is no http or https URL", text)
 	}
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return endpoint{net.JoinHostPort(u.Hostname(), port), u.Host, u.RequestURI(), u.Scheme == "https"}, nil
+	return Endpoint{net.JoinHostPort(u.Hostname(), port), u.Host, u.RequestURI(), u.Scheme == "https"}, nil
 }
 
-// get formats a GET; header is whole lines, each with its end.
-func (e endpoint) get(query, header string) []byte {
-	return []byte("GET " + e.target + query + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "\r\n")
+// Get formats a GET; header is whole lines, each with its end.
+func (e Endpoint) Get(query, header string) []byte {
+	return []byte("GET " + e.Target + query + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "\r\n")
 }
 
-// form formats what is common to all forms that are sent here, up to the length.
-func (e endpoint) form(header string) form {
-	return form("POST " + e.target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header +
+// Form formats what is common to all forms that are sent here, up to the length.
+func (e Endpoint) Form(header string) Form {
+	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header +
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ")
 }
 
-// form is the head of a POST without its last number.
-type form []byte
+// Form is the head of a POST without its last number.
+type Form []byte
 
-// with completes the request in the memory of old.
-func (f form) with(old []byte, body ...[]byte) []byte {
+// With completes the request in the memory of old.
+func (f Form) With(old []byte, body ...[]byte) []byte {
 	length := 0
 	for _, part := range body {
 		length += len(part)
@@ -67,14 +67,14 @@ func (f form) with(old []byte, body ...[]byte) []byte {
 	return request
 }
 
-// response is an answer; its memory is used again for the next one.
-type response struct {
-	status     int
-	head, body []byte
+// Response is an answer; its memory is used again for the next one.
+type Response struct {
+	Status     int
+	head, Body []byte
 }
 
-// header gives the value of a field, or nothing.
-func (r response) header(name string) []byte {
+// Header gives the value of a field, or nothing.
+func (r Response) Header(name string) []byte {
 	for line := range bytes.Lines(r.head) {
 		field, value, found := bytes.Cut(line, []byte(":"))
 		if found && len(field) == len(name) && bytes.EqualFold(field, []byte(name)) {
@@ -87,12 +87,12 @@ func (r response) header(name string) []byte {
 // conn is one connection that is kept alive.
 type conn struct {
 	net.Conn
-	to      endpoint
+	to      Endpoint
 	buf     []byte
 	closing bool // the server said that it closes after this answer
 }
 
-func (e endpoint) dial(ctx context.Context, from net.Addr) (*conn, error) {
+func (e Endpoint) dial(ctx context.Context, from net.Addr) (*conn, error) {
 	dialer := &net.Dialer{LocalAddr: from}
 	made := &conn{to: e, buf: make([]byte, 8<<10)}
 	var err error
@@ -110,35 +110,35 @@ var (
 )
 
 // ask sends a request and reads its answer, before which nothing else is sent.
-func (c *conn) ask(request []byte) (response, error) {
+func (c *conn) ask(request []byte) (Response, error) {
 	_, err := c.Write(request)
 	if err != nil {
-		return response{}, err
+		return Response{}, err
 	}
 	n, head := 0, -1
 	for head < 0 {
 		from := max(0, n-len(headEnd)+1)
 		n, err = c.more(n)
 		if err != nil {
-			return response{}, err
+			return Response{}, err
 		}
 		if i := bytes.Index(c.buf[from:n], headEnd); i >= 0 {
 			head = from + i + len(headEnd)
 		}
 	}
-	r := response{head: c.buf[:head]}
+	r := Response{head: c.buf[:head]}
 	if head < 13 || !bytes.HasPrefix(r.head, []byte("HTTP/1.1 ")) {
 		return r, errStrange
 	}
-	r.status, err = strconv.Atoi(string(r.head[9:12]))
+	r.Status, err = strconv.Atoi(string(r.head[9:12]))
 	if err != nil {
 		return r, errStrange
 	}
-	c.closing = bytes.EqualFold(r.header("Connection"), []byte("close"))
-	if r.status == 204 || r.status == 304 {
+	c.closing = bytes.EqualFold(r.Header("Connection"), []byte("close"))
+	if r.Status == 204 || r.Status == 304 {
 		return r, nil
 	}
-	if length := r.header("Content-Length"); length != nil {
+	if length := r.Header("Content-Length"); length != nil {
 		size, err := strconv.Atoi(string(length))
 		if err != nil || size < 0 {
 			return r, errStrange
@@ -149,17 +149,17 @@ func (c *conn) ask(request []byte) (response, error) {
 				return r, err
 			}
 		}
-		r.head, r.body = c.buf[:head], c.buf[head:head+size] // the memory may have moved
+		r.head, r.Body = c.buf[:head], c.buf[head:head+size] // the memory may have moved
 		return r, nil
 	}
-	if !bytes.EqualFold(r.header("Transfer-Encoding"), []byte("chunked")) {
+	if !bytes.EqualFold(r.Header("Transfer-Encoding"), []byte("chunked")) {
 		return r, errStrange
 	}
 	return c.chunks(r, head, n)
 }
 
 // chunks reads a body whose parts each tell their length (RFC 9112 §7.1), and moves them together.
-func (c *conn) chunks(r response, head, n int) (response, error) {
+func (c *conn) chunks(r Response, head, n int) (Response, error) {
 	at, end := head, head // what is read next, and where the body ends so far
 	for {
 		line := bytes.Index(c.buf[at:n], headEnd[:2])
@@ -184,7 +184,7 @@ func (c *conn) chunks(r response, head, n int) (response, error) {
 			}
 		}
 		if size == 0 { // nobody here sends trailers
-			r.head, r.body = c.buf[:head], c.buf[head:end]
+			r.head, r.Body = c.buf[:head], c.buf[head:end]
 			return r, nil
 		}
 		end += copy(c.buf[end:], c.buf[at:at+int(size)])

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"math"
@@ -21,7 +21,7 @@ func TestHistogramIsExactToOnePercent(t *testing.T) {
 		}
 	}
 	source := rand.New(rand.NewPCG(1, 2))
-	var whole, first, second histogram
+	var whole, first, second Histogram
 	var all []float64
 	for n := range 20_000 {
 		d := time.Duration(math.Exp(source.Float64()*18 + 3)) // 20 ns to 1.3 s
@@ -34,11 +34,11 @@ func TestHistogramIsExactToOnePercent(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	first.merge(second)
+	first.Merge(second)
 	for _, share := range []float64{0.001, 0.5, 0.9, 0.99, 0.999, 1} {
 		want := all[int(math.Ceil(share*float64(len(all))))-1]
-		for _, h := range []*histogram{&whole, &first} {
-			got := float64(h.quantile(share))
+		for _, h := range []*Histogram{&whole, &first} {
+			got := float64(h.Quantile(share))
 			if math.Abs(got-want) > 0.01*want {
 				t.Errorf("quantile %v: %v, want %v", share, got, want)
 			}
@@ -47,8 +47,8 @@ func TestHistogramIsExactToOnePercent(t *testing.T) {
 }
 
 func TestQuantileIsTheLeastThatEnoughDoNotExceed(t *testing.T) {
-	var h histogram
-	if h.quantile(0.5) != 0 {
+	var h Histogram
+	if h.Quantile(0.5) != 0 {
 		t.Error("nothing has a median")
 	}
 	for n := range 100 {
@@ -58,7 +58,7 @@ func TestQuantileIsTheLeastThatEnoughDoNotExceed(t *testing.T) {
 		share float64
 		want  time.Duration
 	}{{0, 1}, {0.01, 1}, {0.011, 2}, {0.5, 50}, {0.501, 51}, {0.99, 99}, {0.999, 100}, {1, 100}} {
-		got := h.quantile(c.share)
+		got := h.Quantile(c.share)
 		if got != c.want {
 			t.Errorf("quantile %v of 1 to 100 is %d, want %d", c.share, got, c.want)
 		}
@@ -67,17 +67,17 @@ func TestQuantileIsTheLeastThatEnoughDoNotExceed(t *testing.T) {
 
 func TestRatiosArePaired(t *testing.T) {
 	// The machine was three times as fast in the second round and twice as slow in the third.
-	got := ratios([]float64{80, 270, 30}, []float64{100, 300, 50})
-	want := spread{0.8, 0.6, 0.9}
+	got := Ratios([]float64{80, 270, 30}, []float64{100, 300, 50})
+	want := Spread{0.8, 0.6, 0.9}
 	for _, pair := range [][2]float64{{got.Median, want.Median}, {got.Min, want.Min}, {got.Max, want.Max}} {
 		if math.Abs(pair[0]-pair[1]) > 1e-9 {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	if (ratios([]float64{1}, []float64{0}) != spread{}) {
+	if (Ratios([]float64{1}, []float64{0}) != Spread{}) {
 		t.Error("a bare handler that answered nothing gives a ratio")
 	}
-	if median([]float64{4, 1, 3, 2}) != 2.5 {
+	if Median([]float64{4, 1, 3, 2}) != 2.5 {
 		t.Error("the median of four is not between the two in the middle")
 	}
 }
@@ -110,8 +110,8 @@ func TestAnswersInAnyShape(t *testing.T) {
 			}()
 			for range 2 {
 				r, err := c.ask([]byte("GET / HTTP/1.1\r\n\r\n"))
-				if err != nil || r.status != 200 || string(r.body) != body {
-					t.Fatalf("status %d, body %q, %v", r.status, r.body, err)
+				if err != nil || r.Status != 200 || string(r.Body) != body {
+					t.Fatalf("status %d, body %q, %v", r.Status, r.Body, err)
 				}
 			}
 		})

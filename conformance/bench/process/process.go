@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"errors"
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// process is a program that was started here, and that ends with us.
-type process struct {
+// Child is a program that was started here, and that ends with us.
+type Child struct {
 	cmd    *exec.Cmd
 	log    *os.File
 	exited chan struct{} // closed when it has ended
 }
 
-// launch starts a program. What it prints goes to a file in memory where there is one: a log on the disk
+// Start starts a program. What it prints goes to a file in memory where there is one: a log on the disk
 // would take part in each commit that is measured.
-func launch(cmd *exec.Cmd, dir string) (*process, error) {
+func Start(cmd *exec.Cmd, dir string) (*Child, error) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		dir = "/dev/shm"
 	}
@@ -41,7 +41,7 @@ func launch(cmd *exec.Cmd, dir string) (*process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = childAttributes()
 	}
-	p := &process{cmd, log, make(chan struct{})}
+	p := &Child{cmd, log, make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
@@ -62,9 +62,9 @@ func launch(cmd *exec.Cmd, dir string) (*process, error) {
 	return p, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *Child) PID() int { return p.cmd.Process.Pid }
 
-func (p *process) running() bool {
+func (p *Child) running() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -73,8 +73,8 @@ func (p *process) running() bool {
 	}
 }
 
-// trim keeps a log from filling the memory.
-func (p *process) trim() {
+// Trim keeps a log from filling the memory.
+func (p *Child) Trim() {
 	info, err := p.log.Stat()
 	if err == nil && info.Size() > 32<<20 {
 		_ = p.log.Truncate(0)
@@ -82,7 +82,7 @@ func (p *process) trim() {
 }
 
 // said is the end of what the program printed.
-func (p *process) said() string {
+func (p *Child) said() string {
 	info, err := p.log.Stat()
 	if err != nil {
 		return err.Error()
@@ -92,8 +92,8 @@ func (p *process) said() string {
 	return strings.TrimSpace(string(end[:n]))
 }
 
-// stop asks the program to end, and makes it end after a while.
-func (p *process) stop(signal os.Signal) {
+// Stop asks the program to end, and makes it end after a while.
+func (p *Child) Stop(signal os.Signal) {
 	if p == nil {
 		return
 	}
@@ -109,15 +109,15 @@ func (p *process) stop(signal os.Signal) {
 	p.forget()
 }
 
-func (p *process) end() { p.stop(syscall.SIGTERM) }
+func (p *Child) End() { p.Stop(syscall.SIGTERM) }
 
-func (p *process) forget() {
+func (p *Child) forget() {
 	p.log.Close()
 	os.Remove(p.log.Name())
 }
 
-// wait polls until something has happened that another process does in its own time.
-func (p *process) wait(what string, patience, between time.Duration, done func() bool) error {
+// Wait polls until something has happened that another process does in its own time.
+func (p *Child) Wait(what string, patience, between time.Duration, done func() bool) error {
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(between) {
 		if !p.running() {
 			return fmt.Errorf("%s ended before %s:\n%s", filepath.Base(p.cmd.Path), what, p.said())
@@ -129,9 +129,9 @@ func (p *process) wait(what string, patience, between time.Duration, done func()
 	return nil
 }
 
-// freePort returns a port that nobody listens on. It is below the range that outgoing connections take
+// FreePort returns a port that nobody listens on. It is below the range that outgoing connections take
 // theirs from, so that it is still free when it is wanted.
-func freePort() int {
+func FreePort() int {
 	for {
 		port := 20000 + rand.IntN(12000)
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"context"
@@ -14,93 +14,93 @@ import (
 	"time"
 )
 
-// worker asks the questions of one connection, one after the other.
-type worker interface {
+// Worker asks the questions of one connection, one after the other.
+type Worker interface {
 	// next formats a request, whose memory it may use again for the one after it. Nothing is the end.
-	next() []byte
+	Next() []byte
 	// check looks at the answer and gives a name to what is wrong with it, or nothing.
-	check(response) string
+	Check(Response) string
 }
 
-// load is some seconds of requests.
-type load struct {
-	to      endpoint
-	workers []worker // one connection each
-	length  time.Duration
+// Load is some seconds of requests.
+type Load struct {
+	To      Endpoint
+	Workers []Worker // one connection each
+	Length  time.Duration
 	// rate is the number of requests that arrive in a second, however long the answers take; 0 lets each
 	// worker ask again as soon as it has its answer.
-	rate float64
-	from func() net.Addr // where a connection comes from; nil leaves it to the system
-	each int             // requests after which a connection is replaced; 0 is never
+	Rate float64
+	From func() net.Addr // where a connection comes from; nil leaves it to the system
+	Each int             // requests after which a connection is replaced; 0 is never
 }
 
-// outcome is what came of a load.
-type outcome struct {
-	good    int // answers with nothing wrong about them
-	wrong   map[string]int
-	latency histogram
+// Outcome is what came of a load.
+type Outcome struct {
+	Good    int // answers with nothing wrong about them
+	Wrong   map[string]int
+	Latency Histogram
 	// late is how long after its time the generator itself handed a request on: what it may have added to
 	// the latency.
-	late    histogram
-	elapsed time.Duration
+	Late    Histogram
+	Elapsed time.Duration
 }
 
-func (o *outcome) rate() float64 { return float64(o.good) / o.elapsed.Seconds() }
+func (o *Outcome) Rate() float64 { return float64(o.Good) / o.Elapsed.Seconds() }
 
-func (o *outcome) answers() int {
-	sum := o.good
-	for _, n := range o.wrong {
+func (o *Outcome) Answers() int {
+	sum := o.Good
+	for _, n := range o.Wrong {
 		sum += n
 	}
 	return sum
 }
 
-func (o *outcome) blame(kind string) {
-	if o.wrong == nil {
-		o.wrong = map[string]int{}
+func (o *Outcome) blame(kind string) {
+	if o.Wrong == nil {
+		o.Wrong = map[string]int{}
 	}
-	o.wrong[kind]++
+	o.Wrong[kind]++
 }
 
-func (o *outcome) merge(other *outcome) {
-	o.good += other.good
-	o.latency.merge(other.latency)
-	for kind, n := range other.wrong {
-		if o.wrong == nil {
-			o.wrong = map[string]int{}
+func (o *Outcome) Merge(other *Outcome) {
+	o.Good += other.Good
+	o.Latency.Merge(other.Latency)
+	for kind, n := range other.Wrong {
+		if o.Wrong == nil {
+			o.Wrong = map[string]int{}
 		}
-		o.wrong[kind] += n
+		o.Wrong[kind] += n
 	}
 }
 
-// grace is how long answers may take that are still on their way when the time is over.
-const grace = 20 * time.Second
+// Grace is how long answers may take that are still on their way when the time is over.
+const Grace = 20 * time.Second
 
-// run does it. Its error is only that it could not begin, or that ctx ended.
-func (l load) run(ctx context.Context) (*outcome, error) {
-	lines := make([]*line, len(l.workers))
-	for i, w := range l.workers {
-		lines[i] = &line{load: &l, worker: w}
+// Run does it. Its error is only that it could not begin, or that ctx ended.
+func (l Load) Run(ctx context.Context) (*Outcome, error) {
+	lines := make([]*line, len(l.Workers))
+	for i, w := range l.Workers {
+		lines[i] = &line{Load: &l, worker: w}
 		err := lines[i].connect(ctx)
 		if err != nil {
 			for _, open := range lines[:i] {
 				open.conn.Close()
 			}
-			return nil, fmt.Errorf("connect to %s: %w", l.to.address, err)
+			return nil, fmt.Errorf("connect to %s: %w", l.To.address, err)
 		}
 	}
 	start := time.Now()
-	end := start.Add(l.length)
-	sum := &outcome{}
+	end := start.Add(l.Length)
+	sum := &Outcome{}
 	var due chan time.Time
 	var group sync.WaitGroup
-	if l.rate > 0 {
+	if l.Rate > 0 {
 		// There is room for all, so that a slow server cannot keep requests from becoming due.
-		due = make(chan time.Time, int(l.rate*l.length.Seconds())+1)
-		group.Go(func() { sum.late = arrivals(ctx, due, start, l.rate) })
+		due = make(chan time.Time, int(l.Rate*l.Length.Seconds())+1)
+		group.Go(func() { sum.Late = arrivals(ctx, due, start, l.Rate) })
 	}
 	for _, a := range lines {
-		a.until = end.Add(grace)
+		a.until = end.Add(Grace)
 		group.Go(func() {
 			defer func() { a.conn.Close() }()
 			defer context.AfterFunc(ctx, func() { a.interrupt() })()
@@ -114,26 +114,26 @@ func (l load) run(ctx context.Context) (*outcome, error) {
 	group.Wait()
 	last := start
 	for _, a := range lines {
-		sum.merge(&a.outcome)
+		sum.Merge(&a.Outcome)
 		if a.last.After(last) {
 			last = a.last
 		}
 	}
-	sum.elapsed = last.Sub(start)
+	sum.Elapsed = last.Sub(start)
 	if due != nil {
-		sum.elapsed = max(sum.elapsed, l.length)
+		sum.Elapsed = max(sum.Elapsed, l.Length)
 	}
 	return sum, ctx.Err()
 }
 
 // arrivals hands requests on at a fixed rate: each with the time at which it should begin.
-func arrivals(ctx context.Context, due chan<- time.Time, start time.Time, rate float64) histogram {
+func arrivals(ctx context.Context, due chan<- time.Time, start time.Time, rate float64) Histogram {
 	// Go's timers are as coarse as a millisecond; the kernel's are not, and block a thread of our own. It goes
 	// before others where it may, and ends with us.
 	runtime.LockOSThread()
 	hurry()
 	defer close(due)
-	var late histogram
+	var late Histogram
 	interval := float64(time.Second) / rate
 	for k := range cap(due) - 1 {
 		at := start.Add(time.Duration(float64(k) * interval))
@@ -151,9 +151,9 @@ func arrivals(ctx context.Context, due chan<- time.Time, start time.Time, rate f
 
 // line is a worker with its connection.
 type line struct {
-	*load
-	outcome
-	worker worker
+	*Load
+	Outcome
+	worker Worker
 	until  time.Time // no answer is waited for after that
 	last   time.Time // the last answer came
 	asked  int       // on this connection
@@ -164,10 +164,10 @@ type line struct {
 
 func (a *line) connect(ctx context.Context) error {
 	var from net.Addr
-	if a.from != nil {
-		from = a.from()
+	if a.From != nil {
+		from = a.From()
 	}
-	made, err := a.to.dial(ctx, from)
+	made, err := a.To.dial(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -220,11 +220,11 @@ func (a *line) open(ctx context.Context, due <-chan time.Time) {
 
 // ask sends one request, whose time counts from at. It says whether there may be another one.
 func (a *line) ask(ctx context.Context, at time.Time) bool {
-	request := a.worker.next()
+	request := a.worker.Next()
 	if request == nil {
 		return false
 	}
-	if a.each > 0 && a.asked >= a.each {
+	if a.Each > 0 && a.asked >= a.Each {
 		a.reconnect(ctx)
 	}
 	a.asked++
@@ -239,11 +239,11 @@ func (a *line) ask(ctx context.Context, at time.Time) bool {
 		a.reconnect(ctx)
 		return true
 	}
-	a.latency.add(done.Sub(at))
-	if kind := a.worker.check(r); kind != "" {
+	a.Latency.add(done.Sub(at))
+	if kind := a.worker.Check(r); kind != "" {
 		a.blame(kind)
 	} else {
-		a.good++
+		a.Good++
 	}
 	if a.conn.closing {
 		a.reconnect(ctx)
@@ -269,7 +269,7 @@ func broken(err error) string {
 	case errors.Is(err, io.EOF):
 		return "connection closed"
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("no answer within %v of the end", grace)
+		return fmt.Sprintf("no answer within %v of the end", Grace)
 	case errors.Is(err, net.ErrClosed):
 		return "no connection"
 	}

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"net"
@@ -15,7 +15,7 @@ func pause(d time.Duration) {
 // hurry puts this thread before others. Only root may; for anybody else it stays as it is.
 func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -15) }
 
-// loopback is the n-th address of this computer's own network.
-func loopback(n uint32) net.Addr {
+// Loopback is the n-th address of this computer's own network.
+func Loopback(n uint32) net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(n>>16)%200, byte(n>>8), 1+byte(n)%250)}
 }

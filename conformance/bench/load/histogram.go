@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"math/bits"
@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// histogram counts durations in steps of less than one percent, so that millions of them take little
+// Histogram counts durations in steps of less than one percent, so that millions of them take little
 // memory and none is lost to an average.
-type histogram struct {
+type Histogram struct {
 	counts []uint64
 	total  uint64
-	max    time.Duration
+	Max    time.Duration
 }
 
 const fine = 7 // 2^7 steps between a number and its double
@@ -37,17 +37,17 @@ func middle(i int) time.Duration {
 	return time.Duration(first + (uint64(1)<<shift)/2)
 }
 
-func (h *histogram) add(d time.Duration) {
+func (h *Histogram) add(d time.Duration) {
 	i := step(d)
 	if i >= len(h.counts) {
 		h.counts = slices.Grow(h.counts, i+1-len(h.counts))[:i+1]
 	}
 	h.counts[i]++
 	h.total++
-	h.max = max(h.max, d)
+	h.Max = max(h.Max, d)
 }
 
-func (h *histogram) merge(other histogram) {
+func (h *Histogram) Merge(other Histogram) {
 	if len(other.counts) > len(h.counts) {
 		h.counts = slices.Grow(h.counts, len(other.counts)-len(h.counts))[:len(other.counts)]
 	}
@@ -55,11 +55,11 @@ func (h *histogram) merge(other histogram) {
 		h.counts[i] += n
 	}
 	h.total += other.total
-	h.max = max(h.max, other.max)
+	h.Max = max(h.Max, other.Max)
 }
 
-// quantile is the duration that the given share, 0 to 1, of all did not exceed.
-func (h *histogram) quantile(share float64) time.Duration {
+// Quantile is the duration that the given share, 0 to 1, of all did not exceed.
+func (h *Histogram) Quantile(share float64) time.Duration {
 	if h.total == 0 {
 		return 0
 	}
@@ -71,14 +71,14 @@ func (h *histogram) quantile(share float64) time.Duration {
 	for i, n := range h.counts {
 		seen += n
 		if seen >= rank {
-			return min(middle(i), h.max)
+			return min(middle(i), h.Max)
 		}
 	}
-	return h.max
+	return h.Max
 }
 
-// median of an even number of values is the mean of the two in the middle.
-func median(values []float64) float64 {
+// Median of an even number of values is the mean of the two in the middle.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -90,16 +90,16 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// spread is the median, the least and the greatest of ratios, each of two figures of the same round.
-type spread struct {
+// Spread is the median, the least and the greatest of ratios, each of two figures of the same round.
+type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// ratios compares pair by pair. A machine that is slow for a while is slow for both of a pair; ratios of
+// Ratios compares pair by pair. A machine that is slow for a while is slow for both of a pair; ratios of
 // medians would put it into the result.
-func ratios(ours, theirs []float64) spread {
+func Ratios(ours, theirs []float64) Spread {
 	var each []float64
 	for i := range min(len(ours), len(theirs)) {
 		if theirs[i] > 0 {
@@ -107,7 +107,7 @@ func ratios(ours, theirs []float64) spread {
 		}
 	}
 	if len(each) == 0 {
-		return spread{}
+		return Spread{}
 	}
-	return spread{median(each), slices.Min(each), slices.Max(each)}
+	return Spread{Median(each), slices.Min(each), slices.Max(each)}
 }

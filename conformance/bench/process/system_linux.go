@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// unprivileged gives files to whom PostgreSQL can run as, which is not root, and says the attributes of its
+// Unprivileged gives files to whom PostgreSQL can run as, which is not root, and says the attributes of its
 // process. SIGQUIT ends the server with its children.
-func unprivileged(files ...string) (*syscall.SysProcAttr, error) {
+func Unprivileged(files ...string) (*syscall.SysProcAttr, error) {
 	attributes := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() != 0 {
 		return attributes, nil
@@ -69,9 +69,9 @@ func number(text string) int64 {
 	return n
 }
 
-// processor is the time that a process has taken of the processors, and with family that of its children,
+// CPUTime is the time that a process has taken of the processors, and with family that of its children,
 // those that are gone and those that are there.
-func processor(pid int, family bool) time.Duration {
+func CPUTime(pid int, family bool) time.Duration {
 	fields, ok := processStat(pid)
 	if !ok {
 		return 0
@@ -101,8 +101,8 @@ func children(pid int) []int {
 	return found
 }
 
-// parent is the process that started another one, if it bears that name, or 0.
-func parent(pid int, name string) int {
+// Parent is the process that started another one, if it bears that name, or 0.
+func Parent(pid int, name string) int {
 	fields, ok := processStat(pid)
 	if !ok {
 		return 0
@@ -115,8 +115,8 @@ func parent(pid int, name string) int {
 	return above
 }
 
-// resident is the memory of a process in bytes.
-func resident(pid int) int64 {
+// Memory is the memory of a process in bytes.
+func Memory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -130,15 +130,15 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// inMemory says that a folder is on no disk.
-func inMemory(dir string) bool {
+// InMemory says that a folder is on no disk.
+func InMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var about syscall.Statfs_t
 	err := syscall.Statfs(dir, &about)
 	return err == nil && (about.Type == tmpfs || about.Type == ramfs)
 }
 
-func processorModel() string {
+func Model() string {
 	text, _ := os.ReadFile("/proc/cpuinfo") // without it, there is nothing to tell
 	for line := range strings.Lines(string(text)) {
 		name, value, found := strings.Cut(line, ":")
