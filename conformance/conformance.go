@@ -10,13 +10,13 @@ import (
 	"mandate/conformance/wire"
 )
 
-// NewRunner prepares to check the server of a target. It reads the server's metadata, and registers clients if the target
-// asks for that. Close removes those clients.
+// NewRunner returns a runner for the server of a target. It reads the server's metadata, and registers clients if the
+// target says so. Close deletes those clients.
 func NewRunner(ctx context.Context, target *target.Target, o wire.Options) (*engine.Runner, error) {
 	return engine.NewRunner(ctx, target, rules.Documents(), o)
 }
 
-// Ask makes a target from a person's answers to a few questions.
+// Ask makes a target from the answers to a few questions.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, o wire.Options) (*target.Target, error) {
 	return engine.Ask(ctx, in, out, rules.All(), o)
 }

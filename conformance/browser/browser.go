@@ -1,3 +1,4 @@
+// Package browser is a browser without scripts, and reads the pages and forms that it is shown.
 package browser
 
 import (
@@ -12,7 +13,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Jar is a cookie jar that remembers what it was told.
+// Jar is a cookie jar that also remembers each cookie that it was given.
 type Jar struct {
 	mu   sync.Mutex
 	jar  *cookiejar.Jar
@@ -24,8 +25,9 @@ type told struct {
 	cookies []*http.Cookie
 }
 
+// NewJar returns an empty jar.
 func NewJar() *Jar {
-	inner, _ := cookiejar.New(nil) // it cannot fail
+	inner, _ := cookiejar.New(nil) // New fails for no nil options
 	return &Jar{jar: inner}
 }
 
@@ -38,29 +40,29 @@ func (j *Jar) set(u *url.URL, cookies []*http.Cookie) {
 	}
 }
 
-// Browser is a person's browser without scripts. It keeps cookies, follows redirects from page to page of
-// the server, and stops where the server sends it elsewhere.
+// Browser is a person's browser without scripts. It keeps cookies, follows redirects between the pages of the server,
+// and stops at a redirect that leads away from the server.
 type Browser struct {
 	send   func(*http.Request) *wire.Answer
-	leaves func(*url.URL) bool // whether an address is elsewhere, and not at the server
+	leaves func(*url.URL) bool // says whether an address is not the server's
 	jar    *Jar
-	framed bool // it is a frame on a page of another site
+	framed bool // the browser is a frame in a page of another site
 
-	Page *wire.Answer   // what it shows, or the redirect that led away
-	Away string         // where the server sent it last, if that is not a page of the server
-	Hops []*wire.Answer // the redirects since the last Open or submit, with the one that led away
+	Page *wire.Answer   // the page that is shown, or the redirect that led away
+	Away string         // where the last redirect led, if not to the server
+	Hops []*wire.Answer // the redirects since the last request that a person made, including the one that led away
 }
 
-// New is one with the cookies of a jar. It sends its requests by send, and stops where leaves says that an address
-// is not the server's.
+// New returns a browser with the cookies of a jar. It sends requests with send, and stops where leaves says that an
+// address is not the server's.
 func New(cookies *Jar, send func(*http.Request) *wire.Answer, leaves func(*url.URL) bool) *Browser {
 	return &Browser{send: send, leaves: leaves, jar: cookies}
 }
 
-// With says whether the browser has the cookies of a jar.
+// With says whether the browser uses this jar.
 func (b *Browser) With(cookies *Jar) bool { return b.jar == cookies }
 
-// Open goes to an address as if it had been typed.
+// Open requests an address as if a person had typed it.
 func (b *Browser) Open(address string) error {
 	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
@@ -93,7 +95,7 @@ func (b *Browser) Submit(f *Form) error {
 
 const maxHops = 20
 
-// Follow sends a request and goes where the answers lead, within the server.
+// Follow sends a request, and follows redirects within the server.
 func (b *Browser) Follow(r *http.Request) error {
 	b.Away, b.Hops = "", nil
 	for range maxHops {
@@ -124,7 +126,7 @@ func (b *Browser) Follow(r *http.Request) error {
 	return fmt.Errorf("the server redirects in circles: %d times, last from %s", maxHops, wire.Bare(b.Page.URL))
 }
 
-// next is the request that a browser sends after a redirect: by 307 and 308 the form is sent again.
+// next returns the request that a browser sends after a redirect. After 307 and 308 it sends the form again.
 func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 	again := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
 	if !again || r.GetBody == nil {
@@ -147,7 +149,7 @@ func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 	return n, nil
 }
 
-// Cookies are all that the browser was given.
+// Cookies returns all cookies that servers have set in this browser.
 func (b *Browser) Cookies() []*http.Cookie {
 	b.jar.mu.Lock()
 	defer b.jar.mu.Unlock()
@@ -158,8 +160,8 @@ func (b *Browser) Cookies() []*http.Cookie {
 	return all
 }
 
-// kept are the cookies that a browser takes: in a frame on a page of another site none that is SameSite=Lax or
-// Strict, nor does it send them there.
+// kept returns the cookies that a browser accepts. A frame in a page of another site neither accepts nor sends
+// cookies with SameSite=Lax or Strict.
 func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
 	if !b.framed {
 		return cookies
@@ -169,7 +171,7 @@ func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
 	})
 }
 
-// Frame is one on a page of another site in this browser.
+// Frame returns a frame in a page of another site, shown by this browser.
 func (b *Browser) Frame() *Browser {
 	f := New(NewJar(), b.send, b.leaves)
 	f.framed = true

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Hints names controls of the server's pages: a field by its name, a button or link by the text on it.
+// Hints name the controls of the server's pages: a field by its name, a button or link by its text.
 type Hints struct {
 	Username string `yaml:"username,omitempty"`
 	Password string `yaml:"password,omitempty"`
@@ -15,17 +15,17 @@ type Hints struct {
 	Logout   string `yaml:"logout,omitempty"`
 }
 
-// Password is the form's field for one, or nil. Two of them are a form in which one is changed or chosen.
+// Password returns the form's password field, or nil.
 func (f *Form) Password(h Hints) *Field {
 	return f.find(func(l Field) bool { return l.Kind == "password" || h.Password != "" && l.Name == h.Password })
 }
 
 var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)
 
-// AsksName says whether the field sounds like one for a user name.
+// AsksName says whether the field seems to ask for a user name.
 func (l *Field) AsksName() bool { return nameWords.MatchString(l.hint) }
 
-// Username is the form's field for a user name: the one that sounds like it, or else the first for text.
+// Username returns the field for the user name: the one whose name suggests it, otherwise the first text field.
 func (f *Form) Username(h Hints) *Field {
 	if h.Username != "" {
 		return f.find(func(l Field) bool { return l.Name == h.Username })
@@ -37,13 +37,13 @@ func (f *Form) Username(h Hints) *Field {
 	return f.find(text)
 }
 
-// A button that does not allow has "allow" on it too, so these words are looked for first.
+// A button with the text "do not allow" also contains "allow", so the words for a refusal are compared first.
 var (
 	denyWords    = regexp.MustCompile(`\b(deny|denied|cancel|reject|decline|refuse|disallow|abort|no|not|don.?t|ablehnen|abbrechen)\b`)
 	approveWords = regexp.MustCompile(`\b(allow|approve|authori[sz]e|accept|agree|grant|continue|confirm|consent|yes|ok|next|erlauben|zulassen|weiter)\b`)
 )
 
-// Decision finds the button, or for a refusal the link, that says yes or no.
+// Decision finds the button that approves or refuses. A refusal can also be a link.
 func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
 	is := func(c Control) bool { return !denyWords.MatchString(c.text) && approveWords.MatchString(c.text) }
 	hint := h.Approve
@@ -71,8 +71,8 @@ func (p *Page) Decision(approve bool, h Hints) (*Form, *Control) {
 	return nil, nil
 }
 
-// FormPost is the form by which a page sends the answer to a client (OIDC Form Post §2): nothing but hidden
-// fields, among them a code or an error. Its method is the business of a rule.
+// FormPost returns the form that sends the response to a client (OIDC Form Post §2). It has hidden fields only, one
+// of them a code or an error. A rule of its own checks its method.
 func (p *Page) FormPost() *Form {
 	for _, f := range p.Forms {
 		visible := slices.ContainsFunc(f.Fields, func(l Field) bool { return l.Kind != "hidden" })
@@ -88,8 +88,8 @@ var (
 	stayWords  = regexp.MustCompile(`\b(stay|remain|keep|everywhere)\b`)
 )
 
-// LogoutForm is the form that says yes to a logout, or one without anything to see, which a script would
-// send. The last on the page counts: many a page has a button to log out in its head.
+// LogoutForm returns the form that confirms a logout, or a form of hidden fields that a script would send. The last
+// one on the page counts, since many pages have a logout button in their header.
 func (p *Page) LogoutForm(h Hints) *Form {
 	for _, f := range slices.Backward(p.Forms) {
 		for i := range f.Buttons {

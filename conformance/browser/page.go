@@ -19,16 +19,17 @@ type Form struct {
 	Buttons        []Control
 }
 
+// Field is an input field of a form.
 type Field struct{ Name, Kind, hint string }
 
 // Control is a button of a form, or a link.
 type Control struct {
 	name, value string
-	text        string // what stands on it, with its value and its other names
-	Action      string // where it leads, if not where the form does
+	text        string // its label, its value and its other names
+	Action      string // its address, if it is not that of the form
 }
 
-// Page is what of a page can be acted on.
+// Page holds the parts of a page that a person can use.
 type Page struct {
 	Forms    []*Form
 	links    []Control
@@ -37,6 +38,7 @@ type Page struct {
 	Text     string
 }
 
+// Parse reads the page in an answer. An answer that is no HTML gives an empty page.
 func Parse(a *wire.Answer) *Page {
 	p := &Page{}
 	if a.MediaType() != "text/html" && a.MediaType() != "application/xhtml+xml" {
@@ -46,7 +48,7 @@ func Parse(a *wire.Answer) *Page {
 	if err != nil {
 		return p
 	}
-	owners := map[string]*Form{} // by id, for controls that stand outside
+	owners := map[string]*Form{} // forms by their id, for controls outside of them
 	p.walk(root, nil, owners)
 	p.Text = strings.Join(strings.Fields(textOf(root)), " ")
 	return p
@@ -148,6 +150,7 @@ func selected(n *html.Node) []string {
 	return chosen
 }
 
+// Attribute returns the value of an attribute, or "".
 func Attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -171,7 +174,7 @@ func textOf(n *html.Node) string {
 	return b.String()
 }
 
-// label is all that says what a button does.
+// label returns everything that says what a button does.
 func label(n *html.Node) string {
 	words := []string{textOf(n), Attribute(n, "value"), Attribute(n, "aria-label"), Attribute(n, "title"), Attribute(n, "name"), Attribute(n, "id")}
 	return strings.Join(strings.Fields(strings.ToLower(strings.Join(words, " "))), " ")
@@ -185,7 +188,7 @@ func (f *Form) find(is func(Field) bool) *Field {
 	return &f.Fields[i]
 }
 
-// First is the button that the Enter key presses.
+// First returns the button that the Enter key presses, or nil.
 func (f *Form) First() *Control {
 	if len(f.Buttons) == 0 {
 		return nil
@@ -193,7 +196,7 @@ func (f *Form) First() *Control {
 	return &f.Buttons[0]
 }
 
-// Press adds the button to what its form sends.
+// Press adds a button's value to the values that its form sends.
 func (f *Form) Press(c *Control) {
 	if c == nil {
 		return
@@ -206,7 +209,7 @@ func (f *Form) Press(c *Control) {
 	}
 }
 
-// Tick ticks what a person is asked to agree to.
+// Tick checks all boxes by which a person agrees to something.
 func (f *Form) Tick() {
 	for _, l := range f.Fields {
 		value, box := strings.CutPrefix(l.Kind, "checkbox=")

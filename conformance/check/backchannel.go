@@ -15,25 +15,25 @@ import (
 	"mandate/conformance/wire"
 )
 
-// notice is a request that came to the back-channel logout URI of a client.
+// Notice is a request to the back-channel logout URI of a client.
 type notice struct {
 	Method, ContentType string
 	Form                url.Values // of the body
 	Token               string
 }
 
-// listener answers in the place of a client that wants to be told of logouts.
+// Listener acts as the client that receives logout tokens.
 type listener struct {
 	server *http.Server
 
 	mu    sync.Mutex
 	heard []*notice
-	more  chan struct{} // closed when something was heard
-	delay time.Duration // before an answer
-	vain  bool          // somebody has waited in vain: the server may not be able to call here
+	more  chan struct{} // closed when a request was received
+	delay time.Duration // time before an answer
+	vain  bool          // a check waited without success: the server may not reach this machine
 }
 
-// Listen begins to listen, or goes on with it.
+// Listen starts the listener if it does not run yet.
 func (s *Server) Listen() (*listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,12 +46,12 @@ func (s *Server) Listen() (*listener, error) {
 	}
 	l := &listener{more: make(chan struct{})}
 	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader}
-	go l.server.Serve(at) // it ends with close, or with the program
+	go l.server.Serve(at) // it ends with close or with the program
 	s.listens = l
 	return l, nil
 }
 
-// Hangup ends listening.
+// Hangup stops the listener.
 func (s *Server) Hangup() error { return s.listens.close() }
 
 func (l *listener) close() error {
@@ -65,10 +65,10 @@ func (l *listener) close() error {
 	return err
 }
 
-// ServeHTTP takes a logout token and thanks for it (OIDC Back-Channel §2.8).
+// ServeHTTP accepts a logout token (OIDC Back-Channel §2.8).
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxHeader)
-	_ = r.ParseForm() // what is wrong with it shows in the form
+	_ = r.ParseForm() // a mistake in the body shows in the form
 	n := &notice{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
 	l.mu.Lock()
 	l.heard = append(l.heard, n)
@@ -80,27 +80,28 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-// Slow makes all answers wait.
+// Slow delays all answers.
 func (l *listener) Slow(delay time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delay = delay
 }
 
-// since gives what was heard after the first n, and what closes when there is more.
+// since returns the requests after the first n, and a channel that is closed when there are more.
 func (l *listener) since(n int) ([]*notice, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heard[n:], l.more
 }
 
-// How long a server may take to tell a client of a logout; the first that waits in vain does so for all.
+// How long a check waits for a logout token. After one has waited without success, the others wait for a shorter
+// time.
 const (
 	ToldWithin = 15 * time.Second
 	toldInVain = time.Second
 )
 
-// patience is how long to wait for a word.
+// patience returns how long to wait for a logout token.
 func (l *listener) patience() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,13 +111,14 @@ func (l *listener) patience() time.Duration {
 	return ToldWithin
 }
 
+// Waited records whether a check has waited without success.
 func (l *listener) Waited(inVain bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.vain = inVain
 }
 
-// Listener is that of the run; a check that uses it has to be alone.
+// Listener returns the listener of the run. A check that uses it must be Alone.
 func (t *T) Listener() *listener {
 	t.Require(need.Backchannel)
 	l, err := t.server.Listen()
@@ -126,7 +128,7 @@ func (t *T) Listener() *listener {
 	return l
 }
 
-// Hears is what the client is told of its visits when something is done, or nil if nothing.
+// Hears returns the logout token request that is received for the given visits while what is done, or nil.
 func (t *T) Hears(what func(), of ...*visit) *notice {
 	l := t.Listener()
 	before, _ := l.since(0)
@@ -152,8 +154,8 @@ func (t *T) Hears(what func(), of ...*visit) *notice {
 	}
 }
 
-// concerns says whether a notice may be of one of these visits: not if it names the session of another, of which
-// a server tells late, or again. What names none that was ever there is for the check to judge.
+// concerns says whether a logout token can belong to one of the visits. A token with the sid of another visit does
+// not: servers send it late or again. A token without a known sid is left to the check.
 func (t *T) concerns(n *notice, visits []*visit) bool {
 	j, err := jose.Read(n.Token)
 	if err != nil || slices.ContainsFunc(visits, func(v *visit) bool { return v.Id.Text("sid") == j.Text("sid") }) {
@@ -163,7 +165,7 @@ func (t *T) concerns(n *notice, visits []*visit) bool {
 	return !another || j.Text("sid") == ""
 }
 
-// SignOut logs the person out for the client of a visit.
+// SignOut logs the person out at the client of a visit.
 func (t *T) SignOut(v *visit) {
 	t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 	t.SignedOut(v)
@@ -176,23 +178,23 @@ func (t *T) SignedOut(v *visit) {
 	}
 }
 
-// Notified is what the client is told of a logout; without a word the check is blocked.
+// Notified logs a person out, and returns the logout token request. Without one the check is blocked.
 func (t *T) Notified() (*notice, *visit) {
 	t.Listener()
 	v := t.Visit(need.Backchannel)
 	n := t.Hears(func() { t.SignOut(v) }, v)
 	if n == nil {
-		t.Blockedf("the client was not told of the logout")
+		t.Blockedf("the client received no logout token")
 	}
 	return n, v
 }
 
-// LogoutToken is what the client is told, read.
+// LogoutToken does the same, and parses the logout token.
 func (t *T) LogoutToken() (*jose.JWT, *visit) {
 	n, v := t.Notified()
 	j, err := jose.Read(n.Token)
 	if err != nil {
-		t.Blockedf("the client was told by something that is no logout token: %v", err)
+		t.Blockedf("the client received something that is no logout token: %v", err)
 	}
 	return j, v
 }

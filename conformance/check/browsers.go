@@ -10,11 +10,11 @@ import (
 	"mandate/conformance/wire"
 )
 
-// NewBrowser is one in which nobody has signed in.
+// NewBrowser returns a browser in which nobody is signed in.
 func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
 
-// SignedIn is the browser in which the user signs in once for all checks. It has one window: their walks
-// through the server's pages are one after the other. Who ends the session takes a NewBrowser.
+// SignedIn returns the browser in which the user signs in once for all checks. Only one check at a time uses it. A
+// check that ends the session uses NewBrowser.
 func (t *T) SignedIn() *browser.Browser { return t.browser(t.server.Session) }
 
 func (t *T) browser(cookies *browser.Jar) *browser.Browser {
@@ -24,8 +24,8 @@ func (t *T) browser(cookies *browser.Jar) *browser.Browser {
 // AtServer says whether an address is at an origin of the server's pages.
 func (t *T) AtServer(address string) bool { return t.server.origins[wire.Origin(address)] }
 
-// leadsBack says whether an address is a redirect URI of one of the target's clients, which may well be at
-// an origin of the server.
+// leadsBack says whether an address is a redirect URI of one of the target's clients. Such an address can have an
+// origin of the server.
 func (t *T) leadsBack(target *url.URL) bool {
 	for _, c := range t.server.Target.Clients {
 		for _, uri := range slices.Concat(c.RedirectURIs, c.PostLogoutRedirectURIs) {
@@ -37,7 +37,7 @@ func (t *T) leadsBack(target *url.URL) bool {
 	return false
 }
 
-// posted is the form of a page that goes to a client.
+// posted returns the form of a page that is sent to a client, or nil.
 func (t *T) posted(p *browser.Page) *browser.Form {
 	f := p.FormPost()
 	if f == nil {
@@ -50,8 +50,8 @@ func (t *T) posted(p *browser.Page) *browser.Form {
 	return f
 }
 
-// nextForm fills in the form that a page wants sent. Without one it returns nothing, or says why a browser
-// like this one cannot go on.
+// nextForm fills in the form that a page asks for. It returns nil if there is none, or says why the browser cannot
+// continue.
 func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, approve bool) (*browser.Form, *browser.Control, string) {
 	h := t.server.Target.Forms
 	if *passed && !slices.ContainsFunc(p.Forms, func(f *browser.Form) bool { return f.Password(h) != nil }) {
@@ -97,7 +97,7 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		f.Tick()
 	}
 	if button == nil && p.Scripted && len(p.Forms) == 0 {
-		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Have the server show pages of plain HTML, or let the user be signed in and the clients be approved without pages", wire.Bare(a.URL))
+		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Let the server show pages of plain HTML, or sign the user in and approve the clients without pages", wire.Bare(a.URL))
 	}
 	if button == nil && len(p.Forms) > 0 {
 		return nil, nil, fmt.Sprintf("the page at %s has a form, and no button on it is known for %s: name it in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
@@ -112,8 +112,8 @@ func yesOrNo(approve bool) string {
 	return "a no"
 }
 
-// AsksPassword opens a request and says whether the person is asked to sign in. A page that can only be
-// used with scripts blocks the check.
+// AsksPassword opens a request, and says whether the server asks the person to sign in. If the page needs scripts,
+// the check is blocked.
 func (t *T) AsksPassword(b *browser.Browser, r *Request) (bool, *Response) {
 	response := t.Open(b, r)
 	if response.Stuck != "" {
@@ -135,12 +135,12 @@ func (t *T) AsksPassword(b *browser.Browser, r *Request) (bool, *Response) {
 	return false, response
 }
 
-// LoginPage is a new browser at the page where a request has a person sign in; without one the check is blocked.
+// LoginPage returns a new browser at the login page of a request. Without a login page the check is blocked.
 func (t *T) LoginPage(r *Request) *browser.Browser {
 	b := t.NewBrowser()
 	asked, response := t.AsksPassword(b, r)
 	if !asked {
-		t.Blockedf("nobody is asked to sign in: %s", response)
+		t.Blockedf("the server does not ask for a login: %s", response)
 	}
 	return b
 }

@@ -15,16 +15,16 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Request is an authorization request (RFC 6749 §4.1.1) that a check may change before it is sent.
+// Request is an authorization request (RFC 6749 §4.1.1). A check can change it before it is sent.
 type Request struct {
 	Client   *target.Client
 	Params   url.Values
-	Verifier string // of the PKCE challenge in it
+	Verifier string // of the PKCE challenge in Params
 
 	Endpoint string
 }
 
-// Request is one that has all that the best practice asks for: state, and PKCE with S256.
+// Request returns a request that follows best practice: with state, and PKCE with S256.
 func (t *T) Request(c *target.Client) *Request {
 	verifier, challenge := NewPKCE()
 	r := &Request{Client: c, Verifier: verifier, Endpoint: t.Endpoint(need.Authorization), Params: wire.Params(
@@ -43,7 +43,7 @@ func (t *T) Request(c *target.Client) *Request {
 	return r
 }
 
-// NewPKCE is a verifier and its S256 challenge (RFC 7636 §4.1, §4.2).
+// NewPKCE returns a verifier and its S256 challenge (RFC 7636 §4.1, §4.2).
 func NewPKCE() (verifier, challenge string) {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // it cannot fail
@@ -51,18 +51,19 @@ func NewPKCE() (verifier, challenge string) {
 	return verifier, Challenge(verifier)
 }
 
+// Challenge returns the S256 challenge of a verifier.
 func Challenge(verifier string) string {
 	digest := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// Set puts a parameter in the place of those of its name.
+// Set replaces the values of a parameter.
 func (r *Request) Set(name, value string) *Request { r.Params.Set(name, value); return r }
 
-// Add sends a parameter once more.
+// Add adds another value of a parameter.
 func (r *Request) Add(name, value string) *Request { r.Params.Add(name, value); return r }
 
-// Del leaves parameters out.
+// Del removes parameters.
 func (r *Request) Del(names ...string) *Request {
 	for _, name := range names {
 		r.Params.Del(name)
@@ -70,35 +71,35 @@ func (r *Request) Del(names ...string) *Request {
 	return r
 }
 
-// URL is the whole request as an address.
+// URL returns the request as an address.
 func (r *Request) URL() string { return wire.WithQuery(r.Endpoint, r.Params) }
 
-// Response is how an authorization request ended.
+// Response is the outcome of an authorization request.
 type Response struct {
-	Params   url.Values   // what the client was sent, with an error or a code; empty if nothing
+	Params   url.Values   // the response that the client receives; empty if there is none
 	Mode     string       // query, fragment or form_post
-	Location string       // where the browser was sent with it, or "" if it stayed at the server
+	Location string       // the address to which the response was sent, or "" if the browser stayed at the server
 	Answer   *wire.Answer // the redirect, or the last page
 	Asked    bool         // the person was asked for approval
-	Stuck    string       // why the browser could not go on
+	Stuck    string       // why the browser could not continue
 
 	Request *Request
 	Seen    []*wire.Answer // all redirects and pages
-	form    *browser.Form  // of the question, where the walk ends there
+	form    *browser.Form  // the form that asks for approval, if the browser stops there
 }
 
-// ErrorCode is that of an error response, or "".
+// ErrorCode returns the error of the response, or "".
 func (r *Response) ErrorCode() string { return r.Params.Get("error") }
 
-// WithError is a response with an error; without one the check is blocked.
+// WithError blocks the check if a response is no error.
 func (t *T) WithError(r *Response) *Response {
 	if r.ErrorCode() == "" {
-		t.Blockedf("could not get an error: %s", r)
+		t.Blockedf("no error was returned: %s", r)
 	}
 	return r
 }
 
-// Arrived says whether the browser was sent to the redirect URI of the request.
+// Arrived says whether the response was sent to the redirect URI of the request.
 func (r *Response) Arrived() bool {
 	sent := r.Request.Params.Get("redirect_uri")
 	if sent == "" {
@@ -107,7 +108,7 @@ func (r *Response) Arrived() bool {
 	return r.Location != "" && wire.SamePlace(r.Location, sent)
 }
 
-// String says in words what happened.
+// String describes the outcome.
 func (r *Response) String() string {
 	switch {
 	case r.Stuck != "":
@@ -126,32 +127,32 @@ func (r *Response) String() string {
 	return shows
 }
 
-// Format has the verb %s write String: a type with a method Error would be printed by that.
+// Format makes the verb %s call String.
 func (r *Response) Format(w fmt.State, _ rune) { _, _ = w.Write([]byte(r.String())) }
 
-// Authorize sends the request by a browser in which the user is signed in, or signs in on the way, and
-// approves what is asked.
+// Authorize sends the request in the browser in which the user is signed in. The user signs in if necessary, and
+// approves.
 func (t *T) Authorize(r *Request) *Response { return t.Walk(t.SignedIn(), r, true) }
 
-// Deny is Authorize where the user says no. The server is asked to ask (OIDC Core §3.1.2.1), in case that
-// it remembers a yes; one that does not know the parameter ignores it.
+// Deny does the same, and the user denies. The request has prompt=consent (OIDC Core §3.1.2.1), because the server
+// may remember an earlier approval. Servers that do not know this parameter ignore it.
 func (t *T) Deny(r *Request) *Response {
 	return t.Walk(t.SignedIn(), r.Set("prompt", "consent"), false)
 }
 
-// Look sends the request by a browser in which nobody is signed in, and fills in no form: it is for what
-// the server does at once.
+// Look sends the request in a browser in which nobody is signed in, and fills in no form. It shows how the server
+// answers at once.
 func (t *T) Look(r *Request) *Response { return t.Open(t.NewBrowser(), r) }
 
-// Open is Look in a certain browser.
+// Open does what Look does, in a given browser.
 func (t *T) Open(b *browser.Browser, r *Request) *Response {
 	return Ended(r, b, b.Open(r.URL()))
 }
 
-// steps bounds how many forms stand between a request and its answer.
+// steps limits the number of forms between a request and its response.
 const steps = 8
 
-// Walk sends an authorization request by a browser and does what the pages ask for.
+// Walk sends an authorization request in a browser, and fills in the forms of the pages.
 func (t *T) Walk(b *browser.Browser, r *Request, approve bool) *Response {
 	if approve {
 		return t.walk(b, r, sayYes)
@@ -159,7 +160,7 @@ func (t *T) Walk(b *browser.Browser, r *Request, approve bool) *Response {
 	return t.walk(b, r, sayNo)
 }
 
-// Question goes as far as the page that asks for approval, and gives its form with the answer yes filled in.
+// Question stops at the page that asks for approval, and returns its form, filled in to approve.
 func (t *T) Question(b *browser.Browser, r *Request) *browser.Form {
 	response := t.walk(b, r, sayNothing)
 	if response.form == nil {
@@ -168,7 +169,7 @@ func (t *T) Question(b *browser.Browser, r *Request) *browser.Form {
 	return response.form
 }
 
-// decision is what the person does when asked for approval.
+// decision is the person's answer to the question for approval.
 type decision int
 
 const (
@@ -184,7 +185,7 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 	}
 	response := &Response{Request: r}
 	err := b.Open(r.URL())
-	named, passed := false, false // the user name and the password have been sent
+	named, passed := false, false // whether user name and password were sent
 	for range steps {
 		response.end(b, err)
 		if err != nil || response.Location != "" {
@@ -222,14 +223,14 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 	return response
 }
 
-// Ended is how a request ended that a browser has sent.
+// Ended returns the response to a request that a browser has just sent.
 func Ended(r *Request, b *browser.Browser, err error) *Response {
 	response := &Response{Request: r}
 	response.end(b, err)
 	return response
 }
 
-// end notes where the browser is.
+// end records where the browser is.
 func (r *Response) end(b *browser.Browser, err error) {
 	r.Seen = append(r.Seen, b.Hops...)
 	r.Answer = b.Page
@@ -256,7 +257,7 @@ func (r *Response) deliver(mode, location string, sent url.Values) {
 	r.Mode, r.Location, r.Params = mode, location, sent
 }
 
-// WantRedirectError asserts that the request came back to the client with one of the errors.
+// WantRedirectError asserts that the client receives one of the errors at its redirect URI.
 func (t *T) WantRedirectError(r *Response, codes ...string) {
 	if r.Answer != nil {
 		t.At(r.Answer)
@@ -272,22 +273,22 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 	t.Failf("the client is sent %s; want the error %s", r, strings.Join(codes, " or "))
 }
 
-// WantNoCode asserts that a request was not granted. A browser that could not go on has seen nothing.
+// WantNoCode asserts that no code was issued. If the browser could not continue, the check is blocked.
 func (t *T) WantNoCode(r *Response, why string) {
 	if r.Answer != nil {
 		t.At(r.Answer)
 	}
 	switch {
 	case r.Params.Get("code") != "":
-		t.Failf("a code was given, although %s", why)
+		t.Failf("a code was issued, although %s", why)
 	case r.Stuck != "":
 		t.Blockedf("%s", r.Stuck)
 	case r.Answer.Status >= http.StatusInternalServerError:
-		t.Blockedf("the server broke down: %s", r.Answer)
+		t.Blockedf("the server failed: %s", r.Answer)
 	}
 }
 
-// Outcome is how an authorization request ended, in a word that can be compared.
+// Outcome describes the outcome so that two of them can be compared.
 func (r *Response) Outcome() string {
 	switch {
 	case r.Params.Get("code") != "":

@@ -13,7 +13,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// visit is a person's sign-in at a client, in a browser of its own that can be logged out.
+// Visit is a person's login at a client, in a browser of its own, so that it can be ended.
 type visit struct {
 	Client  *target.Client
 	Browser *browser.Browser
@@ -21,11 +21,12 @@ type visit struct {
 	Id      *jose.JWT // the ID token
 }
 
+// Visit signs the user in to the client of a role, in a new browser.
 func (t *T) Visit(role need.Need, scopes ...string) *visit {
 	return t.VisitIn(t.NewBrowser(), role, scopes...)
 }
 
-// VisitIn is one in a browser where there may have been another.
+// VisitIn does the same in a given browser.
 func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *visit {
 	r := t.OpenID(t.Client(role), scopes...).Set("nonce", t.Random())
 	if slices.Contains(scopes, "offline_access") {
@@ -37,7 +38,7 @@ func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *visit
 	return v
 }
 
-// StillSignedIn says whether the person is signed in: a silent request gets a code then.
+// StillSignedIn says whether the person is signed in. Then a request with prompt=none is answered with a code.
 func (t *T) StillSignedIn(v *visit) bool {
 	r := t.Walk(v.Browser, t.OpenID(v.Client).Set("prompt", "none"), true)
 	switch {
@@ -46,11 +47,11 @@ func (t *T) StillSignedIn(v *visit) bool {
 	case r.ErrorCode() == "login_required":
 		return false
 	}
-	t.Blockedf("could not see whether the person is signed in: %s", r)
+	t.Blockedf("it is unknown whether the person is signed in: %s", r)
 	return false
 }
 
-// WantSignedOut asserts that the person is no longer signed in.
+// WantSignedOut asserts that the person is signed out.
 func (t *T) WantSignedOut(v *visit) {
 	shown := t.seen
 	if t.StillSignedIn(v) {
@@ -59,7 +60,7 @@ func (t *T) WantSignedOut(v *visit) {
 	}
 }
 
-// WantSignedIn asserts that the person is signed in, although something happened.
+// WantSignedIn asserts that the person is still signed in.
 func (t *T) WantSignedIn(v *visit, although string) {
 	shown := t.seen
 	if !t.StillSignedIn(v) {
@@ -68,8 +69,8 @@ func (t *T) WantSignedIn(v *visit, although string) {
 	}
 }
 
-// WantIgnored asserts that a logout request neither ends the session nor sends the browser anywhere before somebody
-// has said yes.
+// WantIgnored asserts that, without the person's confirmation, a logout request neither ends the session nor
+// redirects the browser.
 func (t *T) WantIgnored(v *visit, request url.Values, although string) {
 	if d := t.OpenLogout(v.Browser, request); d.Away != "" {
 		t.At(d.Answer)
@@ -78,7 +79,7 @@ func (t *T) WantIgnored(v *visit, request url.Values, although string) {
 	t.WantSignedIn(v, although)
 }
 
-// LogoutRequest is a logout request with the registered address to go back to, and a state.
+// LogoutRequest returns a logout request with the registered post-logout redirect URI and a state.
 func (t *T) LogoutRequest(v *visit, pairs ...string) url.Values {
 	request := wire.Params(pairs...)
 	request.Set("post_logout_redirect_uri", v.Client.PostLogoutRedirectURIs[0])
@@ -86,12 +87,13 @@ func (t *T) LogoutRequest(v *visit, pairs ...string) url.Values {
 	return request
 }
 
-// departure is how a logout request ended.
+// Departure is the outcome of a logout request.
 type departure struct {
 	Away   string // where the browser was sent, or ""
 	Answer *wire.Answer
 }
 
+// WantNotSent asserts that the browser was not sent to an address.
 func (t *T) WantNotSent(d *departure, uri string) {
 	if strings.HasPrefix(d.Away, uri) {
 		t.At(d.Answer)
@@ -103,7 +105,7 @@ func (t *T) endSession(request url.Values) string {
 	return wire.WithQuery(t.Endpoint(need.EndSession), request)
 }
 
-// OpenLogout sends a logout request, and answers no question.
+// OpenLogout sends a logout request, and confirms nothing.
 func (t *T) OpenLogout(b *browser.Browser, request url.Values) *departure {
 	err := b.Open(t.endSession(request))
 	if err != nil {
@@ -112,12 +114,12 @@ func (t *T) OpenLogout(b *browser.Browser, request url.Values) *departure {
 	return &departure{b.Away, b.Page}
 }
 
-// Logout sends a logout request, and says yes to what is asked.
+// Logout sends a logout request, and confirms it if asked.
 func (t *T) Logout(b *browser.Browser, request url.Values) *departure {
 	return t.sayYes(b, b.Open(t.endSession(request)))
 }
 
-// LogoutByPost is leave from a page of another site that posts a form.
+// LogoutByPost does the same by POST, from a page of another site.
 func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *departure {
 	r, err := http.NewRequest(http.MethodPost, t.Endpoint(need.EndSession), strings.NewReader(request.Encode()))
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"mandate/conformance/wire"
 )
 
-// OpenID is an authentication request (OIDC Core §3.1.2.1) with the scope openid and more scopes.
+// OpenID returns an authentication request (OIDC Core §3.1.2.1) with the scope openid and further scopes.
 func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
 	t.Require(need.OpenID)
 	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
 }
 
-// Try is Authorize, and once more in a browser of its own if nothing comes back to the client: what is asked
-// here of a session that other checks have at the same time is more than some servers can sort out.
+// Try does what Authorize does. If no response comes back to the client, it tries again in a new browser, because
+// some servers mix up parallel requests of one session.
 func (t *T) Try(r *Request) *Response {
 	response := t.Authorize(r)
 	if !response.Arrived() {
@@ -30,7 +30,7 @@ func (t *T) Try(r *Request) *Response {
 	return response
 }
 
-// Refuse is Deny in the same manner.
+// Refuse does the same for Deny.
 func (t *T) Refuse(r *Request) *Response {
 	response := t.Deny(r)
 	if !response.Arrived() {
@@ -39,7 +39,7 @@ func (t *T) Refuse(r *Request) *Response {
 	return response
 }
 
-// Questioned is a response to which the person has said something; where nobody was asked, the check is blocked.
+// Questioned blocks the check if the person was not asked for approval.
 func (t *T) Questioned(r *Response) *Response {
 	if !r.Asked {
 		t.Blockedf("the person was not asked: %s", r)
@@ -47,15 +47,15 @@ func (t *T) Questioned(r *Response) *Response {
 	return r
 }
 
-// GrantFor goes the whole way for an authentication request.
+// GrantFor performs the authorization code grant for an authentication request.
 func (t *T) GrantFor(r *Request) *Tokens { return t.Granted(t.Redeem(t.CodeOf(t.Try(r)))) }
 
-// GrantIn is signedInto in a certain browser.
+// GrantIn does the same in a given browser.
 func (t *T) GrantIn(b *browser.Browser, r *Request) *Tokens {
 	return t.Granted(t.Redeem(t.CodeOf(t.Walk(b, r, true))))
 }
 
-// IDToken reads the ID token of an answer; without one the check is blocked.
+// IDToken reads the ID token among the tokens. Without one the check is blocked.
 func (t *T) IDToken(tokens *Tokens) *jose.JWT {
 	if tokens.ID == "" {
 		t.Blockedf("there is no ID token in the answer")
@@ -67,10 +67,10 @@ func (t *T) IDToken(tokens *Tokens) *jose.JWT {
 	return j
 }
 
-// SignIn is the ID token of a plain login to a client.
+// SignIn signs the user in to a client, and returns the ID token.
 func (t *T) SignIn(c *target.Client) *jose.JWT { return t.IDToken(t.GrantFor(t.OpenID(c))) }
 
-// Subject is the sub of a JWT; without one the check is blocked.
+// Subject returns sub of a JWT. Without one the check is blocked.
 func (t *T) Subject(j *jose.JWT) string {
 	if j.Text("sub") == "" {
 		t.Blockedf("the token has no sub")
@@ -78,30 +78,30 @@ func (t *T) Subject(j *jose.JWT) string {
 	return j.Text("sub")
 }
 
-// UserInfo asks about the person of an access token.
+// UserInfo sends a UserInfo request with an access token.
 func (t *T) UserInfo(access string) *wire.Answer {
 	return t.Get(t.Endpoint(need.UserInfo), wire.Bearer(access))
 }
 
-// UserClaims is what UserInfo says, be it signed; without an answer the check is blocked.
+// UserClaims returns the claims of a UserInfo response, signed or not. Without claims the check is blocked.
 func (t *T) UserClaims(access string) map[string]any {
 	a := t.UserInfo(access)
 	claims := a.JSON()
 	if a.MediaType() == "application/jwt" {
 		j, err := jose.Read(string(a.Body))
 		if err != nil {
-			t.Blockedf("the answer of UserInfo cannot be read: %v", err)
+			t.Blockedf("the UserInfo response cannot be read: %v", err)
 		}
 		claims = j.Claims
 	}
 	if a.Status/100 != 2 || claims == nil {
-		t.Blockedf("UserInfo does not answer: %s", a)
+		t.Blockedf("there is no UserInfo response: %s", a)
 	}
 	return claims
 }
 
-// Refreshable is an authentication request whose answer has a refresh token, where one can be had at all:
-// many servers give one for offline access only.
+// Refreshable returns an authentication request for which the server issues a refresh token, if it does at all. Many
+// servers do so for offline access only.
 func (t *T) Refreshable(c *target.Client) *Request {
 	if t.Metadata().Lists("scopes_supported", "offline_access") {
 		return t.OpenID(c, "offline_access").Set("prompt", "consent")
@@ -109,7 +109,7 @@ func (t *T) Refreshable(c *target.Client) *Request {
 	return t.OpenID(c)
 }
 
-// GrantOffline goes the whole way with it.
+// GrantOffline performs the authorization code grant with it.
 func (t *T) GrantOffline(c *target.Client) *Tokens {
 	return t.WithRefresh(c, t.GrantFor(t.Refreshable(c)))
 }
@@ -126,7 +126,7 @@ func (t *T) Posted(b *browser.Browser, r *Request) *Response {
 	return Ended(r, b, b.Follow(post))
 }
 
-// Approved has the user sign in and approve a request once, so that it can be repeated without a page.
+// Approved has the user sign in and approve a request, so that the request can be repeated without pages.
 func (t *T) Approved(r *Request) *browser.Browser {
 	b := t.SignedIn()
 	response := t.Walk(b, r, true)
@@ -148,7 +148,7 @@ func (t *T) Silently(b *browser.Browser, r *Request) *Response {
 	return response
 }
 
-// ServerTime is the clock of the server, in seconds, where it tells it, and ours where it does not.
+// ServerTime returns the server's time in seconds from the header Date, or our own time.
 func ServerTime(a *wire.Answer) float64 {
 	at, err := http.ParseTime(a.Header.Get("Date"))
 	if err != nil {
@@ -157,7 +157,7 @@ func ServerTime(a *wire.Answer) float64 {
 	return float64(at.Unix())
 }
 
-// WaitPast waits until the server's clock has gone past a time by more than some seconds.
+// WaitPast waits until the server's time has passed a time by some seconds.
 func (t *T) WaitPast(at, seconds float64) {
 	for range 100 {
 		if ServerTime(t.Get(t.Endpoint(need.Keys))) > at+seconds {
@@ -168,7 +168,7 @@ func (t *T) WaitPast(at, seconds float64) {
 	t.Blockedf("the server's clock is %v seconds behind its own tokens", at+seconds-ServerTime(t.seen))
 }
 
-// Keys are those that the server publishes (RFC 7517 §5); without any the check is blocked.
+// Keys returns the keys that the server publishes (RFC 7517 §5). Without keys the check is blocked.
 func (t *T) Keys() []jose.JWK {
 	a := t.Get(t.Endpoint(need.Keys))
 	var set struct {

@@ -11,33 +11,33 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Status is how a check ended.
+// Status is the outcome of a check.
 type Status string
 
 const (
 	Pass    Status = "pass"
 	Fail    Status = "fail"
-	Skip    Status = "skip"    // the target has not what it takes
-	Blocked Status = "blocked" // another step, which is not what is checked, did not work
-	Broken  Status = "broken"  // the check itself is wrong
+	Skip    Status = "skip"    // the target lacks something that the check needs
+	Blocked Status = "blocked" // a step before the checked one failed
+	Broken  Status = "broken"  // the check itself has a bug
 
-	// Nobody wrote a check.
+	// For rules without a check.
 	Unobservable Status = "not observable from outside"
-	Inapplicable Status = "not applicable" // it asks nothing of Mandate
+	Inapplicable Status = "not applicable" // the rule does not concern Mandate
 )
 
-// Result is what became of one rule.
+// Result is the outcome of one rule.
 type Result struct {
 	Rule       Rule
 	Status     Status
 	Reason     string
-	Exchange   *wire.Exchange // what a failure was seen in
-	Earlier    int            // requests before that one
-	Undeclared []need.Need    // used by the check, and not in its Needs
+	Exchange   *wire.Exchange // the exchange that shows the failure
+	Earlier    int            // number of requests before that one
+	Undeclared []need.Need    // used by the check, but missing in its Needs
 	Duration   time.Duration
 }
 
-// Check tries one rule.
+// Check checks one rule.
 func (s *Server) Check(ctx context.Context, rule Rule) (result Result) {
 	if status, reason := rule.Unchecked(); status != "" {
 		return Result{Rule: rule, Status: status, Reason: reason}
@@ -59,10 +59,10 @@ func (s *Server) Check(ctx context.Context, rule Rule) (result Result) {
 	return Result{}
 }
 
-// checkTime bounds one check: the slowest of them waits for a throttle more than once.
+// checkTime limits one check. The slowest checks wait for a rate limit more than once.
 const checkTime = 3 * time.Minute
 
-// result makes one of how a check ended.
+// result returns the result of a check that has ended.
 func (t *T) result(cause any) Result {
 	result := Result{Rule: t.rule, Status: Pass, Undeclared: t.undeclared()}
 	ended, stopped := cause.(stop)

@@ -1,3 +1,5 @@
+// Package check is what a rule and its check are made of. T takes a check through the flows of OAuth 2.0 and OpenID
+// Connect: requests, pages, codes, tokens, logouts.
 package check
 
 import (
@@ -6,9 +8,8 @@ import (
 	"mandate/conformance/need"
 )
 
-// Level is how strongly a document asks for something. A MUST NOT is a MUST, a SHOULD NOT and a
-// RECOMMENDED are a SHOULD. A MAY is a choice: the row says what Mandate chose, and that another server
-// chose otherwise is no fault of it.
+// Level is how strongly a document requires something. MUST NOT counts as MUST; SHOULD NOT and RECOMMENDED count as
+// SHOULD. A MAY is a choice: the rule describes Mandate's choice, and a server that chooses otherwise is not wrong.
 type Level string
 
 const (
@@ -17,27 +18,27 @@ const (
 	May    Level = "MAY"
 )
 
-// Rule is one thing that a document asks of an authorization server. It is checked, or not observable from
-// outside, or not applicable: exactly one of Check, Elsewhere and Inapplicable is set.
+// Rule is one requirement of a document for an authorization server. Exactly one of Check, Elsewhere and Inapplicable
+// is set.
 type Rule struct {
 	ID    string // document, clause and name: RFC6749/4.1.3/code-bound-to-client
 	Level Level
-	Text  string      // what is required, in one sentence of ours
-	Needs []need.Need // without which the check is skipped
+	Text  string      // the requirement, in one sentence of our own
+	Needs []need.Need // if the target lacks one of them, the check is skipped
 	Check func(*T)
 
-	// Elsewhere is the test of Mandate that holds what is not observable from outside: file:Test.
+	// Elsewhere is the test of Mandate for a rule that no request shows, as file:Test.
 	Elsewhere string
-	// Inapplicable says why the rule asks nothing of Mandate.
+	// Inapplicable says why the rule does not concern Mandate.
 	Inapplicable string
-	// Waived says why Mandate does not do what the rule, a SHOULD, asks for.
+	// Waived says why Mandate does not do what the rule, a SHOULD, recommends.
 	Waived string
-	// Alone is for a check that disturbs others, or is disturbed by them, while it runs. One that revokes a token
-	// does: some servers end all that the client has of the person with it.
+	// Alone marks a check that must not run beside others. A check that revokes a token is one: some servers then
+	// revoke everything that the client received for this person.
 	Alone bool
 }
 
-// Unchecked is the status of a rule without a check, and what there is to say of it.
+// Unchecked returns the status of a rule without a check, and its reason.
 func (r Rule) Unchecked() (Status, string) {
 	switch {
 	case r.Inapplicable != "":
@@ -54,7 +55,7 @@ func (r Rule) Document() string { return r.part(0) }
 // Clause is the number of the section.
 func (r Rule) Clause() string { return r.part(1) }
 
-// Name tells the rules of one clause apart.
+// Name distinguishes the rules of one clause.
 func (r Rule) Name() string { return r.part(2) }
 
 func (r Rule) part(n int) string {
@@ -65,8 +66,7 @@ func (r Rule) part(n int) string {
 	return parts[n]
 }
 
-// Under says whether the rule is the one named, or in the document or clause named: RFC6749/4.1 names
-// 4.1 and all below it.
+// Under says whether name is the rule's ID, its document, its clause, or a clause above it: RFC6749/4.1 covers 4.1.3.
 func (r Rule) Under(name string) bool {
 	if r.ID == name || strings.HasPrefix(r.ID, name+"/") {
 		return true
@@ -75,7 +75,7 @@ func (r Rule) Under(name string) bool {
 	return found && document == r.Document() && strings.HasPrefix(r.Clause(), clause+".")
 }
 
-// Document is a specification with its rules, in its own order.
+// Document is a specification with its rules, in the order of its sections.
 type Document struct {
 	ID    string // RFC6749
 	Cited string // as comments cite it: RFC 6749

@@ -19,27 +19,27 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Server is the server that is checked, with what its checks share in a run.
+// Server is the server under test, with the state that the checks of a run share.
 type Server struct {
 	Target   *target.Target
-	Metadata Metadata            // what the server publishes, empty if nothing
-	Refusals map[need.Need]error // why a client could not be registered
-	Session  *browser.Jar        // of the browser in which the user has signed in
+	Metadata Metadata            // what the server publishes; empty if it publishes nothing
+	Refusals map[need.Need]error // why clients could not be registered
+	Session  *browser.Jar        // cookies of the browser in which the user is signed in
 
 	network *wire.Network
 	mask    *wire.Mask
-	origins map[string]bool // of the server's pages
-	found   string          // where the metadata was
-	walking sync.Mutex      // by the browser of the session
-	entered atomic.Bool     // the password was right once
-	refused atomic.Bool     // it was wrong: no more guesses at somebody's account
-	visited sync.Map        // the sid of each visit
+	origins map[string]bool // origins of the server's pages
+	found   string          // the address of the metadata
+	walking sync.Mutex      // held by a check that uses the shared session
+	entered atomic.Bool     // the server has accepted the password
+	refused atomic.Bool     // the server has rejected the password: it is not sent again
+	visited sync.Map        // sid of each visit
 
 	mu      sync.Mutex
-	listens *listener // for logout tokens, once a check has wanted one
+	listens *listener // for logout tokens; started by the first check that needs it
 }
 
-// NewServer is the server of a target, of which nothing else is known yet.
+// NewServer returns the server of a target, without its metadata.
 func NewServer(of *target.Target, n *wire.Network) *Server {
 	if of.Clients == nil {
 		of.Clients = map[need.Need]*target.Client{}
@@ -47,12 +47,12 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, Session: browser.NewJar(), network: n, mask: wire.NewMask(), origins: map[string]bool{}}
 }
 
-// Send sends a request that belongs to no check.
+// Send sends a request outside of a check.
 func (s *Server) Send(ctx context.Context, r *http.Request) (*wire.Answer, error) {
 	return s.network.Do(ctx, r)
 }
 
-// Hide keeps the secrets of the target out of all reports.
+// Hide masks the secrets of the target in all reports.
 func (s *Server) Hide() {
 	s.mask.Add("password", s.Target.User.Password)
 	for _, role := range slices.Sorted(maps.Keys(s.Target.Clients)) {
@@ -60,9 +60,9 @@ func (s *Server) Hide() {
 	}
 }
 
-// MetadataAddresses are where an issuer's metadata may be.
+// MetadataAddresses returns the addresses at which an issuer can publish its metadata.
 //
-// RFC 8414 §3.1: the well-known part comes between host and path. OIDC Discovery §4 puts it behind.
+// RFC 8414 §3.1: the well-known part stands between host and path. OIDC Discovery §4: it stands behind the path.
 func MetadataAddresses(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -78,7 +78,7 @@ func MetadataAddresses(issuer string) []string {
 
 var ErrNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)")
 
-// Discover reads the metadata. A server that has none can be checked if the target names its endpoints.
+// Discover reads the metadata. A server without metadata can be checked if the target names its endpoints.
 func (s *Server) Discover(ctx context.Context) error {
 	err := s.readMetadata(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Server) readMetadata(ctx context.Context) error {
 	return nil
 }
 
-// Endpoint finds an endpoint by its name in the metadata; the target's word comes first.
+// Endpoint returns the address of an endpoint, or "". The target comes before the metadata.
 func (s *Server) Endpoint(name need.Need) string {
 	if named := s.Target.Endpoints[string(name)]; named != "" {
 		return named
@@ -129,7 +129,7 @@ func (s *Server) Endpoint(name need.Need) string {
 	return published
 }
 
-// lacks says why a need is not there, or "".
+// lacks says why a need is not met, or "".
 func (s *Server) lacks(n need.Need) string {
 	switch {
 	case n == need.User && s.Target.User.Username == "":
@@ -162,5 +162,5 @@ func (s *Server) openID() bool {
 	return s.Metadata["id_token_signing_alg_values_supported"] != nil
 }
 
-// Reset forgets that the server did not answer: one that was given up may be back.
+// Reset allows requests again after the server did not answer.
 func (s *Server) Reset() { s.network.Reset() }

@@ -16,9 +16,9 @@ import (
 	"mandate/conformance/wire"
 )
 
-// T is what a check gets. What a check is about, it asserts by Errorf, Failf and the Want methods; a step
-// on the way that does not work blocks it. So one fault of a server fails the check that names it, and the
-// others say that they could not look.
+// T is the parameter of a check. A check reports that its own rule is violated with Errorf, Failf and the Want
+// methods. If a step before that fails, the check is blocked. So one fault of a server fails the checks of the
+// violated rule, and blocks others.
 type T struct {
 	server *Server
 	ctx    context.Context
@@ -26,39 +26,39 @@ type T struct {
 	mask   *wire.Mask
 
 	used     map[need.Need]bool
-	seen     *wire.Answer // the exchange that a failure is shown with
-	earlier  int          // exchanges before it
+	seen     *wire.Answer // the exchange that is shown with a failure
+	earlier  int          // number of exchanges before it
 	count    int
 	problems []string
 }
 
-// stop ends a check early.
+// stop ends a check.
 type stop struct {
 	status Status
 	reason string
 }
 
-// Errorf notes that the rule does not hold, and goes on.
+// Errorf reports that the rule is violated. The check continues.
 func (t *T) Errorf(format string, args ...any) {
 	t.problems = append(t.problems, fmt.Sprintf(format, args...))
 }
 
-// Failf notes that the rule does not hold, and ends the check.
+// Failf reports that the rule is violated, and ends the check.
 func (t *T) Failf(format string, args ...any) {
 	t.Errorf(format, args...)
 	panic(stop{Fail, ""})
 }
 
-// Skipf ends a check for which the target has not what it takes.
+// Skipf ends a check for which the target lacks something.
 func (t *T) Skipf(format string, args ...any) { panic(stop{Skip, fmt.Sprintf(format, args...)}) }
 
-// Blockedf ends a check that cannot get to what it looks at.
+// Blockedf ends a check that cannot reach what it checks.
 func (t *T) Blockedf(format string, args ...any) { panic(stop{Blocked, fmt.Sprintf(format, args...)}) }
 
-// Last is the answer that a failure is shown with as things stand.
+// Last returns the answer that would be shown with a failure now.
 func (t *T) Last() *wire.Answer { return t.seen }
 
-// Pause waits for a while.
+// Pause waits.
 func (t *T) Pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -67,10 +67,10 @@ func (t *T) Pause(d time.Duration) {
 	}
 }
 
-// At makes an answer the one that a failure is shown with; until then it is the last one.
+// At selects the answer that is shown with a failure. Without it the last answer is shown.
 func (t *T) At(a *wire.Answer) { t.seen = a }
 
-// Require ends the check if the target lacks something.
+// Require skips the check if the target lacks something.
 func (t *T) Require(n need.Need) {
 	t.used[n] = true
 	if reason := t.server.lacks(n); reason != "" {
@@ -89,55 +89,55 @@ func (t *T) undeclared() []need.Need {
 	return all
 }
 
-// Has says whether the target has something, for a check that can do without.
+// Has says whether the target has something that the check does not depend on.
 func (t *T) Has(n need.Need) bool { return t.server.lacks(n) == "" }
 
-// Client is the target's client of a role.
+// Client returns the target's client of a role.
 func (t *T) Client(role need.Need) *target.Client {
 	t.Require(role)
 	return t.server.Target.Clients[role]
 }
 
-// User is the target's.
+// User returns the target's user.
 func (t *T) User() target.User {
 	t.Require(need.User)
 	return t.server.Target.User
 }
 
-// API is the target's.
+// API returns the target's API.
 func (t *T) API() target.API {
 	t.Require(need.API)
 	return t.server.Target.API
 }
 
-// Endpoint is the address of an endpoint, by its name in the metadata.
+// Endpoint returns the address of an endpoint, by its name in the metadata.
 func (t *T) Endpoint(name need.Need) string {
 	t.Require(name)
 	return t.server.Endpoint(name)
 }
 
-// Issuer is the server's identifier, as the target has it.
+// Issuer returns the issuer identifier that the target names.
 func (t *T) Issuer() string { return t.server.Target.Issuer }
 
-// Metadata is what the server publishes of itself, empty if nothing.
+// Metadata returns what the server publishes; it is empty if the server publishes nothing.
 func (t *T) Metadata() Metadata { return t.server.Metadata }
 
-// OptionalClient is the target's client of a role, or nil, for a check that can do without.
+// OptionalClient returns the target's client of a role, or nil. The check does not depend on it.
 func (t *T) OptionalClient(role need.Need) *target.Client { return t.server.Target.Clients[role] }
 
-// OptionalEndpoint is the address of an endpoint, or "", for a check that can do without.
+// OptionalEndpoint returns the address of an endpoint, or "". The check does not depend on it.
 func (t *T) OptionalEndpoint(name need.Need) string { return t.server.Endpoint(name) }
 
-// MetadataAddress is where the metadata was found, or "".
+// MetadataAddress returns the address at which the metadata was found, or "".
 func (t *T) MetadataAddress() string { return t.server.found }
 
-// Scoped says whether the target names the scope of authorization requests.
+// Scoped says whether the target names a scope for authorization requests.
 func (t *T) Scoped() bool { return t.server.Target.Scope != "" }
 
-// Random is text that nobody has sent before.
+// Random returns a text that was never sent before.
 func (t *T) Random() string { return rand.Text() }
 
-// Get fetches an address.
+// Get sends a GET request.
 func (t *T) Get(address string, as ...wire.Auth) *wire.Answer {
 	return t.Send(http.MethodGet, address, "", "", as...)
 }
@@ -154,7 +154,7 @@ func (t *T) Post(address string, form url.Values, as ...wire.Auth) *wire.Answer 
 	return t.Send(http.MethodPost, address, whole.Encode(), wire.FormEncoded, wire.Headers(header))
 }
 
-// Send sends any request; as must only add headers.
+// Send sends a request of any kind. The functions in as may only add headers.
 func (t *T) Send(method, address, body, contentType string, as ...wire.Auth) *wire.Answer {
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	if err != nil {
@@ -169,11 +169,12 @@ func (t *T) Send(method, address, body, contentType string, as ...wire.Auth) *wi
 	return t.Do(r)
 }
 
-// patience is how long a check waits for a server that asks it to slow down.
+// patience limits how long a check waits for a server that answers 429.
 const patience = 30 * time.Second
 
-// Do sends a request and follows no redirect. A server that does not answer blocks the check. One that asks
-// to slow down is given time: the checks try much that is wrong, and that is what a throttle is for.
+// Do sends a request and does not follow redirects. If the server does not answer, the check is blocked. If it
+// answers 429, the request is repeated after the time in Retry-After, since the many wrong requests of a run can
+// exceed a rate limit.
 func (t *T) Do(r *http.Request) *wire.Answer {
 	var waited time.Duration
 	for {
@@ -189,12 +190,12 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 			return a
 		}
 		if waited+wait > patience {
-			t.Blockedf("the server wants fewer requests: it answers 429 (Retry-After: %s)", a.Header.Get("Retry-After"))
+			t.Blockedf("the server limits the rate of requests: it answers 429 (Retry-After: %s)", a.Header.Get("Retry-After"))
 		}
 		waited += wait
 		t.Pause(wait)
 		if r.GetBody != nil {
-			r.Body, _ = r.GetBody() // a reader of a string: it cannot fail
+			r.Body, _ = r.GetBody() // the body is a string, so this cannot fail
 		}
 	}
 }
@@ -210,7 +211,7 @@ func retryAfter(a *wire.Answer) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// WantStatus asserts a status, one of several.
+// WantStatus asserts that the status is one of several.
 func (t *T) WantStatus(a *wire.Answer, statuses ...int) {
 	if !slices.Contains(statuses, a.Status) {
 		t.At(a)
@@ -218,8 +219,8 @@ func (t *T) WantStatus(a *wire.Answer, statuses ...int) {
 	}
 }
 
-// WantError asserts an error response with one of the codes (RFC 6749 §5.2). Where nothing was refused there is
-// no error to look at.
+// WantError asserts an error response with one of the codes (RFC 6749 §5.2). If tokens were issued, the check is
+// blocked.
 func (t *T) WantError(a *wire.Answer, codes ...string) {
 	t.Refused(a)
 	code := a.Text("error")
@@ -229,30 +230,30 @@ func (t *T) WantError(a *wire.Answer, codes ...string) {
 	}
 }
 
-// WantRefused asserts that no token was given. Which error says so is another rule's business; a server that
-// breaks down over the request has said nothing.
+// WantRefused asserts that no token was issued. The error code is checked by another rule. An internal error of the
+// server proves nothing, so that the check is blocked.
 func (t *T) WantRefused(a *wire.Answer, why string) {
 	switch {
 	case a.Granted():
 		t.At(a)
-		t.Failf("tokens were given, although %s", why)
+		t.Failf("tokens were issued, although %s", why)
 	case a.Status >= http.StatusInternalServerError:
-		t.Blockedf("the server broke down: %s", a)
+		t.Blockedf("the server failed: %s", a)
 	}
 }
 
-// Refused is a step on the way: a server that gives a token where it should not fails another check.
+// Refused blocks the check if a token was issued for a request that is wrong on purpose. Another check reports this.
 func (t *T) Refused(a *wire.Answer) {
 	if a.Granted() {
-		t.Blockedf("tokens were given for a request that is wrong on purpose")
+		t.Blockedf("tokens were issued for a request that is wrong on purpose")
 	}
 }
 
-// WantGranted asserts that a token was given.
+// WantGranted asserts that a token was issued.
 func (t *T) WantGranted(a *wire.Answer) *Tokens {
 	if !a.Granted() {
 		t.At(a)
-		t.Failf("no access token was given: %s", a.Failure())
+		t.Failf("no access token was issued: %s", a.Failure())
 	}
 	return TokensOf(a)
 }

@@ -10,24 +10,24 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Code is an authorization code with the request that it came from.
+// Code is an authorization code, with the request for which it was issued.
 type Code struct {
 	Value   string
 	Request *Request
 }
 
-// Code gets one, or blocks the check.
+// Code requests a code. Without a code the check is blocked.
 func (t *T) Code(r *Request) *Code { return t.CodeOf(t.Authorize(r)) }
 
-// CodeOf is that of a response; without one the check is blocked.
+// CodeOf returns the code of a response. Without a code the check is blocked.
 func (t *T) CodeOf(r *Response) *Code {
 	if r.Params.Get("code") == "" {
-		t.Blockedf("could not get a code: %s", r)
+		t.Blockedf("no code was issued: %s", r)
 	}
 	return &Code{r.Params.Get("code"), r.Request}
 }
 
-// Form is the token request that redeems the code, without client authentication (RFC 6749 §4.1.3).
+// Form returns the token request for the code, without client authentication (RFC 6749 §4.1.3).
 func (c *Code) Form() url.Values {
 	form := wire.Params("grant_type", "authorization_code", "code", c.Value)
 	if uri := c.Request.Params.Get("redirect_uri"); uri != "" {
@@ -44,42 +44,43 @@ func (t *T) Token(c *target.Client, form url.Values) *wire.Answer {
 	return t.Post(t.Endpoint(need.Token), form, c.Credentials())
 }
 
-// Redeem exchanges a code, whatever comes of it.
+// Redeem sends the token request for a code.
 func (t *T) Redeem(c *Code) *wire.Answer { return t.Token(c.Request.Client, c.Form()) }
 
-// Tokens are those of an answer of the token endpoint (RFC 6749 §5.1).
+// Tokens are the tokens in a response of the token endpoint (RFC 6749 §5.1).
 type Tokens struct {
 	Access, Refresh, ID, Scope string
 	Answer                     *wire.Answer
 }
 
+// TokensOf reads the tokens in an answer.
 func TokensOf(a *wire.Answer) *Tokens {
 	return &Tokens{a.Text("access_token"), a.Text("refresh_token"), a.Text("id_token"), a.Text("scope"), a}
 }
 
-// Granted is the tokens of an answer; without them the check is blocked.
+// Granted returns the tokens of an answer. Without an access token the check is blocked.
 func (t *T) Granted(a *wire.Answer) *Tokens {
 	if !a.Granted() {
-		t.Blockedf("could not get a token: %s", a.Failure())
+		t.Blockedf("no token was issued: %s", a.Failure())
 	}
 	return TokensOf(a)
 }
 
-// Grant goes the whole way, from the authorization request to the tokens.
+// Grant performs the authorization code grant, from the authorization request to the tokens.
 func (t *T) Grant(c *target.Client) *Tokens { return t.Granted(t.Redeem(t.Code(t.Request(c)))) }
 
-// GrantRefresh is Grant for a check that needs a refresh token.
+// GrantRefresh does the same, and skips the check if there is no refresh token.
 func (t *T) GrantRefresh(c *target.Client) *Tokens { return t.WithRefresh(c, t.Grant(c)) }
 
-// WithRefresh skips the check if a client was given no refresh token.
+// WithRefresh skips the check if a client received no refresh token.
 func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 	if tokens.Refresh == "" {
-		t.Skipf("the server gives the client %s no refresh token", c.Role)
+		t.Skipf("the server issues no refresh token to the client %s", c.Role)
 	}
 	return tokens
 }
 
-// Scopes are the scopes of a token; with one alone the check is skipped.
+// Scopes returns the scopes of a token. If there is only one, the check is skipped.
 func (t *T) Scopes(tokens *Tokens) []string {
 	scopes := strings.Fields(tokens.Scope)
 	if len(scopes) < 2 {
@@ -88,38 +89,40 @@ func (t *T) Scopes(tokens *Tokens) []string {
 	return scopes
 }
 
-// Refresh sends a refresh token; more are further parameters in turn with their values.
+// Refresh uses a refresh token. Further parameters alternate with their values.
 func (t *T) Refresh(c *target.Client, token string, more ...string) *wire.Answer {
 	return t.Token(c, wire.Params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
 }
 
-// Introspect asks about a token (RFC 7662 §2.1), or blocks the check; more are further parameters.
+// Introspect introspects a token (RFC 7662 §2.1). If that fails, the check is blocked. Further parameters alternate
+// with their values.
 func (t *T) Introspect(token string, more ...string) map[string]any {
 	t.Endpoint(need.Introspection)
 	t.Client(need.Introspect)
 	return t.Introspected(token, more...)
 }
 
-// Revoke ends a token (RFC 7009 §2.1), whatever comes of it.
+// Revoke revokes a token (RFC 7009 §2.1).
 func (t *T) Revoke(c *target.Client, token string, more ...string) *wire.Answer {
 	return t.Post(t.Endpoint(need.Revocation), wire.Params(append([]string{"token", token}, more...)...), c.Credentials())
 }
 
-// Introspected is Introspect for a check that makes do without, and has looked that the target has a client
-// for it.
+// Introspected does what Introspect does, for a check that does not depend on it and knows that the target has an
+// introspection client.
 func (t *T) Introspected(token string, more ...string) map[string]any {
 	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), t.server.Target.Clients[need.Introspect].Credentials())
 	object := a.JSON()
 	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
-		t.Blockedf("could not introspect: %s", a.Failure())
+		t.Blockedf("introspection failed: %s", a.Failure())
 	}
 	return object
 }
 
-// Taken says that a token is good, be it for this resource or for others (RFC 6750 §3.1).
+// Taken says whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
 func (t *T) Taken(a *wire.Answer) bool { return a.Status/100 == 2 || a.Status == http.StatusForbidden }
 
-// Works says whether an access token does, by whatever the target has that can tell.
+// Works says whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
+// target has first.
 func (t *T) Works(access string) bool {
 	switch {
 	case t.Has(need.Introspection) && t.Has(need.Introspect):
@@ -133,12 +136,12 @@ func (t *T) Works(access string) bool {
 	return false
 }
 
-// AsMachine asks for a token by client credentials; the parameters are beside the grant type.
+// AsMachine requests a token by client credentials. Further parameters alternate with their values.
 func (t *T) AsMachine(as wire.Auth, pairs ...string) *wire.Answer {
 	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
 }
 
-// Machine gets tokens for the client machine itself (RFC 6749 §4.4); the parameters are in turn with their values.
+// Machine gets tokens for the client machine (RFC 6749 §4.4). Further parameters alternate with their values.
 func (t *T) Machine(pairs ...string) *Tokens {
 	return t.Granted(t.AsMachine(t.Client(need.Machine).Credentials(), pairs...))
 }

@@ -16,8 +16,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Ask makes a target from the answers to a few questions: those that most rules depend on first, and the rest
-// for who wants them.
+// Ask makes a target from the answers to a few questions. The clients that most rules need come first.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options) (*target.Target, error) {
 	q := newQuestions(ctx, in, out)
 	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
@@ -31,7 +30,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 		return nil, err
 	}
 	if err != nil {
-		// Nothing published is no reason to give up: the endpoints are asked for.
+		// A server without metadata can be checked too, so the endpoints are asked for.
 		q.say("The server %s.\n", check.ErrNoMetadata)
 		for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation} {
 			address := q.ask(string(name)+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(string(name), text) }))
@@ -61,7 +60,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 	return t, t.Check()
 }
 
-// usualScope is what clients of an OpenID Provider ask for most, as far as the server lists it.
+// usualScope returns the scopes that most clients of an OpenID Provider request, as far as the server lists them.
 func usualScope(s *check.Server) string {
 	listed, _ := s.Metadata["scopes_supported"].([]any)
 	var usual []string
@@ -79,13 +78,13 @@ const offlineAccess = "offline_access"
 func (q *questions) scope(t *target.Target, usual string) {
 	t.Scope = cmp.Or(q.ask(fmt.Sprintf("Scope to ask for (Enter: %s)", cmp.Or(usual, "the server chooses")), nil), usual)
 	if slices.Contains(strings.Fields(t.Scope), offlineAccess) {
-		// OIDC Core §11: without being asked nobody gives offline access.
+		// OIDC Core §11: offline access needs the person's consent.
 		t.Parameters = map[string]string{"prompt": "consent"}
 	}
 }
 
-// clients asks for those that are not registered: the most needed ones, and then for the others and for what
-// goes with them, which one key passes over.
+// clients asks for the clients that will not be registered: first for the most needed, then, if wanted, for the
+// others and for what belongs to them.
 func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	var first, rest []need.Role
 	for _, role := range need.Roles() {
@@ -123,7 +122,7 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	}
 }
 
-// client asks for one.
+// client asks for one client.
 func (q *questions) client(s *check.Server, role need.Role, rules int) {
 	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Look())
 	id := q.ask("Client ID (Enter: there is none)", nil)
@@ -146,7 +145,7 @@ func (q *questions) client(s *check.Server, role need.Role, rules int) {
 	s.Target.Clients[role.Name] = c
 }
 
-// uris asks for as many as there are in suggested.
+// uris asks for as many addresses as are suggested.
 func (q *questions) uris(question string, suggested []string) []string {
 	if len(suggested) > 1 {
 		question = fmt.Sprintf("%ss, %d with a space between", question, len(suggested))
@@ -168,7 +167,7 @@ func required(text string) error {
 	return nil
 }
 
-// Needing says how many of the rules are tried with a role.
+// Needing returns how many of the rules need a role.
 func Needing(rules []check.Rule, role need.Role) int {
 	n := 0
 	for _, rule := range rules {
@@ -179,7 +178,7 @@ func Needing(rules []check.Rule, role need.Role) int {
 	return n
 }
 
-// questions asks until the first error, which it keeps.
+// questions asks until the first error, and keeps it.
 type questions struct {
 	ctx   context.Context
 	lines chan string // closed at the end of the input
@@ -189,7 +188,7 @@ type questions struct {
 
 func newQuestions(ctx context.Context, in io.Reader, out io.Writer) *questions {
 	q := &questions{ctx: ctx, lines: make(chan string), out: out}
-	go func() { // who interrupts does not wait for the end of a line
+	go func() { // an interrupt does not wait for the end of a line
 		defer close(q.lines)
 		for s := bufio.NewScanner(in); s.Scan(); {
 			select {
@@ -208,7 +207,7 @@ func (q *questions) say(format string, args ...any) {
 	}
 }
 
-// ask asks again until the answer passes the check.
+// ask repeats a question until the answer passes the check.
 func (q *questions) ask(question string, check func(string) error) string {
 	for q.err == nil {
 		q.say("%s: ", question)

@@ -16,8 +16,7 @@ import (
 //go:embed report.html
 var reportPage string
 
-// HTML writes the report as one page for people: to read, to print, to send on. It needs nothing beside
-// itself, and runs no script.
+// HTML writes the report as one page for people. It needs no other file and no script.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportPage)
 	if err != nil {
@@ -30,7 +29,7 @@ func (r *Report) HTML(w io.Writer) error {
 type (
 	htmlReport struct {
 		Issuer, Verdict string
-		Tone            string // good, bad, or open where nothing is known
+		Tone            string // good, bad, or open if nothing is known
 		Facts           []htmlFact
 		Levels          []check.Level
 		Outcomes        []htmlOutcome
@@ -40,7 +39,7 @@ type (
 	}
 	htmlFact struct{ Name, Value string }
 
-	// htmlOutcome is a row of the summary, and of the key to the words.
+	// htmlOutcome is a row of the summary, and of the legend.
 	htmlOutcome struct {
 		Kind, Word, Sign, Meaning string
 		Counts                    []int // by level
@@ -48,12 +47,12 @@ type (
 	}
 	htmlDocument struct {
 		ID, Cited, Title                        string
-		Rules, Held, Musts, Shoulds, Mays, Open int // how many
+		Rules, Held, Musts, Shoulds, Mays, Open int // numbers of rules
 		Clauses                                 []htmlClause
 	}
 	htmlClause struct {
 		Number   string
-		Numbered bool // and not named
+		Numbered bool // the clause is a number, and not a name
 		Rules    []htmlRule
 	}
 	htmlRule struct {
@@ -65,20 +64,20 @@ type (
 	}
 )
 
-// outcomes are the words for how a rule came out, in the order of the summary.
+// outcomes are the words for the outcome of a rule, in the order of the summary.
 var outcomes = []htmlOutcome{
-	{Kind: "held", Word: "Pass", Sign: "✓", Meaning: "The rule was tried, and holds."},
-	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that does not hold."},
-	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself is at fault."},
-	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that does not hold. There may be a good reason."},
-	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate, which is no fault."},
-	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before what is checked did not work, so that nothing is known of the rule."},
-	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target has not what it takes to see it: the reason is given."},
-	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "The test that holds Mandate to the rule is named; of another server nothing is known."},
-	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule asks nothing of Mandate, for the reason given, and no check was written; of another server nothing is known."},
+	{Kind: "held", Word: "Pass", Sign: "✓", Meaning: "The rule was checked, and the server follows it."},
+	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that the server violates."},
+	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
+	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
+	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate. This is not wrong."},
+	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
+	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it."},
+	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "No request shows whether a server follows the rule. The reason names the test that checks Mandate; nothing is known about another server."},
+	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule does not concern Mandate, for the reason given, so there is no check; nothing is known about another server."},
 }
 
-// kind is the outcome of a result.
+// kind returns the outcome of a result.
 func kind(r check.Result) string {
 	switch {
 	case r.Status == check.Pass:
@@ -168,12 +167,12 @@ func (r *Report) document() *htmlReport {
 	return page
 }
 
-// rank puts what is worst first.
+// rank puts the worst first.
 func (r htmlRule) rank() int {
 	return slices.IndexFunc(outcomes, func(o htmlOutcome) bool { return o.Kind == r.Kind })
 }
 
-// outcomes counts them. A kind that did not occur is left out.
+// outcomes counts the results by outcome. An outcome that did not occur is left out.
 func (r *Report) outcomes() []htmlOutcome {
 	var occurred []htmlOutcome
 	for _, o := range outcomes {

@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// jsonResult is a result as a program reads it.
+// jsonResult is a result in the JSON report.
 type jsonResult struct {
 	ID       string         `json:"id"`
 	Level    check.Level    `json:"level"`
@@ -40,7 +40,7 @@ func (r *Report) JSON(w io.Writer) error {
 	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), results})
 }
 
-// The elements of JUnit's report, as build servers read it.
+// The elements of a JUnit report, which build servers read.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -69,8 +69,8 @@ type (
 	}
 )
 
-// JUnit writes the report for a build server: one suite a document. A SHOULD that failed is not a failure
-// there, since it would stop a build; it is skipped, with the reason.
+// JUnit writes the report for a build server, with one suite per document. A SHOULD that failed is reported as
+// skipped, with the reason, because a failure would stop a build.
 func (r *Report) JUnit(w io.Writer) error {
 	var all junitSuites
 	for _, x := range r.Results {

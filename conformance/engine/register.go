@@ -15,8 +15,9 @@ import (
 	"mandate/conformance/wire"
 )
 
-// register makes the clients that the target does not have (RFC 7591 §3.1). A server that refuses one, such
-// as a grant type that it does not have, has its checks skipped; one that refuses all is an error.
+// register registers the clients that the target lacks (RFC 7591 §3.1). If the server refuses one of them, for
+// example because of its grant type, the checks that need it are skipped. If the server refuses all of them, this is
+// an error.
 func (r *Runner) register(ctx context.Context) error {
 	address := r.Endpoint(need.Registration)
 	if address == "" {
@@ -30,7 +31,7 @@ func (r *Runner) register(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// An answer that nobody waits for would leave a client behind that nobody knows.
+		// If the request were cancelled, a client could remain that nobody knows of.
 		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
 			refused = fmt.Errorf("register the client %s: %w", role.Name, err)
@@ -46,8 +47,8 @@ func (r *Runner) register(ctx context.Context) error {
 	return nil
 }
 
-// secretMethod is how clients authenticate: by HTTP Basic unless the server says that it takes it otherwise
-// only (RFC 8414 §2).
+// secretMethod returns the method of client authentication: HTTP Basic, unless the server lists only
+// client_secret_post (RFC 8414 §2).
 func secretMethod(s *check.Server) string {
 	listed, _ := s.Metadata["token_endpoint_auth_methods_supported"].([]any)
 	if slices.Contains(listed, any(need.SecretPost)) && !slices.Contains(listed, any(need.SecretBasic)) {
@@ -89,7 +90,8 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 	return c, nil
 }
 
-// Close removes the clients that were registered (RFC 7592 §2.3). A server that was given up may be back.
+// Close deletes the clients that were registered (RFC 7592 §2.3). It also tries if the server has stopped answering
+// before.
 func (r *Runner) Close(ctx context.Context) error {
 	var all error
 	r.Reset()
@@ -105,7 +107,7 @@ func (r *Runner) Close(ctx context.Context) error {
 
 func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	if c.Configuration == "" {
-		return errors.New("the server gave no address at which it can be removed")
+		return errors.New("the server gave no address at which it can be deleted")
 	}
 	request, err := http.NewRequest(http.MethodDelete, c.Configuration, nil)
 	if err != nil {

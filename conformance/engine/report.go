@@ -1,3 +1,5 @@
+// Package engine runs checks on a server, and reports the results as text, JSON, JUnit or HTML. It asks for a target,
+// and registers clients for a run.
 package engine
 
 import (
@@ -13,27 +15,27 @@ import (
 	"mandate/conformance/need"
 )
 
-// Report is what a run found.
+// Report is the result of a run.
 type Report struct {
 	Issuer   string
 	Began    time.Time
 	Duration time.Duration
 	Results  []check.Result
 
-	// What a report for people says of the run besides; empty is left out.
-	Target    string           // the file
-	Selection string           // which rules
-	Version   string           // of the runner
-	Documents []check.Document // that rules may be of
+	// What else a report for people shows. Empty fields are left out.
+	Target    string           // the target file
+	Selection string           // the selected rules
+	Version   string           // version of the runner
+	Documents []check.Document // the documents of the rules
 }
 
-// Failed says whether a MUST does not hold. One that could not be tried, because a step on the way to it did
-// not work, counts too: a server that answers nothing must not come off well.
+// Failed says whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
+// pass.
 func (r *Report) Failed() bool {
 	return r.Count(check.Broken, "")+r.Count(check.Fail, check.Must)+r.Count(check.Blocked, check.Must) > 0
 }
 
-// Count counts the results of a status, of one level or ("") of all.
+// Count returns the number of results with a status and a level; the level "" stands for all levels.
 func (r *Report) Count(status check.Status, level check.Level) int {
 	n := 0
 	for _, result := range r.Results {
@@ -44,7 +46,7 @@ func (r *Report) Count(status check.Status, level check.Level) int {
 	return n
 }
 
-// Summary is the last line.
+// Summary returns the last line of the report.
 func (r *Report) Summary() string {
 	var parts []string
 	add := func(n int, what string) {
@@ -64,14 +66,13 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }
 
-// obstacle is a reason for which rules were blocked.
+// obstacle is a reason that blocked several rules.
 type obstacle struct {
 	Reason string
 	Rules  int
 }
 
-// obstacles are the commonest, if rules share any: a wrong password in the target blocks very many, each of
-// which tells of it.
+// obstacles returns the most frequent ones. For example, a wrong password in the target blocks many rules.
 func (r *Report) obstacles() []obstacle {
 	counts := map[string]int{}
 	for _, result := range r.Results {
@@ -89,14 +90,14 @@ func (r *Report) obstacles() []obstacle {
 	return all[:min(len(all), 3)]
 }
 
-// Formats are those that a report can be written in.
+// Formats are the formats of a report.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
 		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit, "html": (*Report).HTML,
 	}
 }
 
-// word is how a status is shown in a list.
+// word returns the status as the list shows it.
 func word(r check.Result) string {
 	switch {
 	case r.Status == check.Fail && r.Rule.Level == check.May:
@@ -109,7 +110,7 @@ func word(r check.Result) string {
 	return string(r.Status)
 }
 
-// Text writes the report as a tree of documents and clauses, and a summary last.
+// Text writes the report as a tree of documents and clauses, and a summary at the end.
 func (r *Report) Text(w io.Writer) error {
 	out := &lines{w: w}
 	out.printf("%s, %s\n", r.Issuer, r.Began.Format("2006-01-02 15:04 MST"))
@@ -168,10 +169,10 @@ func text(r check.Result, out *lines) {
 
 const (
 	columns = 80               // of a terminal
-	below   = "              " // how far in it is said why a rule came out so
+	below   = "              " // indentation of the reason for a result
 )
 
-// lines writes until an error, which it keeps.
+// lines writes until the first error, and keeps it.
 type lines struct {
 	w   io.Writer
 	err error
@@ -189,8 +190,8 @@ func (l *lines) indented(before, text string) {
 	}
 }
 
-// wrapped breaks a sentence where a terminal ends, and goes on under its beginning. What is to be copied, a
-// request or a command, is not broken.
+// wrapped breaks a sentence at the width of a terminal, and indents the following lines. Requests and commands are
+// not broken, so that they can be copied.
 func (l *lines) wrapped(before, text string) {
 	line := before
 	for i, word := range strings.Fields(text) {
@@ -207,7 +208,7 @@ func (l *lines) wrapped(before, text string) {
 	l.printf("%s\n", line)
 }
 
-// List writes the rules with how each is held.
+// List writes the rules, and how each is checked.
 func List(w io.Writer, rules []check.Rule) error {
 	out := &lines{w: w}
 	for _, r := range rules {

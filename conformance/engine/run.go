@@ -19,7 +19,7 @@ type Runner struct {
 	made      []*target.Client // clients that were registered for the run
 }
 
-// NewRunner finds the server's metadata, and registers clients if the target says so. Close removes them.
+// NewRunner reads the server's metadata, and registers clients if the target says so. Close deletes them.
 func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
 	if o.Workers <= 0 {
 		o.Workers = 4
@@ -36,7 +36,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 			left = r.Close(context.WithoutCancel(ctx))
 		}
 		if left != nil {
-			return nil, fmt.Errorf("%v; %w", err, left) // who was interrupted has to know of it
+			return nil, fmt.Errorf("%v; %w", err, left) // an interrupted user must know which clients remain
 		}
 		if err != nil {
 			return nil, err
@@ -46,8 +46,8 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 	return r, nil
 }
 
-// Run checks rules, a few at a time, and those that want to be alone one by one at the end. It tells
-// progress of each that is done.
+// Run checks rules, several at the same time, and at the end the rules that are Alone, one after the other. It calls
+// progress after each rule.
 func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
 	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex

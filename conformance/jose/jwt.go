@@ -1,3 +1,4 @@
+// Package jose reads and verifies JSON Web Tokens, and forges tokens that a server must reject.
 package jose
 
 import (
@@ -22,17 +23,17 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWT is a signed token (RFC 7519) as it was read, which says nothing of its signature.
+// JWT is a signed token (RFC 7519) after parsing. Its signature is not verified by parsing.
 type JWT struct {
 	Header, Claims map[string]any
 	raw            string
 }
 
-// Read takes a token of three parts apart, without a look at the signature.
+// Read parses a token of three parts. It does not verify the signature.
 func Read(text string) (*JWT, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return nil, fmt.Errorf("it has %d parts, a signed JWT has 3", len(parts))
+		return nil, fmt.Errorf("it has %d parts, and a signed JWT has 3", len(parts))
 	}
 	j := &JWT{raw: text}
 	for i, into := range []*map[string]any{&j.Header, &j.Claims} {
@@ -48,13 +49,13 @@ func Read(text string) (*JWT, error) {
 	return j, nil
 }
 
-// Text is a claim that is a string.
+// Text returns a claim that is a string, or "".
 func (j *JWT) Text(name string) string {
 	text, _ := j.Claims[name].(string)
 	return text
 }
 
-// Number is a claim that is a number, or -1.
+// Number returns a claim that is a number, or -1.
 func (j *JWT) Number(name string) float64 {
 	number, is := j.Claims[name].(float64)
 	if !is {
@@ -63,13 +64,13 @@ func (j *JWT) Number(name string) float64 {
 	return number
 }
 
-// Algorithm is the alg of the header.
+// Algorithm returns alg of the header.
 func (j *JWT) Algorithm() string {
 	text, _ := j.Header["alg"].(string)
 	return text
 }
 
-// Audience is aud as a list, however it was written (RFC 7519 §4.1.3).
+// Audience returns aud as a list. In the token it may be a string or a list (RFC 7519 §4.1.3).
 func (j *JWT) Audience() []string {
 	switch aud := j.Claims["aud"].(type) {
 	case string:
@@ -99,35 +100,36 @@ type JWK struct {
 	E          string   `json:"e"`
 }
 
-// Signs says whether the key may verify a signature by its use and key_ops (RFC 7517 §4.2, §4.3).
+// Signs says whether use and key_ops allow the key to verify a signature (RFC 7517 §4.2, §4.3).
 func (k JWK) Signs() bool {
 	return (k.Use == "" || k.Use == "sig") && (len(k.Operations) == 0 || slices.Contains(k.Operations, "verify"))
 }
 
-// kinds are the types of key that verify an algorithm, by the beginning of its name.
+// kinds are the key types that verify an algorithm, by the first letters of its name.
 var kinds = map[string]string{"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
-// fits says whether the key is of the type that an algorithm takes.
+// fits says whether the key has the type that an algorithm needs.
 func (k JWK) fits(algorithm string) bool {
 	return len(algorithm) > 2 && k.Type == kinds[algorithm[:2]] && (k.Algorithm == "" || k.Algorithm == algorithm)
 }
 
 var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
 
-// ErrUnsupported is for keys and algorithms that this program cannot verify: that is no fault of theirs.
-var ErrUnsupported = errors.New("this program cannot verify it")
+// ErrUnsupported is the error for keys and algorithms that this program cannot verify. It does not mean that they are
+// wrong.
+var ErrUnsupported = errors.New("this program does not support it")
 
-// public is the key as Go's packages take it.
+// public returns the key as Go's packages expect it.
 func (k JWK) public() (any, error) {
 	number := func(text string) []byte {
-		raw, _ := base64.RawURLEncoding.DecodeString(text) // what is wrong verifies nothing
+		raw, _ := base64.RawURLEncoding.DecodeString(text) // a wrong key verifies nothing
 		return raw
 	}
 	switch {
 	case k.Type == "RSA":
 		n, e := new(big.Int).SetBytes(number(k.N)), new(big.Int).SetBytes(number(k.E))
 		if n.Sign() == 0 || !e.IsInt64() || e.Int64() < 3 || e.Int64() > 1<<31-1 {
-			return nil, errors.New("n or e is no number of an RSA key")
+			return nil, errors.New("n and e are not those of an RSA key")
 		}
 		return &rsa.PublicKey{N: n, E: int(e.Int64())}, nil
 	case k.Type == "EC" && curves[k.Curve] != nil:
@@ -135,14 +137,14 @@ func (k JWK) public() (any, error) {
 		return ecdsa.ParseUncompressedPublicKey(curves[k.Curve], point)
 	case k.Type == "OKP" && k.Curve == "Ed25519":
 		if len(number(k.X)) != ed25519.PublicKeySize {
-			return nil, errors.New("x is not of the length of an Ed25519 key")
+			return nil, errors.New("x does not have the length of an Ed25519 key")
 		}
 		return ed25519.PublicKey(number(k.X)), nil
 	}
 	return nil, fmt.Errorf("a key of the type %s %s: %w", k.Type, k.Curve, ErrUnsupported)
 }
 
-// candidates are the keys that a token may have been signed with.
+// candidates returns the keys that can have signed a token.
 func candidates(keys []JWK, j *JWT) []JWK {
 	id, named := j.Header["kid"].(string)
 	return slices.DeleteFunc(slices.Clone(keys), func(k JWK) bool {
@@ -150,7 +152,7 @@ func candidates(keys []JWK, j *JWT) []JWK {
 	})
 }
 
-// Verify holds a signature against the published keys, or by HMAC against the client's secret.
+// Verify checks the signature with the published keys, or an HMAC with the client's secret.
 func (j *JWT) Verify(keys []JWK, secret string) error {
 	parser := jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithValidMethods([]string{j.Algorithm()}))
 	with := func(key any) error {
@@ -177,8 +179,8 @@ func (j *JWT) Verify(keys []JWK, secret string) error {
 	return err
 }
 
-// LeftHash is at_hash: the left half of the digest that belongs to the algorithm, or "" where that is not
-// known here.
+// LeftHash returns at_hash: the left half of the digest that belongs to the algorithm, or "" for an unknown
+// algorithm.
 func LeftHash(algorithm, text string) string {
 	var sum []byte
 	switch {
@@ -196,9 +198,9 @@ func LeftHash(algorithm, text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 }
 
-// What an attacker makes of a signed token.
+// The tokens that an attacker makes from a signed token.
 
-// Altered are tokens with a claim or a part of the signature changed.
+// Altered returns copies of a token with a changed claim or signature.
 func Altered(token string) []string {
 	j, err := Read(token)
 	if err != nil {
@@ -218,13 +220,13 @@ func Altered(token string) []string {
 	return all
 }
 
-// Encoded is a part of a JWT.
+// Encoded returns a part of a JWT.
 func Encoded(object map[string]any) string {
-	text, _ := json.Marshal(object) // it was JSON before
+	text, _ := json.Marshal(object) // the object was parsed from JSON
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// Unsigned are tokens that say they need no signature (RFC 7518 §8.5), in more than one spelling.
+// Unsigned returns copies of a token with alg none (RFC 7518 §8.5), in several spellings.
 func Unsigned(token string) []string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -238,17 +240,17 @@ func Unsigned(token string) []string {
 	return all
 }
 
-// Resign signs the claims of a token anew, with its header but for the alg.
+// Resign signs the claims again, with the same header except for alg.
 func (j *JWT) Resign(method jwt.SigningMethod, key any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims(j.Claims))
 	header := maps.Clone(j.Header)
 	header["alg"] = method.Alg()
 	token.Header = header
-	text, _ := token.SignedString(key) // the keys are of the methods' kinds
+	text, _ := token.SignedString(key) // each key belongs to its method
 	return text
 }
 
-// SignedByAnother are tokens with the claims and the header of a good one, signed with keys of our own.
+// SignedByAnother returns copies of a token that are signed with other keys.
 func SignedByAnother(token string) []string {
 	j, err := Read(token)
 	if err != nil {
@@ -261,8 +263,8 @@ func SignedByAnother(token string) []string {
 	return []string{j.Resign(jwt.SigningMethodRS256, key), j.Resign(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
 }
 
-// Confused are tokens signed by HMAC with what is public: a verifier that lets the token choose the
-// algorithm takes its own public key for the secret (RFC 8725 §2.1).
+// Confused returns tokens that are signed by HMAC with public data. A verifier that lets the token choose the
+// algorithm would use its own public key as the secret (RFC 8725 §2.1).
 func Confused(j *JWT, keys []JWK, set []byte) []string {
 	all := []string{j.Resign(jwt.SigningMethodHS256, set), j.Resign(jwt.SigningMethodHS256, []byte{})}
 	for _, k := range keys {

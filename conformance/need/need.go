@@ -1,17 +1,18 @@
+// Package need names what a check needs from a target: clients by their roles, endpoints, a user.
 package need
 
 import "strings"
 
-// Need is something that a check cannot do without. A need is a client by its role, an endpoint by its name
-// in the metadata, or one of those below.
+// Need is something that a check needs. It is a client by its role, an endpoint by its name in the metadata, or one
+// of the first constants below.
 type Need string
 
 const (
-	User   Need = "user"   // somebody who can sign in
-	API    Need = "api"    // a resource that takes access tokens
+	User   Need = "user"   // a person who can sign in
+	API    Need = "api"    // a resource that accepts access tokens
 	OpenID Need = "openid" // the server is an OpenID Provider
 
-	// The clients: Roles says what they are.
+	// The clients. Roles describes them.
 	Code       Need = "code"
 	Second     Need = "second"
 	Public     Need = "public"
@@ -41,9 +42,11 @@ const (
 	Registration  Need = "registration_endpoint"
 )
 
+// IsClient says whether the need is a client.
 func (n Need) IsClient() bool {
 	_, known := RoleOf(n)
 	return known
 }
 
+// IsEndpoint says whether the need is an endpoint.
 func (n Need) IsEndpoint() bool { return strings.Contains(string(n), "_") }

@@ -5,40 +5,41 @@ import (
 	"strings"
 )
 
-// Role is a client that a target can have: what it is, and what it looks like where it is registered.
+// Role is a client that a target can have, and how it is registered.
 type Role struct {
 	Name  Need
 	Is    string
-	First bool // most rules are tried with it
+	First bool // most rules need it
 
 	Public bool // it has no secret
 	Grant  string
-	// Nothing has to answer at these: the browser of the checks stops before it goes there. Others do as well,
-	// as many of them, with the same scheme, and of the same host where two roles have the same here.
+	// Nothing has to answer at these addresses, because the browser of the checks stops before it requests them.
+	// Other addresses work too, if their number and their schemes are the same, and roles that share a host here
+	// share one there.
 	RedirectURIs, AfterLogout []string
 
 	Introspects, Pairwise, Backchannel  bool
 	IDTokenAlgorithm, UserInfoAlgorithm string
 
-	// Its access tokens are JWTs, and it gets some for itself too.
+	// Its access tokens are JWTs, and the client credentials grant is allowed too.
 	SignedAccess bool
 }
 
-// The ways of client authentication.
+// The methods of client authentication.
 const (
 	SecretBasic      = "client_secret_basic"
 	SecretPost       = "client_secret_post"
 	NoAuthentication = "none"
 )
 
-// Grants that a role can be registered for.
+// The grants that a role can be registered for.
 const (
 	GrantCode     = "authorization_code"
 	GrantMachine  = "client_credentials"
 	GrantPassword = "password"
 )
 
-// Roles are all of them, the most needed first.
+// Roles returns all roles, the most needed first.
 func Roles() []Role {
 	at := func(paths ...string) []string {
 		for i, path := range paths {
@@ -66,6 +67,7 @@ func Roles() []Role {
 	}
 }
 
+// RoleOf returns the role that a need names.
 func RoleOf(n Need) (Role, bool) {
 	all := Roles()
 	i := slices.IndexFunc(all, func(r Role) bool { return r.Name == n })
@@ -75,7 +77,7 @@ func RoleOf(n Need) (Role, bool) {
 	return all[i], true
 }
 
-// Look is what to register, in the words of RFC 7591 where it has some.
+// Look describes the registration, in the words of RFC 7591 where there are any.
 func (r Role) Look() string {
 	parts := []string{"grant " + r.Grant, "auth " + SecretBasic}
 	if r.Grant == GrantCode {
@@ -111,13 +113,14 @@ func (r Role) Look() string {
 	return strings.Join(parts, "; ")
 }
 
-// registrable: whether a client may ask about the tokens of others, no server lets it say of itself, and the
-// password grant is only there for clients that somebody has chosen. Of the form of access tokens RFC 7591 has no word.
+// Registrable says whether a client can register itself for the role. No server lets a client allow itself
+// introspection; the password grant is reserved for selected clients; RFC 7591 has no member for the format of access
+// tokens.
 func (r Role) Registrable() bool {
 	return !r.Introspects && r.Grant != GrantPassword && !r.SignedAccess
 }
 
-// Metadata is what is sent to have the role registered (RFC 7591 §2).
+// Metadata returns the client metadata that is sent for the registration (RFC 7591 §2).
 func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
 	m := map[string]any{"client_name": "conformance " + string(r.Name), "grant_types": []string{r.Grant}, "response_types": []string{}, "token_endpoint_auth_method": secretMethod}
 	if r.Public {
@@ -147,6 +150,7 @@ func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
 	return m
 }
 
+// Names returns the names of roles, separated by commas.
 func Names(roles []Role) string {
 	var all []string
 	for _, r := range roles {

@@ -1,3 +1,5 @@
+// Package rules holds the rules of all documents: one file for a document or for a part of one. A new document is a
+// new file and a line in Documents.
 package rules
 
 import (
@@ -9,7 +11,7 @@ import (
 	"mandate/conformance/check"
 )
 
-// Documents are all that is known here.
+// Documents returns all documents with their rules.
 func Documents() []check.Document {
 	return []check.Document{
 		{ID: "RFC6749", Cited: "RFC 6749", Title: "The OAuth 2.0 Authorization Framework", Rules: rfc6749()},
@@ -33,7 +35,7 @@ func Documents() []check.Document {
 	}
 }
 
-// All are those of all documents.
+// All returns the rules of all documents.
 func All() []Rule {
 	var all []Rule
 	for _, d := range Documents() {
@@ -42,10 +44,11 @@ func All() []Rule {
 	return all
 }
 
-// Profiles name sets of rules, as ids or their beginnings. One with a minus before it is left out.
+// Profiles are named selections of rules. An entry is an ID or the beginning of one; a minus before it excludes
+// rules.
 func Profiles() map[string][]string {
-	// What is left of RFC 6749 and RFC 6750 in OAuth 2.1: no implicit and no password grant, no token in the
-	// query, no redirect_uri in the token request, and no Pragma.
+	// OAuth 2.1 leaves out of RFC 6749 and RFC 6750: the implicit and the password grant, tokens in a query,
+	// redirect_uri in the token request, and Pragma.
 	oauth21 := []string{"RFC6749", "-RFC6749/4.2", "-RFC6749/4.3", "-RFC6749/10.7", "-RFC6749/4.1.3/redirect-uri-present", "-RFC6749/4.1.3/only-redirect-uri-present", "-RFC6749/4.1.3/redirect-uri-identical",
 		"-RFC6749/10.6", "-RFC6749/5.1/no-cache", "RFC6750", "-RFC6750/2.3/private", "RFC7636", "RFC8252", "RFC9700"}
 	return map[string][]string{
@@ -57,7 +60,8 @@ func Profiles() map[string][]string {
 	}
 }
 
-// Select picks rules by profile and by the beginnings of their ids; empty is all.
+// Select returns the rules of a profile whose IDs begin with one of the names in only. Without names it returns all
+// rules of the profile.
 func Select(profile string, only []string) ([]Rule, error) {
 	rules := All()
 	if profile != "" {
@@ -81,7 +85,7 @@ func Select(profile string, only []string) ([]Rule, error) {
 	return rules, nil
 }
 
-// noRule says where to look for a rule that is not there.
+// noRule returns an error that helps to find a rule.
 func noRule(name, profile string) error {
 	document, _, _ := strings.Cut(name, "/")
 	var known []string

@@ -2,7 +2,7 @@ package servertest
 
 import "syscall"
 
-// childAttributes let the kernel end the server when the tests die before they could stop it.
+// childAttributes make the kernel stop the server if the tests are killed.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

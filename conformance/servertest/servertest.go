@@ -1,3 +1,4 @@
+// Package servertest runs the built server for tests, with a user and a client for each role.
 package servertest
 
 import (
@@ -32,9 +33,9 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// The tests of this package run the built binary, one server for each database, and stop them at the end.
+// The tests run the built binary, one server for each database, and stop the servers at the end.
 
-// Main runs the tests of a package, and stops the servers that they have started.
+// Main runs the tests of a package. Then it stops the servers that they started.
 func Main(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "mandate-rules-")
 	if err != nil {
@@ -50,6 +51,7 @@ func Main(m *testing.M) int {
 // stopping stops the servers before the databases.
 type stopping struct{ m *testing.M }
 
+// Run runs the tests, and stops the servers.
 func (s stopping) Run() int {
 	code := s.m.Run()
 	for _, server := range servers {
@@ -65,18 +67,18 @@ func (s stopping) Run() int {
 	return code
 }
 
-// What the tests share: a folder, the binary in it, and the servers. They live as long as the process.
+// What the tests of a process share: a folder, the binary in it, and the servers.
 var (
 	workDir string
 	serving sync.Mutex
 	servers = map[string]*Server{} // by database
 
-	cleanups []func() // of what lasts
+	cleanups []func() // for what all tests share
 )
 
 var Binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "mandate")
-	// The go command notes what a test looks at, and does not take an old result when it has changed.
+	// The go command records which files a test reads. It does not use a cached result if one of them has changed.
 	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates", "conformance"} {
 		err := filepath.WalkDir(filepath.Join(root(), name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
@@ -96,7 +98,7 @@ var Binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// root is the folder of the module.
+// root returns the folder of the module.
 func root() string {
 	dir := "."
 	for range 8 {
@@ -109,18 +111,18 @@ func root() string {
 	return dir
 }
 
-// Server is a running Mandate with all that the rules can be tried with.
+// Server is a running Mandate with everything that the rules need.
 type Server struct {
 	dir, Url string
-	Front    string // the address that it is known by, if there is a proxy before it
+	Front    string // the address of a proxy in front of it, if there is one
 	cmd      *exec.Cmd
 	exited   chan struct{}
 	log      bytes.Buffer
 	Runner   *engine.Runner
-	err      error // it did not start
+	err      error // why it did not start
 }
 
-// settings of the server, beside its address and database.
+// settings of the server, except for its address and its database.
 const settings = `SAMPLE_API: true
 OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
 OAUTH2_PROVIDER:
@@ -131,7 +133,7 @@ OAUTH2_PROVIDER:
   DEFAULT_SCOPES: [read, write]
 `
 
-// flags are those of `application add` for a client of a role.
+// flags returns the flags of `application add` for the client of a role.
 func flags(r need.Role, backchannel string) []string {
 	f := []string{"--name", "conformance " + string(r.Name), "--grant", r.Grant}
 	add := func(name string, values ...string) {
@@ -161,7 +163,7 @@ func flags(r need.Role, backchannel string) []string {
 	return f
 }
 
-// OnDatabase gives the server on a database, started at its first use.
+// OnDatabase returns the server on a database. The first call starts it.
 func OnDatabase(t *testing.T, name string) *Server {
 	t.Helper()
 	serving.Lock()
@@ -185,7 +187,7 @@ func OnDatabase(t *testing.T, name string) *Server {
 	return s
 }
 
-// Behind is a server on SQLite that is reached through a proxy, and takes the proxy's address for its own.
+// Behind returns a server on SQLite behind a proxy. The proxy's address is its base URL.
 func Behind(name, front string) *Server {
 	s := &Server{dir: filepath.Join(workDir, name), exited: make(chan struct{}), Front: front}
 	serving.Lock()
@@ -194,14 +196,16 @@ func Behind(name, front string) *Server {
 	return s
 }
 
-// Dir is the folder of the tests, which is removed after them.
+// Dir returns the folder of the tests. It is removed after them.
 func Dir() string { return workDir }
 
-// lasting keeps what a test makes for as long as the tests run.
+// lasting keeps what a test creates until all tests have ended.
 type lasting struct{ testing.TB }
 
+// Cleanup runs clean after all tests.
 func (lasting) Cleanup(clean func()) { cleanups = append(cleanups, clean) }
 
+// Start starts the server, and registers a client for each role.
 func (s *Server) Start(database string) error {
 	path, err := Binary()
 	if err != nil {
@@ -243,11 +247,11 @@ func (s *Server) Start(database string) error {
 
 func (s *Server) known() string { return cmp.Or(s.Front, s.Url) }
 
-// launch starts the server and waits until it answers.
+// launch starts the process, and waits until it answers.
 func (s *Server) launch() error {
 	started := make(chan error)
 	go func() {
-		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		// The kernel ends the child when the thread that started it ends. So this thread has to stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := s.cmd.Start()
@@ -297,7 +301,7 @@ func (s *Server) target() (*target.Target, error) {
 	return t, t.Check()
 }
 
-// Register adds a client as a role looks.
+// Register adds the client of a role.
 func (s *Server) Register(role need.Role, backchannel string) (*target.Client, error) {
 	arguments := append([]string{"application", "add", "--json"}, flags(role, backchannel)...)
 	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
@@ -315,7 +319,7 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 	return target.NewClient(role, made.ID, made.Secret), err
 }
 
-// AddPerson adds a user who has every claim (OIDC Core §5.1).
+// AddPerson adds a user who has a value for every claim (OIDC Core §5.1).
 func (s *Server) AddPerson(u target.User) error {
 	_, err := s.Cli(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
 		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
@@ -326,6 +330,7 @@ func (s *Server) AddPerson(u target.User) error {
 	return err
 }
 
+// Cli runs the binary with arguments, and returns its output.
 func (s *Server) Cli(stdin string, args ...string) (string, error) {
 	path, err := Binary()
 	if err != nil {
@@ -342,12 +347,12 @@ func (s *Server) Cli(stdin string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// stop ends the server in order. Its log must hold no panic.
+// stop stops the server. Its log must not contain a panic.
 func (s *Server) stop() error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended; the exit code tells
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already; the exit code shows it
 	select {
 	case <-s.exited:
 	case <-time.After(30 * time.Second):
@@ -364,7 +369,7 @@ func (s *Server) stop() error {
 	return nil
 }
 
-// Environment is that of the tests without what configures the server.
+// Environment returns the environment without the variables that configure the server.
 func Environment() []string {
 	var env []string
 	for _, setting := range os.Environ() {
@@ -375,7 +380,7 @@ func Environment() []string {
 	return env
 }
 
-// FreeAddress is below the range that outgoing connections take theirs from.
+// FreeAddress returns an address below the range of ports for outgoing connections.
 func FreeAddress() string {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))

@@ -10,30 +10,30 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Client is one that is registered at the server.
+// Client is a client that is registered at the server.
 type Client struct {
 	ID           string   `yaml:"id"`
 	Secret       string   `yaml:"secret,omitempty"`
 	Auth         string   `yaml:"auth,omitempty"` // client_secret_basic, client_secret_post or none
 	RedirectURIs []string `yaml:"redirect_uris,omitempty"`
-	Scope        string   `yaml:"scope,omitempty"` // in the place of the target's
+	Scope        string   `yaml:"scope,omitempty"` // replaces the target's scope
 
 	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
 	Role           need.Need
-	Configuration  string // where it is removed (RFC 7592)
+	Configuration  string // where the client can be deleted (RFC 7592)
 	RegistrationAT string
 }
 
-// NewClient is the client of a target that is registered as its role looks.
+// NewClient returns a client that is registered as its role describes.
 func NewClient(r need.Role, id, secret string) *Client {
 	return &Client{ID: id, Secret: secret, RedirectURIs: r.RedirectURIs, PostLogoutRedirectURIs: r.AfterLogout, Role: r.Name}
 }
 
-// Credentials authenticates the client in its registered way.
+// Credentials authenticates the client by its registered method.
 func (c *Client) Credentials() wire.Auth { return c.With(c.Secret) }
 
-// With is Credentials with another secret.
+// With does the same with another secret.
 func (c *Client) With(secret string) wire.Auth {
 	switch c.Auth {
 	case need.SecretPost:
@@ -44,6 +44,7 @@ func (c *Client) With(secret string) wire.Auth {
 	return wire.Basic(c.ID, secret)
 }
 
+// RedirectURI returns the first redirect URI, or "".
 func (c *Client) RedirectURI() string {
 	if len(c.RedirectURIs) == 0 {
 		return ""
@@ -69,7 +70,7 @@ func (c *Client) check(role need.Need) error {
 	case !slices.Contains([]string{need.SecretBasic, need.SecretPost, need.NoAuthentication}, c.Auth):
 		return fmt.Errorf("auth: %q is none of client_secret_basic, client_secret_post, none", c.Auth)
 	case (c.Auth == need.NoAuthentication) != (c.Secret == ""):
-		return fmt.Errorf("auth is %s, and there is a secret or there is none", c.Auth)
+		return fmt.Errorf("auth %s and secret contradict each other", c.Auth)
 	}
 	for _, uri := range c.RedirectURIs {
 		_, err := url.Parse(uri)
@@ -80,7 +81,7 @@ func (c *Client) check(role need.Need) error {
 	return c.fits(as)
 }
 
-// fits says what a client lacks for its role.
+// fits returns an error if the client lacks something that its role needs.
 func (c *Client) fits(r need.Role) error {
 	switch {
 	case r.Public && c.Secret != "":

@@ -1,3 +1,4 @@
+// Package target is the file that names the server under test, and the user and clients that the checks may use.
 package target
 
 import (
@@ -18,44 +19,45 @@ import (
 	"mandate/conformance/need"
 )
 
-// Target says which server is checked and what it may be checked with. It is written as YAML.
+// Target names the server under test, and what the checks may use. It is written as YAML.
 type Target struct {
-	// Issuer is the identifier of the server; its metadata is found from there.
+	// Issuer is the server's issuer identifier. The metadata is found from it.
 	Issuer string `yaml:"issuer"`
-	// Endpoints by their names in the metadata, where the metadata does not tell them.
+	// Endpoints by their names in the metadata, for endpoints that the metadata does not list.
 	Endpoints map[string]string `yaml:"endpoints,omitempty"`
-	// Origins are further ones that the server's own pages live at, such as https://login.example.org.
+	// Origins are further origins of the server's own pages, such as https://login.example.org.
 	Origins []string `yaml:"origins,omitempty"`
-	// User is somebody who can sign in.
+	// User can sign in at the server.
 	User User `yaml:"user,omitempty"`
-	// Clients by their role.
+	// Clients by their roles.
 	Clients map[need.Need]*Client `yaml:"clients,omitempty"`
-	// Register has the clients that are missing registered (RFC 7591), and removed afterwards (RFC 7592).
+	// Register says that missing clients are registered (RFC 7591), and deleted after the run (RFC 7592).
 	Register           bool   `yaml:"register,omitempty"`
 	InitialAccessToken string `yaml:"initial_access_token,omitempty"`
-	// Scope is what an authorization request asks for; empty leaves it to the server.
+	// Scope is the scope of the authorization requests. If it is empty, the server chooses.
 	Scope string `yaml:"scope,omitempty"`
-	// Parameters stand in every authorization request, such as prompt: consent where refresh tokens depend on it.
+	// Parameters are added to each authorization request, such as prompt: consent where the server issues refresh
+	// tokens only with it.
 	Parameters map[string]string `yaml:"parameters,omitempty"`
-	// API is a resource that takes the server's access tokens.
+	// API is a resource that accepts the server's access tokens.
 	API API `yaml:"api,omitempty"`
-	// Backchannel is where logout tokens are listened for, as host:port; it is left out where the server
-	// cannot call here (OIDC Back-Channel §2.5).
+	// Backchannel is the host:port on which the run listens for logout tokens. It is left out if the server cannot
+	// send requests to this machine (OIDC Back-Channel §2.5).
 	Backchannel string `yaml:"backchannel,omitempty"`
-	// Forms helps with pages whose forms speak for themselves too little.
+	// Forms name the fields and buttons of pages on which the browser does not find them.
 	Forms browser.Hints `yaml:"forms,omitempty"`
 }
 
-// User is somebody who can sign in.
+// User can sign in at the server.
 type User struct {
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
 }
 
-// API is a resource that takes the server's access tokens.
+// API is a resource that accepts the server's access tokens.
 type API struct {
-	URL   string `yaml:"url"`             // answers GET to whoever has a token
-	Wider string `yaml:"wider,omitempty"` // answers GET to a token with Scope only
+	URL   string `yaml:"url"`             // answers GET with any access token
+	Wider string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
 	Scope string `yaml:"scope,omitempty"`
 }
 
@@ -104,7 +106,7 @@ var (
 	wrongKind    = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into (\\S+)")
 )
 
-// plainYAML takes the words of Go out of what the decoder says.
+// plainYAML removes Go's type names from the decoder's messages.
 func plainYAML(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n")
@@ -144,6 +146,7 @@ func goKind(name string) string {
 	return "keys with values"
 }
 
+// Check returns an error that names the first mistake in the target.
 func (t *Target) Check() error {
 	if t.Issuer == "" {
 		return errors.New("issuer is missing")
@@ -184,6 +187,7 @@ func (t *Target) Check() error {
 	return nil
 }
 
+// CheckURL returns an error if an address is no http or https URL.
 func CheckURL(what, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -192,7 +196,7 @@ func CheckURL(what, address string) error {
 	return nil
 }
 
-// Write writes the target where nobody else can read it: it holds secrets.
+// Write writes the target to a file that only its owner can read, since it holds secrets.
 func (t *Target) Write(path string) error {
 	text, err := yaml.Marshal(t)
 	if err != nil {
@@ -201,6 +205,7 @@ func (t *Target) Write(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
+// Optional makes a check accept an empty text.
 func Optional(check func(string) error) func(string) error {
 	return func(text string) error {
 		if text == "" {
@@ -210,6 +215,7 @@ func Optional(check func(string) error) func(string) error {
 	}
 }
 
+// CheckListen returns an error if a text is not host:port.
 func CheckListen(text string) error {
 	_, _, err := net.SplitHostPort(text)
 	if err != nil {

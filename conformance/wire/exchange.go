@@ -1,3 +1,4 @@
+// Package wire sends requests, keeps the answers, and masks the secrets in both for reports.
 package wire
 
 import (
@@ -11,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Answer is what came back for one request, and the request.
+// Answer is the answer to one request, together with the request.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -25,7 +26,7 @@ type Answer struct {
 	contentType string
 }
 
-// JSON is the object that came back, or nil if it was none.
+// JSON returns the object in the body, or nil if the body is no JSON object.
 func (a *Answer) JSON() map[string]any {
 	var object map[string]any
 	err := json.Unmarshal(a.Body, &object)
@@ -35,7 +36,7 @@ func (a *Answer) JSON() map[string]any {
 	return object
 }
 
-// Text is a string member of the object that came back.
+// Text returns a member of the object in the body that is a string, or "".
 func (a *Answer) Text(name string) string {
 	text, _ := a.JSON()[name].(string)
 	return text
@@ -46,25 +47,27 @@ func (a *Answer) Granted() bool {
 	return a.Status/100 == 2 && a.Text("access_token") != ""
 }
 
-// MediaType is the Content-Type without its parameters.
+// MediaType returns the Content-Type without its parameters.
 func (a *Answer) MediaType() string {
 	mediaType, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(mediaType))
 }
 
+// String returns the status code and its text.
 func (a *Answer) String() string {
 	return fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))
 }
 
 const shownBody = 2 << 10
 
-// Exchange is one request with its answer as a report shows it: secrets are masked.
+// Exchange is one request with its answer as a report shows it. The secrets in it are masked.
 type Exchange struct {
 	Sent   string `json:"sent"`
 	Got    string `json:"got"`
-	Repeat string `json:"repeat"` // with curl
+	Repeat string `json:"repeat"` // a curl command
 }
 
+// Exchange returns a request and its answer with their secrets masked.
 func (m *Mask) Exchange(a *Answer) Exchange {
 	return Exchange{m.sent(a), m.got(a), m.curl(a)}
 }
@@ -78,7 +81,7 @@ func (m *Mask) sent(a *Answer) string {
 		}
 	}
 	if a.SentForm != "" {
-		// A text that is cut first could keep the half of a secret, which nothing knows.
+		// Masking comes before clipping: a clipped text could end with half a secret, which would not be recognized.
 		b.WriteString("\n" + Clip(m.Hide(a.SentForm), shownBody) + "\n")
 	}
 	return m.hideKnown(b.String())
@@ -111,7 +114,7 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Clip shortens a text to n bytes, and says so.
+// Clip shortens a text to n bytes, and says how long it was.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -119,7 +122,7 @@ func Clip(text string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
 }
 
-// Printable keeps what a server sent from acting on a terminal.
+// Printable replaces control characters, so that text from a server cannot control a terminal.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -129,7 +132,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Failure is an error response in words.
+// Failure describes an error response.
 func (a *Answer) Failure() string {
 	if code := a.Text("error"); code != "" {
 		return fmt.Sprintf("%s, %s (%s)", a, code, a.Text("error_description"))

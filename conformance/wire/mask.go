@@ -14,29 +14,31 @@ import (
 	"strings"
 )
 
-// confidential are the parameters, of requests and of answers, that are secrets.
+// confidential are the names of parameters and members whose values are secrets, in requests and in answers.
 var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
 	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code"}
 
-// shortest is the least length of what is masked wherever it stands: a shorter text may stand there by chance.
-// By the name of its parameter, member, field or header a secret of any length is masked.
+// shortest is the least length of a secret that is masked in any text. A shorter secret could be part of other words
+// by chance; it is masked only where the name of its parameter, member, field or header stands beside it.
 const shortest = 8
 
-// Mask knows secrets by the names that are printed in their place. The names are those of shell variables,
-// so that a printed command works when they are set.
+// Mask replaces secrets by names. The names are those of shell variables, so that a printed curl command works when
+// these variables are set.
 type Mask struct {
-	names  map[string]string // by secret
+	names  map[string]string // the name of each secret
 	taken  map[string]int
-	fields []string // of forms that a password was typed into
+	fields []string // form fields that a password was typed into
 }
 
+// NewMask returns a Mask that knows no secret.
 func NewMask() *Mask { return &Mask{names: map[string]string{}, taken: map[string]int{}} }
 
+// Clone returns a copy, which learns further secrets on its own.
 func (m *Mask) Clone() *Mask {
 	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields)}
 }
 
-// Add gives the name of a secret, the one that it has already or a new one.
+// Add gives a secret a name and returns it. A secret keeps the name that it was given first.
 func (m *Mask) Add(name, secret string) string {
 	if secret == "" || m.names[secret] != "" {
 		return m.names[secret]
@@ -52,14 +54,16 @@ func (m *Mask) Add(name, secret string) string {
 
 var noVariable = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// Typed notes the name of a field that a password was typed into: in what the form sends it is one too.
+// Typed records the name of a form field that a password was typed into. The value of this field is a secret in what
+// the form sends.
 func (m *Mask) Typed(name string) { m.fields = append(m.fields, name) }
 
 func (m *Mask) confidential(name string) bool {
 	return slices.Contains(confidential, name) || slices.Contains(m.fields, name)
 }
 
-// Where a secret stands beside its name: in a query, a fragment or a form; in JSON; in a field of a page.
+// The places where a secret stands beside its name: in a query, a fragment or a form; in JSON; in an input field of a
+// page.
 var (
 	pairText   = regexp.MustCompile(`(^|\\u0026|[^A-Za-z0-9_.%\[\]-])([A-Za-z0-9_.%\[\]-]+)=([^&#"'\s<>\\]+)`)
 	memberText = regexp.MustCompile(`"([A-Za-z_]+)"(\s*:\s*)("(?:[^"\\]|\\.)*")`)
@@ -67,7 +71,7 @@ var (
 	attrText   = regexp.MustCompile(`(?i)(\s)(type|name|value)=("[^"]*"|'[^']*'|[^\s"'>]+)`)
 )
 
-// Hide puts the names in the place of the secrets.
+// Hide replaces all secrets in a text by their names.
 func (m *Mask) Hide(text string) string { return m.hideKnown(m.hideNamed(text)) }
 
 func (m *Mask) hideNamed(text string) string {
@@ -90,8 +94,8 @@ func (m *Mask) hideNamed(text string) string {
 	return inputText.ReplaceAllStringFunc(text, m.hideInput)
 }
 
-// hideInput masks the value of a field, one that is confidential or that a page has a form carry: tickets
-// that are as good as the session for a while.
+// hideInput masks the value of a field that is confidential, or that is hidden and long: such a value can be a ticket
+// that is as good as a session.
 func (m *Mask) hideInput(tag string) string {
 	attributes := map[string]string{}
 	for _, found := range attrText.FindAllStringSubmatch(tag, -1) {
@@ -115,7 +119,7 @@ func (m *Mask) hideInput(tag string) string {
 	})
 }
 
-// hideKnown masks the long secrets wherever they stand.
+// hideKnown masks the long secrets in any position.
 func (m *Mask) hideKnown(text string) string {
 	for _, secret := range slices.SortedFunc(maps.Keys(m.names), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
 		if len(secret) < shortest {
@@ -128,12 +132,12 @@ func (m *Mask) hideKnown(text string) string {
 	return text
 }
 
-// replaceParts is ReplaceAllStringFunc with the submatches.
+// replaceParts works like ReplaceAllStringFunc, and passes the submatches.
 func replaceParts(expression *regexp.Regexp, text string, replace func(part []string) string) string {
 	return expression.ReplaceAllStringFunc(text, func(match string) string { return replace(expression.FindStringSubmatch(match)) })
 }
 
-// Learn finds the secrets of an exchange, so that they are masked in whatever is said of it later.
+// Learn finds the secrets of an exchange, so that they are also masked in later texts.
 func (m *Mask) Learn(a *Answer) {
 	m.hideNamed(a.URL.String())
 	m.hideNamed(a.SentForm)
@@ -150,7 +154,7 @@ func (m *Mask) Learn(a *Answer) {
 	}
 }
 
-// sentHeader is the value of a header of a request as it is shown.
+// sentHeader returns the value of a request header with its secrets masked.
 func (m *Mask) sentHeader(name, value string) string {
 	switch name {
 	case "Authorization":
@@ -174,7 +178,7 @@ func (m *Mask) sentHeader(name, value string) string {
 	return m.Hide(value)
 }
 
-// gotHeader is the value of a header of an answer as it is shown.
+// gotHeader returns the value of a response header with its secrets masked.
 func (m *Mask) gotHeader(name, value string) string {
 	if name != "Set-Cookie" {
 		return m.Hide(value)
@@ -195,14 +199,14 @@ func (m *Mask) cookie(pair string) string {
 	return name + "=" + m.Add("cookie", value)
 }
 
-// basicAuth is what HTTP Basic sends, client_id:client_secret, if that is what a header has.
+// basicAuth returns the credentials of HTTP Basic authentication, client_id:client_secret, if the header has such.
 func basicAuth(value string) (string, bool) {
 	scheme, rest, _ := strings.Cut(value, " ")
 	raw, err := base64.StdEncoding.DecodeString(rest)
 	return string(raw), err == nil && strings.EqualFold(scheme, "Basic")
 }
 
-// basic masks the secret in it, which stands there form-encoded (RFC 6749 §2.3.1).
+// basic masks the client secret in the credentials, where it is form-encoded (RFC 6749 §2.3.1).
 func (m *Mask) basic(credentials string) string {
 	id, secret, found := strings.Cut(credentials, ":")
 	if !found {
@@ -217,7 +221,7 @@ func (m *Mask) basic(credentials string) string {
 
 var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]*`)
 
-// quote writes a text, in which names stand for secrets, as a word of a shell's: the names are variables there.
+// quote writes a masked text as one word of a shell. The names of secrets become variables.
 func (m *Mask) quote(hidden string) string {
 	var b strings.Builder
 	at := 0
@@ -241,7 +245,7 @@ func (m *Mask) named(variable string) bool {
 	return false
 }
 
-// curl is a command that sends the same request. The secrets in it are variables.
+// curl returns a command that sends the same request. The secrets in it are variables.
 func (m *Mask) curl(a *Answer) string {
 	words := []string{"curl", "-i"}
 	if a.Method != http.MethodGet && (a.Method != http.MethodPost || a.SentForm == "") {

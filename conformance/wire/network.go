@@ -18,35 +18,36 @@ import (
 )
 
 const (
-	maxAnswer   = 1 << 20 // the most that is read of an answer
+	maxAnswer   = 1 << 20 // how much of an answer is read at most
 	MaxHeader   = 64 << 10
 	maxRequests = 20_000 // of one run
-	InFlight    = 4      // at once
-	deafAfter   = 5      // requests in a row that nobody answered
+	InFlight    = 4      // requests at the same time
+	deafAfter   = 5      // requests in a row without an answer
 	FormEncoded = "application/x-www-form-urlencoded"
 )
 
-// Options are how the server is reached.
+// Options say how the server is reached.
 type Options struct {
-	Owned   bool           // the host may be one that is neither this machine nor in a private network
+	Owned   bool           // allows hosts other than this machine and private networks
 	CA      *x509.CertPool // nil: what the system trusts
 	Timeout time.Duration  // of one request, its answer read; 15 seconds if zero
-	Workers int            // checks at once; 4 if zero
+	Workers int            // checks at the same time; 4 if zero
 }
 
-// Network sends requests, within bounds that hold for the whole run.
+// Network sends the requests of a run, and limits their number, their size and their duration.
 type Network struct {
 	client  *http.Client
 	owned   bool
 	timeout time.Duration
 	slots   chan struct{}
 	sent    atomic.Int64
-	silent  atomic.Int64 // requests without an answer since the last with one
+	silent  atomic.Int64 // requests without an answer since the last answer
 
 	mu    sync.Mutex
-	hosts map[string]error // whether a host may be asked
+	hosts map[string]error // whether requests may go to a host
 }
 
+// NewNetwork returns a Network that has sent nothing yet.
 func NewNetwork(o Options) *Network {
 	if o.Timeout <= 0 {
 		o.Timeout = 15 * time.Second
@@ -73,7 +74,8 @@ var (
 	errTooMany = errors.New("this run has sent all the requests that one run may send")
 )
 
-// Reset forgets how much was sent, and that nobody answered: a server that was given up may be back.
+// Reset clears the counters of sent and of unanswered requests, so that requests are possible again after a server
+// did not answer.
 func (n *Network) Reset() {
 	n.sent.Store(0)
 	n.silent.Store(0)
@@ -142,7 +144,7 @@ func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error
 	return a, nil
 }
 
-// Bare is an address without what may be secret in it.
+// Bare returns an address without its query, which may hold secrets.
 func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // plainError says in one line why there was no answer.
@@ -171,7 +173,7 @@ func plainError(err error, timeout time.Duration) error {
 	return fmt.Errorf("%s%s", where, Printable(strings.Join(strings.Fields(err.Error()), " ")))
 }
 
-// allowed keeps the checks, which try much that is wrong, away from other people's servers.
+// allowed protects the servers of other people: the checks send many wrong requests.
 func (n *Network) allowed(ctx context.Context, u *url.URL) error {
 	if n.owned {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Auth adds to a request how its sender says who it is: to the header or to the form.
+// Auth adds the sender's authentication to a request, in the header or in the form.
 type Auth func(header http.Header, form url.Values)
 
 // Basic is client authentication by HTTP Basic (RFC 6749 §2.3.1).
@@ -27,17 +27,17 @@ func InBody(id, secret string) Auth {
 	}
 }
 
-// Bearer sends an access token in the header (RFC 6750 §2.1).
+// Bearer adds an access token to the header (RFC 6750 §2.1).
 func Bearer(token string) Auth {
 	return func(header http.Header, _ url.Values) { header.Set("Authorization", "Bearer "+token) }
 }
 
-// Header adds any header.
+// Header adds a header field.
 func Header(name, value string) Auth {
 	return func(header http.Header, _ url.Values) { header.Add(name, value) }
 }
 
-// Params are parameters in turn with their values.
+// Params returns parameters from names that alternate with their values.
 func Params(pairs ...string) url.Values {
 	form := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -46,6 +46,7 @@ func Params(pairs ...string) url.Values {
 	return form
 }
 
+// Headers sets all fields of a header.
 func Headers(from http.Header) Auth {
 	return func(header http.Header, _ url.Values) {
 		for name, values := range from {
@@ -54,16 +55,17 @@ func Headers(from http.Header) Auth {
 	}
 }
 
-// WithQuery is an endpoint with parameters.
+// WithQuery adds parameters to the address of an endpoint.
 func WithQuery(endpoint string, parameters url.Values) string {
-	endpoint, _, _ = strings.Cut(endpoint, "#") // which no browser would send
+	endpoint, _, _ = strings.Cut(endpoint, "#") // a browser does not send the fragment
 	separator := "?"
 	if strings.Contains(endpoint, "?") {
-		separator = "&" // RFC 6749 §3.1: the endpoint's own query is kept
+		separator = "&" // RFC 6749 §3.1: the query of the endpoint's own address is kept
 	}
 	return endpoint + separator + parameters.Encode()
 }
 
+// Origin returns scheme and host of an address.
 func Origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -72,7 +74,7 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// SamePlace compares two addresses up to their query.
+// SamePlace says whether two addresses are equal without their queries and fragments.
 func SamePlace(a, b string) bool {
 	cut := func(s string) string {
 		if i := strings.IndexAny(s, "?#"); i >= 0 {
@@ -83,7 +85,7 @@ func SamePlace(a, b string) bool {
 	return cut(a) == cut(b)
 }
 
-// ParseURL parses what a page holds; what is no address leads nowhere.
+// ParseURL parses an address from a page. A text that is no address gives an empty URL.
 func ParseURL(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil {

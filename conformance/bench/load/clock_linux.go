@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// pause is a sleep as exact as the kernel makes it.
+// pause sleeps as exactly as the kernel can.
 func pause(d time.Duration) {
 	wait := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&wait, nil) // whoever was interrupted looks at the clock and sleeps again
+	_ = syscall.Nanosleep(&wait, nil) // after an interrupt the caller compares the clock and sleeps again
 }
 
-// hurry puts this thread before others. Only root may; for anybody else it stays as it is.
+// hurry raises the priority of this thread. Only root may do this; for others nothing changes.
 func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -15) }
 
-// Loopback is the n-th address of this computer's own network.
+// Loopback returns the n-th address of this machine's loopback network.
 func Loopback(n uint32) net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(n>>16)%200, byte(n>>8), 1+byte(n)%250)}
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Histogram counts durations in steps of less than one percent, so that millions of them take little
-// memory and none is lost to an average.
+// Histogram counts durations in steps of less than one percent. Millions of durations take little memory, and no
+// outlier is lost in an average.
 type Histogram struct {
 	counts []uint64
 	total  uint64
 	Max    time.Duration
 }
 
-const fine = 7 // 2^7 steps between a number and its double
+const fine = 7 // 2^7 steps up to twice a number
 
-// step is the index of a duration: below 2^8 ns it is the number itself, above it the first eight bits and
-// how many follow.
+// step returns the index of a duration. Below 2^8 ns this is the number itself. Above, it consists of the first eight
+// bits and the number of the bits after them.
 func step(d time.Duration) int {
 	n := uint64(max(0, d))
 	shift := bits.Len64(n) - (fine + 1)
@@ -27,7 +27,7 @@ func step(d time.Duration) int {
 	return shift<<fine + int(n>>shift)
 }
 
-// middle is the duration in the middle of a step.
+// middle returns the duration in the middle of a step.
 func middle(i int) time.Duration {
 	if i < 2<<fine {
 		return time.Duration(i)
@@ -47,6 +47,7 @@ func (h *Histogram) add(d time.Duration) {
 	h.Max = max(h.Max, d)
 }
 
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(other Histogram) {
 	if len(other.counts) > len(h.counts) {
 		h.counts = slices.Grow(h.counts, len(other.counts)-len(h.counts))[:len(other.counts)]
@@ -58,14 +59,14 @@ func (h *Histogram) Merge(other Histogram) {
 	h.Max = max(h.Max, other.Max)
 }
 
-// Quantile is the duration that the given share, 0 to 1, of all did not exceed.
+// Quantile returns the duration that the given share, 0 to 1, of all durations did not exceed.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	if h.total == 0 {
 		return 0
 	}
 	rank := uint64(share * float64(h.total))
 	if float64(rank) < share*float64(h.total) || rank == 0 {
-		rank++ // the smallest number of durations that are at least that share
+		rank++ // the smallest number of durations that makes this share
 	}
 	var seen uint64
 	for i, n := range h.counts {
@@ -77,7 +78,7 @@ func (h *Histogram) Quantile(share float64) time.Duration {
 	return h.Max
 }
 
-// Median of an even number of values is the mean of the two in the middle.
+// Median returns the median. For an even number of values it is the mean of the two in the middle.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -90,15 +91,15 @@ func Median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// Spread is the median, the least and the greatest of ratios, each of two figures of the same round.
+// Spread is the median, the minimum and the maximum of ratios.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// Ratios compares pair by pair. A machine that is slow for a while is slow for both of a pair; ratios of
-// medians would put it into the result.
+// Ratios divides pair by pair. If a machine is slow for a while, both values of a pair are affected; a ratio of
+// medians would not show this.
 func Ratios(ours, theirs []float64) Spread {
 	var each []float64
 	for i := range min(len(ours), len(theirs)) {

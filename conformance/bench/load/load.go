@@ -1,3 +1,4 @@
+// Package load sends requests to a server at full speed or at a fixed rate, and measures how long the answers take.
 package load
 
 import (
@@ -14,39 +15,40 @@ import (
 	"time"
 )
 
-// Worker asks the questions of one connection, one after the other.
+// Worker makes the requests of one connection, one after the other.
 type Worker interface {
-	// next formats a request, whose memory it may use again for the one after it. Nothing is the end.
+	// Next formats a request. It may use the memory of the previous one. An empty request ends the connection.
 	Next() []byte
-	// check looks at the answer and gives a name to what is wrong with it, or nothing.
+	// Check looks at the answer and returns the name of what is wrong with it, or nothing.
 	Check(Response) string
 }
 
-// Load is some seconds of requests.
+// Load is a series of requests that lasts some seconds.
 type Load struct {
 	To      Endpoint
-	Workers []Worker // one connection each
+	Workers []Worker // one for each connection
 	Length  time.Duration
-	// rate is the number of requests that arrive in a second, however long the answers take; 0 lets each
-	// worker ask again as soon as it has its answer.
+	// Rate is the number of requests that arrive in a second, however long the answers take. If it is 0, each worker
+	// sends the next request as soon as it has an answer.
 	Rate float64
-	From func() net.Addr // where a connection comes from; nil leaves it to the system
-	Each int             // requests after which a connection is replaced; 0 is never
+	From func() net.Addr // returns the address from which a connection comes; nil leaves it to the system
+	Each int             // number of requests after which a connection is replaced; 0 means never
 }
 
-// Outcome is what came of a load.
+// Outcome is the result of a load.
 type Outcome struct {
-	Good    int // answers with nothing wrong about them
+	Good    int // correct answers
 	Wrong   map[string]int
 	Latency Histogram
-	// late is how long after its time the generator itself handed a request on: what it may have added to
-	// the latency.
+	// Late is the delay with which the generator itself handed a request on. The latency may contain it.
 	Late    Histogram
 	Elapsed time.Duration
 }
 
+// Rate returns the number of correct answers in a second.
 func (o *Outcome) Rate() float64 { return float64(o.Good) / o.Elapsed.Seconds() }
 
+// Answers returns the number of all answers.
 func (o *Outcome) Answers() int {
 	sum := o.Good
 	for _, n := range o.Wrong {
@@ -62,6 +64,7 @@ func (o *Outcome) blame(kind string) {
 	o.Wrong[kind]++
 }
 
+// Merge adds another outcome.
 func (o *Outcome) Merge(other *Outcome) {
 	o.Good += other.Good
 	o.Latency.Merge(other.Latency)
@@ -73,10 +76,10 @@ func (o *Outcome) Merge(other *Outcome) {
 	}
 }
 
-// Grace is how long answers may take that are still on their way when the time is over.
+// Grace is how long the generator waits for answers after the end.
 const Grace = 20 * time.Second
 
-// Run does it. Its error is only that it could not begin, or that ctx ended.
+// Run sends the requests. It returns an error only if it cannot connect, or if ctx has ended.
 func (l Load) Run(ctx context.Context) (*Outcome, error) {
 	lines := make([]*line, len(l.Workers))
 	for i, w := range l.Workers {
@@ -95,7 +98,7 @@ func (l Load) Run(ctx context.Context) (*Outcome, error) {
 	var due chan time.Time
 	var group sync.WaitGroup
 	if l.Rate > 0 {
-		// There is room for all, so that a slow server cannot keep requests from becoming due.
+		// The channel has room for all requests, so that a slow server does not delay later ones.
 		due = make(chan time.Time, int(l.Rate*l.Length.Seconds())+1)
 		group.Go(func() { sum.Late = arrivals(ctx, due, start, l.Rate) })
 	}
@@ -126,10 +129,10 @@ func (l Load) Run(ctx context.Context) (*Outcome, error) {
 	return sum, ctx.Err()
 }
 
-// arrivals hands requests on at a fixed rate: each with the time at which it should begin.
+// arrivals hands requests on at a fixed rate, each with the time at which it should begin.
 func arrivals(ctx context.Context, due chan<- time.Time, start time.Time, rate float64) Histogram {
-	// Go's timers are as coarse as a millisecond; the kernel's are not, and block a thread of our own. It goes
-	// before others where it may, and ends with us.
+	// Go's timers have a resolution of a millisecond. The kernel's timers are finer, but block a thread. The thread
+	// gets a higher priority if that is allowed, and ends with this function.
 	runtime.LockOSThread()
 	hurry()
 	defer close(due)
@@ -154,11 +157,11 @@ type line struct {
 	*Load
 	Outcome
 	worker Worker
-	until  time.Time // no answer is waited for after that
-	last   time.Time // the last answer came
-	asked  int       // on this connection
+	until  time.Time // the end of waiting for answers
+	last   time.Time // the time of the last answer
+	asked  int       // number of requests on this connection
 
-	mu   sync.Mutex // conn is also closed from outside
+	mu   sync.Mutex // the connection is also closed by interrupt
 	conn *conn
 }
 
@@ -172,7 +175,7 @@ func (a *line) connect(ctx context.Context) error {
 		return err
 	}
 	if !a.until.IsZero() {
-		_ = made.SetDeadline(a.until) // the next read says if it is closed
+		_ = made.SetDeadline(a.until) // the next read returns the error if it is closed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,7 +192,7 @@ func (a *line) interrupt() {
 	a.conn.Close()
 }
 
-// closed asks again as soon as there is an answer.
+// closed sends the next request as soon as there is an answer.
 func (a *line) closed(ctx context.Context, at, end time.Time) {
 	_ = a.conn.SetDeadline(a.until)
 	for at.Before(end) && ctx.Err() == nil {
@@ -200,8 +203,8 @@ func (a *line) closed(ctx context.Context, at, end time.Time) {
 	}
 }
 
-// open asks when a request is due. Its latency counts from then: a request that had to wait for a worker,
-// because the server kept all of them waiting, has waited for the server (no coordinated omission).
+// open sends a request when it is due. Its latency counts from that time. So the time during which a slow server kept
+// all workers busy is part of the latency (no coordinated omission).
 func (a *line) open(ctx context.Context, due <-chan time.Time) {
 	_ = a.conn.SetDeadline(a.until)
 	for at := range due {
@@ -218,7 +221,7 @@ func (a *line) open(ctx context.Context, due <-chan time.Time) {
 	}
 }
 
-// ask sends one request, whose time counts from at. It says whether there may be another one.
+// ask sends one request, whose latency counts from at. It returns false if there may be no further request.
 func (a *line) ask(ctx context.Context, at time.Time) bool {
 	request := a.worker.Next()
 	if request == nil {
@@ -251,8 +254,8 @@ func (a *line) ask(ctx context.Context, at time.Time) bool {
 	return true
 }
 
-// reconnect fails by the next request, which is then counted. A server that is gone is not asked as fast
-// as a processor can.
+// reconnect leaves errors to the next request, which is then counted as failed. It waits a moment, so that a server
+// that is gone is not flooded.
 func (a *line) reconnect(ctx context.Context) {
 	err := a.connect(ctx)
 	if err != nil {
@@ -263,7 +266,7 @@ func (a *line) reconnect(ctx context.Context) {
 	}
 }
 
-// broken names what went wrong with a connection, without the addresses, which differ each time.
+// broken names an error of a connection, without addresses, so that equal errors are counted together.
 func broken(err error) string {
 	switch {
 	case errors.Is(err, io.EOF):

@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// The generator speaks HTTP/1.1 itself (RFC 9112): a request that is formatted once, one write, mostly one
-// read, no memory. On a machine that it shares with the server, net/http would take more of the processors
-// than what is to be measured.
+// The generator uses its own HTTP/1.1 (RFC 9112): each request is formatted once, written by one write, and answered
+// by one read in most cases, without new memory. On a machine that it shares with the server, net/http would use more
+// processor time than the server that is measured.
 
-// Endpoint is where requests of one kind go.
+// Endpoint is the address of requests of one kind.
 type Endpoint struct {
 	address string // host and port
 	host    string // of the Host header
@@ -23,6 +23,7 @@ type Endpoint struct {
 	tls     bool
 }
 
+// ParseEndpoint parses the address of an endpoint.
 func ParseEndpoint(text string) (Endpoint, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -38,18 +39,18 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{net.JoinHostPort(u.Hostname(), port), u.Host, u.RequestURI(), u.Scheme == "https"}, nil
 }
 
-// Get formats a GET; header is whole lines, each with its end.
+// Get formats a GET request. header consists of whole lines, each with its line end.
 func (e Endpoint) Get(query, header string) []byte {
 	return []byte("GET " + e.Target + query + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header + "\r\n")
 }
 
-// Form formats what is common to all forms that are sent here, up to the length.
+// Form formats the beginning of all forms that are sent to the endpoint, up to the content length.
 func (e Endpoint) Form(header string) Form {
 	return Form("POST " + e.Target + " HTTP/1.1\r\nHost: " + e.host + "\r\n" + header +
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ")
 }
 
-// Form is the head of a POST without its last number.
+// Form is the beginning of a POST request, without the number of Content-Length.
 type Form []byte
 
 // With completes the request in the memory of old.
@@ -67,13 +68,13 @@ func (f Form) With(old []byte, body ...[]byte) []byte {
 	return request
 }
 
-// Response is an answer; its memory is used again for the next one.
+// Response is an answer. Its memory is used again for the next answer.
 type Response struct {
 	Status     int
 	head, Body []byte
 }
 
-// Header gives the value of a field, or nothing.
+// Header returns the value of a field, or nothing.
 func (r Response) Header(name string) []byte {
 	for line := range bytes.Lines(r.head) {
 		field, value, found := bytes.Cut(line, []byte(":"))
@@ -84,12 +85,12 @@ func (r Response) Header(name string) []byte {
 	return nil
 }
 
-// conn is one connection that is kept alive.
+// conn is a connection that stays open.
 type conn struct {
 	net.Conn
 	to      Endpoint
 	buf     []byte
-	closing bool // the server said that it closes after this answer
+	closing bool // the server closes the connection after this answer
 }
 
 func (e Endpoint) dial(ctx context.Context, from net.Addr) (*conn, error) {
@@ -109,7 +110,7 @@ var (
 	errStrange = errors.New("an answer that is no HTTP/1.1")
 )
 
-// ask sends a request and reads its answer, before which nothing else is sent.
+// ask sends a request and reads its answer.
 func (c *conn) ask(request []byte) (Response, error) {
 	_, err := c.Write(request)
 	if err != nil {
@@ -158,9 +159,9 @@ func (c *conn) ask(request []byte) (Response, error) {
 	return c.chunks(r, head, n)
 }
 
-// chunks reads a body whose parts each tell their length (RFC 9112 §7.1), and moves them together.
+// chunks reads a chunked body (RFC 9112 §7.1), and joins its parts.
 func (c *conn) chunks(r Response, head, n int) (Response, error) {
-	at, end := head, head // what is read next, and where the body ends so far
+	at, end := head, head // the next byte to read, and the end of the joined body
 	for {
 		line := bytes.Index(c.buf[at:n], headEnd[:2])
 		for line < 0 {
@@ -183,7 +184,7 @@ func (c *conn) chunks(r Response, head, n int) (Response, error) {
 				return r, err
 			}
 		}
-		if size == 0 { // nobody here sends trailers
+		if size == 0 { // trailers are not supported, and no server here sends them
 			r.head, r.Body = c.buf[:head], c.buf[head:end]
 			return r, nil
 		}
@@ -192,7 +193,7 @@ func (c *conn) chunks(r Response, head, n int) (Response, error) {
 	}
 }
 
-// more reads behind the first n bytes.
+// more reads further bytes after the first n.
 func (c *conn) more(n int) (int, error) {
 	if n == len(c.buf) {
 		if n >= 16<<20 {

@@ -1,3 +1,5 @@
+// Package process starts the programs of the benchmark, stops them, and reads the processor time and memory that they
+// use.
 package process
 
 import (
@@ -14,15 +16,15 @@ import (
 	"time"
 )
 
-// Child is a program that was started here, and that ends with us.
+// Child is a program that was started here. It ends with this program.
 type Child struct {
 	cmd    *exec.Cmd
 	log    *os.File
-	exited chan struct{} // closed when it has ended
+	exited chan struct{} // closed when the program has ended
 }
 
-// Start starts a program. What it prints goes to a file in memory where there is one: a log on the disk
-// would take part in each commit that is measured.
+// Start starts a program. Its output goes to a file in memory if possible, because a log on disk would slow down the
+// commits that are measured.
 func Start(cmd *exec.Cmd, dir string) (*Child, error) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		dir = "/dev/shm"
@@ -33,7 +35,7 @@ func Start(cmd *exec.Cmd, dir string) (*Child, error) {
 	}
 	name := log.Name()
 	log.Close()
-	log, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0) // to be cut short while it is written to
+	log, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0) // can be truncated while the program writes to it
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func Start(cmd *exec.Cmd, dir string) (*Child, error) {
 	p := &Child{cmd, log, make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		// The kernel ends the child when the thread that started it ends. So this thread has to stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -62,6 +64,7 @@ func Start(cmd *exec.Cmd, dir string) (*Child, error) {
 	return p, nil
 }
 
+// PID returns the process ID.
 func (p *Child) PID() int { return p.cmd.Process.Pid }
 
 func (p *Child) running() bool {
@@ -73,7 +76,7 @@ func (p *Child) running() bool {
 	}
 }
 
-// Trim keeps a log from filling the memory.
+// Trim limits the size of the log.
 func (p *Child) Trim() {
 	info, err := p.log.Stat()
 	if err == nil && info.Size() > 32<<20 {
@@ -81,7 +84,7 @@ func (p *Child) Trim() {
 	}
 }
 
-// said is the end of what the program printed.
+// said returns the end of the program's output.
 func (p *Child) said() string {
 	info, err := p.log.Stat()
 	if err != nil {
@@ -92,7 +95,7 @@ func (p *Child) said() string {
 	return strings.TrimSpace(string(end[:n]))
 }
 
-// Stop asks the program to end, and makes it end after a while.
+// Stop sends a signal to the program, and kills it if it does not end within a minute.
 func (p *Child) Stop(signal os.Signal) {
 	if p == nil {
 		return
@@ -109,6 +112,7 @@ func (p *Child) Stop(signal os.Signal) {
 	p.forget()
 }
 
+// End stops the program by SIGTERM.
 func (p *Child) End() { p.Stop(syscall.SIGTERM) }
 
 func (p *Child) forget() {
@@ -116,7 +120,7 @@ func (p *Child) forget() {
 	os.Remove(p.log.Name())
 }
 
-// Wait polls until something has happened that another process does in its own time.
+// Wait polls until another process has done something.
 func (p *Child) Wait(what string, patience, between time.Duration, done func() bool) error {
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(between) {
 		if !p.running() {
@@ -129,8 +133,8 @@ func (p *Child) Wait(what string, patience, between time.Duration, done func() b
 	return nil
 }
 
-// FreePort returns a port that nobody listens on. It is below the range that outgoing connections take
-// theirs from, so that it is still free when it is wanted.
+// FreePort returns a port on which no process listens. It is below the range of ports for outgoing connections, so it
+// stays free.
 func FreePort() int {
 	for {
 		port := 20000 + rand.IntN(12000)

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// childAttributes let the kernel end a child when we die before we could stop it. The child gets a group of
-// its own, so that Ctrl-C in the terminal reaches us only and we stop it in order.
+// childAttributes make the kernel stop a child if this program is killed. The child has a process group of its own,
+// so that Ctrl-C reaches only this program, which then stops the child.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// Unprivileged gives files to whom PostgreSQL can run as, which is not root, and says the attributes of its
-// process. SIGQUIT ends the server with its children.
+// Unprivileged changes the owner of files to a user as whom PostgreSQL can run, which refuses to run as root. It
+// returns the attributes of that process. SIGQUIT stops the server and its children.
 func Unprivileged(files ...string) (*syscall.SysProcAttr, error) {
 	attributes := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() != 0 {
@@ -51,10 +51,10 @@ func Unprivileged(files ...string) (*syscall.SysProcAttr, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
 }
 
-// ticks is how many of /proc's units of time a second has; it is 100 wherever Linux runs.
+// ticks is the number of units of time per second in /proc. It is 100 on all Linux systems.
 const ticks = 100
 
-// processStat are the fields of /proc/PID/stat behind the name, which may itself have spaces.
+// processStat returns the fields of /proc/PID/stat after the name, which can contain spaces.
 func processStat(pid int) ([]string, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -69,8 +69,8 @@ func number(text string) int64 {
 	return n
 }
 
-// CPUTime is the time that a process has taken of the processors, and with family that of its children,
-// those that are gone and those that are there.
+// CPUTime returns the processor time that a process has used. With family it includes the children, the ended ones
+// too.
 func CPUTime(pid int, family bool) time.Duration {
 	fields, ok := processStat(pid)
 	if !ok {
@@ -101,7 +101,7 @@ func children(pid int) []int {
 	return found
 }
 
-// Parent is the process that started another one, if it bears that name, or 0.
+// Parent returns the process that started another one if it has this name, or 0.
 func Parent(pid int, name string) int {
 	fields, ok := processStat(pid)
 	if !ok {
@@ -115,7 +115,7 @@ func Parent(pid int, name string) int {
 	return above
 }
 
-// Memory is the memory of a process in bytes.
+// Memory returns the resident memory of a process in bytes.
 func Memory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -130,7 +130,7 @@ func Memory(pid int) int64 {
 	return 0
 }
 
-// InMemory says that a folder is on no disk.
+// InMemory says whether a folder is in memory, and not on a disk.
 func InMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var about syscall.Statfs_t
@@ -138,8 +138,9 @@ func InMemory(dir string) bool {
 	return err == nil && (about.Type == tmpfs || about.Type == ramfs)
 }
 
+// Model returns the model of the processor, or "".
 func Model() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // without it, there is nothing to tell
+	text, _ := os.ReadFile("/proc/cpuinfo") // without this file the model is unknown
 	for line := range strings.Lines(string(text)) {
 		name, value, found := strings.Cut(line, ":")
 		if found && strings.TrimSpace(name) == "model name" {
