@@ -16,12 +16,12 @@ func mcp() []Rule {
 	return []Rule{
 		{
 			ID: "MCP/M1/oauth21", Level: Must,
-			Text:         "The server does what OAuth 2.1 asks for, for public and confidential clients.",
-			Inapplicable: "It is the profile oauth21, whose rows the profile mcp has too.",
+			Text:         "The server meets the requirements of OAuth 2.1 for public and confidential clients.",
+			Inapplicable: "The profile oauth21 has these rules, and the profile mcp contains that profile.",
 		},
 		{
 			ID: "MCP/M2/metadata", Level: Must,
-			Text: "The server publishes its metadata at one of the addresses at which a client looks.",
+			Text: "The server publishes its metadata at one of the addresses that a client tries.",
 			Check: func(t *T) {
 				for _, address := range check.MetadataAddresses(t.Issuer()) {
 					if metadataAt(t, address) {
@@ -33,7 +33,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M2/every-address", Level: May,
-			Text: "The metadata is at each of these addresses, so that a client finds it at its first try.",
+			Text: "The metadata is at each of these addresses, so that the client's first attempt succeeds.",
 			Check: func(t *T) {
 				for _, address := range check.MetadataAddresses(t.Issuer()) {
 					if !metadataAt(t, address) {
@@ -44,7 +44,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M3/issuer-identical", Level: Must,
-			Text: "The issuer in the metadata is the one that was asked for, to the last character.",
+			Text: "The issuer in the metadata is identical to the requested issuer.",
 			Check: func(t *T) {
 				if len(t.Metadata()) == 0 {
 					t.Blockedf("the server publishes no metadata")
@@ -56,7 +56,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M4/s256-in-metadata", Level: Must,
-			Text: "code_challenge_methods_supported is there and has S256: without it a client goes away.",
+			Text: "code_challenge_methods_supported contains S256; without it a client must not continue.",
 			Check: func(t *T) {
 				if !t.Metadata().Lists("code_challenge_methods_supported", "S256") {
 					t.Failf("code_challenge_methods_supported is %v", t.Metadata()["code_challenge_methods_supported"])
@@ -65,7 +65,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M5/resource-taken", Level: Must,
-			Text:  "A request that names its resource, as every one of these clients' does, is granted, or answered with invalid_target.",
+			Text:  "The server grants a request with the parameter resource, which all MCP clients send, or refuses it with invalid_target.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
@@ -86,9 +86,9 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M5/audience-bound", Level: Should,
-			Text:   "A token is for the resource that its request named, and an unknown one is refused.",
+			Text:   "A token is valid for the resource in its request, and the server refuses an unknown resource.",
 			Needs:  codeFlow(need.Introspection, need.Introspect),
-			Waived: "Mandate does not know the parameter resource (RFC 8707) yet: its tokens are for the resource servers of its base URL.",
+			Waived: "Mandate does not support the parameter resource (RFC 8707) yet: its tokens are valid for the resource servers of its base URL.",
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
 				answer := t.Authorize(r)
@@ -109,7 +109,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M6/iss", Level: Should,
-			Text:  "Every answer of the authorization endpoint, also an error, has iss, and the metadata says so.",
+			Text:  "Every authorization response, also an error response, has iss, and the metadata says so.",
 			Needs: asking(),
 			Check: func(t *T) {
 				wantIssuerInAnswers(t)
@@ -120,8 +120,8 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M7/client-id-metadata", Level: Should,
-			Text:   "A client can be known by the address of a document about it.",
-			Waived: "In Mandate people register applications; client ID metadata documents are a draft that is not there yet.",
+			Text:   "A client can use the URL of its metadata document as its client_id.",
+			Waived: "In Mandate people register applications; client ID metadata documents are still a draft and not supported yet.",
 			Check: func(t *T) {
 				if t.Metadata()["client_id_metadata_document_supported"] != true {
 					t.Failf("client_id_metadata_document_supported is %v", t.Metadata()["client_id_metadata_document_supported"])
@@ -130,7 +130,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M8/no-registration", Level: May,
-			Text: "Clients do not register themselves, which this version of the text deprecates.",
+			Text: "Dynamic client registration, which this version deprecates, is not offered.",
 			Check: func(t *T) {
 				if t.Has(need.Registration) {
 					t.Failf("the metadata has a registration_endpoint")
@@ -139,33 +139,33 @@ func mcp() []Rule {
 		},
 		likewise(core, "RFC6749/4.1.4/granted", Rule{
 			ID: "MCP/M9/pre-registered", Level: May,
-			Text: "A client that was registered beforehand gets its tokens.",
+			Text: "A client that was registered beforehand gets tokens.",
 		}),
 		likewise(best, "RFC9700/2.1/a1-exact-redirect-uri", Rule{
 			ID: "MCP/M10/exact-redirect-uri", Level: Must,
-			Text: "A redirect URI is good if it equals a registered one.",
+			Text: "A redirect URI is accepted only if it equals a registered one.",
 		}),
 		{
 			ID: "MCP/M10/https-or-localhost", Level: Must,
-			Text:      "An operator can have redirect URIs with https and to the same computer only.",
+			Text:      "An operator can restrict redirect URIs to https and to the same computer.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		likewise(best, "RFC9700/2.6/a52-tls", Rule{
 			ID: "MCP/M11/https", Level: Must,
-			Text: "Every endpoint is reached by HTTPS.",
+			Text: "Every endpoint uses HTTPS.",
 		}),
 		likewise(best, "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Rule{
 			ID: "MCP/M12/public-rotated", Level: Must,
-			Text: "The refresh token of a public client is replaced at each use.",
+			Text: "The server replaces the refresh token of a public client at each use.",
 		}),
 		likewise(bearerTokens, "RFC6750/5.3/one-hour", Rule{
 			ID: "MCP/M13/short-lived", Level: Should,
-			Text:   "Access tokens live for a short time, an hour at most.",
-			Waived: "Mandate's specification asks for 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can have less.",
+			Text:   "Access tokens have a short lifetime, an hour at most.",
+			Waived: "Mandate's specification requires 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can set less.",
 		}),
 		{
 			ID: "MCP/M14/scopes-in-metadata", Level: May,
-			Text: "The metadata tells the scopes.",
+			Text: "The metadata lists the scopes.",
 			Check: func(t *T) {
 				if scopes, _ := t.Metadata().List("scopes_supported"); len(scopes) == 0 {
 					t.Failf("the metadata has no scopes_supported")
@@ -174,11 +174,11 @@ func mcp() []Rule {
 		},
 		likewise(core, "RFC6749/4.1.4/refresh-token", Rule{
 			ID: "MCP/M14/refresh-token-unasked", Level: May,
-			Text: "A refresh token comes without the scope offline_access.",
+			Text: "The server issues a refresh token without the scope offline_access.",
 		}),
 		{
 			ID: "MCP/M15/step-up", Level: Should,
-			Text:  "A second request for more scope gives all of it, and the tokens of the first go on working.",
+			Text:  "A second request with more scope gets all of it, and the first tokens remain valid.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -199,26 +199,26 @@ func mcp() []Rule {
 		},
 		likewise(best, "RFC9700/2.3/r2-action-verified", Rule{
 			ID: "MCP/M16/scope-verified", Level: Must,
-			Text: "A resource refuses a token that is not good for it.",
+			Text: "A resource refuses a token whose scope does not allow the request.",
 		}),
 		{
 			ID: "MCP/M16/audience-verified", Level: Must,
-			Text:      "A resource server takes no token that was meant for another.",
+			Text:      "A resource server refuses a token for another resource server.",
 			Elsewhere: "handlers/resource/resource_test.go:TestRFC6750",
 		},
 		{
 			ID: "MCP/M17/resource-metadata", Level: Must,
-			Text:         "A resource server publishes its own metadata, and its challenge leads there.",
-			Inapplicable: "It is for the server that speaks the Model Context Protocol; no part of Mandate does.",
+			Text:         "A resource server publishes its own metadata, and its challenge contains the address.",
+			Inapplicable: "This concerns servers that speak the Model Context Protocol; no part of Mandate does.",
 		},
 		likewise(core, "RFC6749/4.4.3/granted", Rule{
 			ID: "MCP/M18/client-credentials", Level: May,
-			Text: "A client without a person gets its token by client credentials.",
+			Text: "A client without a user gets its token by client credentials.",
 		}),
 		{
 			ID: "MCP/M18/enterprise-managed", Level: May,
-			Text:         "A company's own provider vouches for the person, by an assertion that is exchanged for a token.",
-			Inapplicable: "Mandate takes no assertions.",
+			Text:         "A company's identity provider issues an assertion about a person, which is exchanged for a token.",
+			Inapplicable: "Mandate does not accept assertions.",
 		},
 	}
 }

@@ -33,7 +33,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/aud", Level: Must, Alone: true,
-			Text:  "aud names the client.",
+			Text:  "aud contains the client_id.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
@@ -45,7 +45,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/iat", Level: Must, Alone: true,
-			Text:  "iat says when the logout token was made.",
+			Text:  "iat is the time at which the logout token was issued.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
@@ -56,7 +56,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/exp", Level: Must, Alone: true,
-			Text:  "exp says until when the logout token counts.",
+			Text:  "exp is the time at which the logout token expires.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
@@ -68,7 +68,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/jti", Level: Must, Alone: true,
-			Text:  "jti names the logout token, and no other.",
+			Text:  "jti is unique for each logout token.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				one, _ := t.LogoutToken()
@@ -80,7 +80,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/events", Level: Must, Alone: true,
-			Text:  "events has the member that makes it a logout token, and that is an object.",
+			Text:  "events has the member that identifies a logout token, and this member is an object.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
@@ -104,7 +104,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/sub-or-sid", Level: Must, Alone: true,
-			Text:  "The logout token says who or which session it is, in the words of the ID token.",
+			Text:  "The logout token identifies the person or the session with the same values as the ID token.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
@@ -120,7 +120,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/sub-and-sid", Level: May, Alone: true,
-			Text:  "The logout token has sub and sid both.",
+			Text:  "The logout token has both sub and sid.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
@@ -130,7 +130,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/no-nonce", Level: Must, Alone: true,
-			Text:  "There is no nonce, so that the logout token cannot pass for an ID token.",
+			Text:  "The logout token has no nonce, so that it cannot be used as an ID token.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["nonce"] != nil {
@@ -140,7 +140,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/signed", Level: Must, Alone: true,
-			Text:  "The logout token is signed by a key that signs ID tokens.",
+			Text:  "The logout token is signed with a key that also signs ID tokens.",
 			Needs: hearing(need.Keys),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
@@ -149,12 +149,12 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.4/encrypted", Level: May,
-			Text:         "A logout token is encrypted with the keys for ID tokens.",
-			Inapplicable: "ID tokens are not encrypted.",
+			Text:         "Logout tokens are encrypted with the same keys as ID tokens.",
+			Inapplicable: "Mandate does not encrypt ID tokens.",
 		},
 		{
 			ID: "OIDCBackChannel/2.4/typed", Level: Should, Alone: true,
-			Text:  "The type in the header is logout+jwt.",
+			Text:  "typ in the header is logout+jwt.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
@@ -186,7 +186,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/4/short-life", Level: Should, Alone: true,
-			Text:  "A logout token lives for two minutes at most, so that a stolen one is of little use.",
+			Text:  "A logout token is valid for two minutes at most, so that a stolen one is of little use.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
@@ -199,7 +199,7 @@ func oidcLogoutToken() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/4.1/no-id-token", Level: Should, Alone: true,
-			Text:  "The provider itself takes a logout token for no ID token.",
+			Text:  "The provider itself does not accept a logout token as an ID token.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				n, _ := t.Notified()

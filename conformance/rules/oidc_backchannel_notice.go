@@ -17,7 +17,7 @@ func oidcLogoutNotice() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCBackChannel/2.1/supported", Level: Must,
-			Text:  "The metadata says that clients are told of logouts.",
+			Text:  "The metadata says that back-channel logout is supported.",
 			Needs: []Need{need.OpenID, need.Backchannel},
 			Check: func(t *T) {
 				t.Client(need.Backchannel)
@@ -28,7 +28,7 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.1/session-supported", Level: Must, Alone: true,
-			Text:  "sid is in the logout token only where the metadata says that sessions have names, and then in the ID token too.",
+			Text:  "The logout token has sid only if the metadata says so, and then the ID token has it too.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				said := discoveredMetadata(t).Is("backchannel_logout_session_supported")
@@ -40,22 +40,22 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.2/https", Level: Should,
-			Text:      "The registered address begins with https, or for a confidential client with http.",
+			Text:      "The registered URI uses https, or for a confidential client http.",
 			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/no-fragment", Level: Must,
-			Text:      "The registered address has no fragment.",
+			Text:      "The registered URI has no fragment.",
 			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/session-required", Level: Must,
-			Text:         "A client that registers backchannel_logout_session_required gets a sid.",
-			Inapplicable: "Each client gets a sid, so that none needs to ask for it.",
+			Text:         "A client that registers backchannel_logout_session_required receives sid.",
+			Inapplicable: "Every client receives sid, so no client needs to ask for it.",
 		},
 		{
 			ID: "OIDCBackChannel/2.3/remembered", Level: Must, Alone: true,
-			Text:  "A client is told of the end of a session that a person signed in to it by, also if another client ended it.",
+			Text:  "When a session ends, each client to which the person signed in with this session receives a logout token, even if another client ended the session.",
 			Needs: hearing(need.Code),
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
@@ -71,7 +71,7 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.3/others-not-told", Level: May, Alone: true,
-			Text:  "A client is not told of the end of a session that it has no part in.",
+			Text:  "A client to which nobody signed in with the session receives no logout token.",
 			Needs: hearing(need.Code),
 			Check: func(t *T) {
 				v, other := t.Visit(need.Backchannel), t.Visit(need.Code)
@@ -92,7 +92,7 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.5/post", Level: Must, Alone: true,
-			Text:  "The client is told by POST at its registered address.",
+			Text:  "The server sends the logout token by POST to the registered URI.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
@@ -118,7 +118,7 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.5/logout-token", Level: Must, Alone: true,
-			Text:  "The body has the parameter logout_token, once.",
+			Text:  "The body has the parameter logout_token exactly once.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				n, _ := t.Notified()
@@ -129,12 +129,12 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.5/once", Level: Should,
-			Text:      "A client that has heard is not told again.",
+			Text:      "After a client has accepted a logout token, the server does not send it again.",
 			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_is_told_at_once_and_once",
 		},
 		{
 			ID: "OIDCBackChannel/2.5/redirect-waits", Level: May, Alone: true,
-			Text:  "The browser is sent on at once, while the clients are told: a client that is slow keeps nobody waiting.",
+			Text:  "The server redirects the browser at once; a slow client does not delay the logout.",
 			Needs: hearing(),
 			Check: func(t *T) {
 				const slow = 4 * time.Second
@@ -154,7 +154,7 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.7/every-way", Level: May,
-			Text:      "Clients are told of each end of a session: by a client, by the person, by an administrator, by a new password.",
+			Text:      "Clients receive logout tokens whenever a session ends: by a client, by the person, by an administrator, by a new password.",
 			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
 		},
 		{
@@ -188,12 +188,12 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.8/no-content", Level: Should,
-			Text:      "An answer of 204 is as good as one of 200.",
+			Text:      "The server accepts the status 204 like 200.",
 			Elsewhere: "provider/outbound_test.go:TestOutboundClientWantsASuccess",
 		},
 		{
 			ID: "OIDCBackChannel/2.8/again", Level: May,
-			Text:      "A client that does not answer, or with a failure, is told again for some hours.",
+			Text:      "If a client does not answer, or answers with an error, the server tries again for some hours.",
 			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_that_does_not_answer_is_told_again",
 		},
 	}

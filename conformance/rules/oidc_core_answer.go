@@ -17,7 +17,7 @@ func oidcValidation() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1.2.2/oauth-parameters", Level: Must,
-			Text:  "The parameters of OAuth 2.0 are checked as OAuth 2.0 has it.",
+			Text:  "The server validates all OAuth 2.0 parameters as OAuth 2.0 requires.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -38,7 +38,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/redirect-uri-of-several", Level: Must,
-			Text:  "A client with several redirect URIs gets no code for a request that names none.",
+			Text:  "A request without redirect_uri gets no code if the client has several redirect URIs.",
 			Needs: []Need{need.Authorization, need.Several, need.User, need.OpenID},
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Several)).Del("redirect_uri"))
@@ -48,7 +48,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/sub-requested", Level: Must,
-			Text:  "A request for the ID token of a certain sub gets a code only where that person is signed in.",
+			Text:  "A request for the ID token of a certain sub gets a code only if that person is signed in.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -66,7 +66,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/unknown-parameters-ignored", Level: Should,
-			Text:  "Parameters that the server does not know are ignored.",
+			Text:  "The server ignores unknown parameters.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1")), "a parameter of no meaning")
@@ -74,7 +74,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/error-answered", Level: Must,
-			Text:  "Whatever is wrong with a request is answered with an error response.",
+			Text:  "The server answers an invalid request with an error response.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantErrorBack(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "nobody knows that response_type")
@@ -82,7 +82,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/nobody-signed-in", Level: Must,
-			Text:  "Whoever is not signed in is asked to sign in.",
+			Text:  "The server asks a person who is not signed in to sign in.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
@@ -94,7 +94,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-login", Level: Must, Alone: true,
-			Text:  "prompt=login has the person sign in again before there is a code, and auth_time is of that login.",
+			Text:  "With prompt=login the person signs in again before the server issues a code, and auth_time is the time of that login.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -112,7 +112,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-login-asked", Level: Must,
-			Text:  "prompt=login gives no code before the person has signed in again, although they are signed in.",
+			Text:  "With prompt=login the server issues no code before the person has signed in again, even if they are signed in.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -123,7 +123,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-none", Level: Must,
-			Text:  "prompt=none is answered with an error, and without a page, where nobody is signed in.",
+			Text:  "With prompt=none, if nobody is signed in, the server returns an error and shows no page.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code))), "nobody is signed in")
@@ -131,7 +131,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/csrf", Level: Must,
-			Text:  "Another site cannot have a person's browser approve an authentication request.",
+			Text:  "Another site cannot make a person's browser approve an authentication request.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -140,7 +140,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/clickjacking", Level: Must,
-			Text:  "The pages for signing in and for approving cannot be framed by another site.",
+			Text:  "Another site cannot frame the login and approval pages.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantUnframed(t, t.LoginPage(t.OpenID(t.Client(need.Code))).Page)
@@ -151,7 +151,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.4/decision-obtained", Level: Must,
-			Text:  "Without a decision for it nothing is released: whoever says no gives no code.",
+			Text:  "The server releases nothing without the person's approval: if the person denies, no code is issued.",
 			Needs: openID(),
 			Check: func(t *T) {
 				t.WantNoCode(t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
@@ -159,7 +159,7 @@ func oidcValidation() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.4/says-what", Level: May,
-			Text:  "The page that asks names each scope that is asked for.",
+			Text:  "The approval page names each requested scope.",
 			Needs: openID(),
 			Check: func(t *T) {
 				b := t.SignedIn()
@@ -189,7 +189,7 @@ func oidcResponse() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1.2.5/in-query", Level: Must,
-			Text:  "The code and the state are added to the query of the redirect URI.",
+			Text:  "The response adds code and state to the query of the redirect URI.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
@@ -203,7 +203,7 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/denied", Level: Must,
-			Text:  "When the person says no, the client is sent access_denied with its state.",
+			Text:  "If the person denies, the client receives access_denied with its state.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code))))
@@ -224,13 +224,13 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/state-required", Level: Must,
-			Text:  "An error response has the state that was sent.",
+			Text:  "An error response contains the state of the request.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) { wantState(t, silentAnswer(t)) },
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
-			Text:  "The parameters of an error are in the query of the redirect URI.",
+			Text:  "The parameters of an error response are in the query of the redirect URI.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				if r := silentAnswer(t); r.Mode != "query" {
@@ -241,7 +241,7 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/no-other-parameters", Level: Should,
-			Text:  "An error response has no parameters but error, error_description, error_uri, state and those that later documents add.",
+			Text:  "An error response has no parameters except error, error_description, error_uri, state and those of later documents.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				// RFC 9207 adds iss, OpenID Connect Session Management session_state.
@@ -257,7 +257,7 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/invalid-redirect-uri", Level: Must,
-			Text:  "The browser is not sent to a redirect URI that is not valid, neither with a code nor with an error.",
+			Text:  "The server never redirects to an invalid redirect URI, neither with a code nor with an error.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
@@ -268,7 +268,7 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/response-mode-unknown", Level: Should,
-			Text:  "A response_mode that the server does not have is answered with 400, and with no redirect: nobody knows how the client reads.",
+			Text:  "The server answers an unsupported response_mode with 400 and without a redirect, since it does not know how the client reads the response.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "conformance"))
@@ -284,23 +284,23 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/login-required", Level: May,
-			Text:  "Where prompt=none needs a login, the error is login_required.",
+			Text:  "If prompt=none is not possible without a login, the error is login_required.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) { t.WantRedirectError(silentAnswer(t), "login_required") },
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/consent-required", Level: May,
-			Text:      "Where prompt=none needs an approval, the error is consent_required.",
+			Text:      "If prompt=none is not possible without an approval, the error is consent_required.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/account-selection-required", Level: May,
-			Text:         "Where the person has to choose an account, the error is account_selection_required.",
-			Inapplicable: "A browser has one session at Mandate, so that there is nothing to choose from: the error is login_required.",
+			Text:         "If the person has to choose an account, the error is account_selection_required.",
+			Inapplicable: "A browser has only one session at Mandate, so there is no choice of accounts: the error is login_required.",
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/registration-not-supported", Level: May,
-			Text:  "The parameter registration is answered with registration_not_supported.",
+			Text:  "The server answers the parameter registration with registration_not_supported.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))

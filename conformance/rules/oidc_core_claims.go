@@ -42,7 +42,7 @@ func oidcScopes() []Rule {
 		aScope("phone", "The scope phone brings phone_number and phone_number_verified.", "phone_number", "phone_number_verified"),
 		{
 			ID: "OIDCCore/5.4/several", Level: May,
-			Text:  "Several scopes bring the claims of all of them.",
+			Text:  "Several scopes return the claims of all of them.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
@@ -55,7 +55,7 @@ func oidcScopes() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.4/nothing-more", Level: May,
-			Text:  "The scope openid alone brings sub and nothing else.",
+			Text:  "The scope openid alone returns sub and no other claim.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				for name := range t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access) {
@@ -67,7 +67,7 @@ func oidcScopes() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.4/not-in-id-token", Level: May,
-			Text:  "What the scopes bring is at UserInfo, and not in the ID token as well.",
+			Text:  "The claims of a scope are returned by UserInfo, and not in the ID token as well.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")))
@@ -113,7 +113,7 @@ func oidcClaims() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/5.5/userinfo", Level: Must,
-			Text:  "A claim that is asked for at UserInfo is there, beside what the scopes bring.",
+			Text:  "UserInfo returns a requested claim in addition to the claims of the scopes.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
@@ -127,7 +127,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5/id-token", Level: Must,
-			Text:  "A claim that is asked for in the ID token is there, beside what is always there.",
+			Text:  "The ID token contains a requested claim in addition to its usual claims.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
@@ -139,7 +139,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5/added-to-scopes", Level: Must,
-			Text:  "The claims parameter takes nothing away from what the scopes bring.",
+			Text:  "The parameter claims does not remove claims of the scopes.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -155,7 +155,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5/members-ignored", Level: Must,
-			Text:  "What the server does not know in the claims parameter is ignored.",
+			Text:  "The server ignores unknown members of the parameter claims.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -170,12 +170,12 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5/not-supported", Level: Should,
-			Text:         "A server without the claims parameter gives claims that it thinks are useful.",
-			Inapplicable: "Mandate has the claims parameter.",
+			Text:         "A server without the parameter claims returns the claims that it considers useful.",
+			Inapplicable: "Mandate supports the parameter claims.",
 		},
 		{
 			ID: "OIDCCore/5.5/malformed", Level: May,
-			Text:  "A claims parameter that is no object is refused with invalid_request.",
+			Text:  "The server refuses a claims parameter that is no object with invalid_request.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -186,7 +186,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/essential-unknown", Level: Must,
-			Text:  "A claim that cannot be given is no error, also where it is essential.",
+			Text:  "A claim that the server cannot return is no error, even if it is essential.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -198,7 +198,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/members-ignored", Level: Must,
-			Text:  "What the server does not know in the request for a claim is ignored.",
+			Text:  "The server ignores unknown members of the request for a claim.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
@@ -210,7 +210,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/value-equal", Level: Should,
-			Text:  "A claim that is asked for with the value that it has is there.",
+			Text:  "A claim that is requested with its actual value is returned.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
@@ -223,7 +223,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/value-other", Level: Should,
-			Text:  "A claim that is asked for with another value than it has is left out.",
+			Text:  "A claim that is requested with another value is left out.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
@@ -236,7 +236,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/sub-of-another", Level: Must,
-			Text:  "A login whose ID token is to have another sub than the person's fails.",
+			Text:  "A login fails if the ID token is requested with the sub of another person.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -247,7 +247,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1/sub-of-others", Level: Should,
-			Text:  "A login whose ID token is to have one of several subs, none of them the person's, fails.",
+			Text:  "A login fails if the ID token is requested with several subs, none of them the person's.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -258,7 +258,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1.1/essential-met", Level: Must,
-			Text:  "An essential acr with values is answered with one of them.",
+			Text:  "If acr is requested as essential with values, the ID token has one of them.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				acr := t.SignIn(t.Client(need.Code)).Text("acr")
@@ -273,7 +273,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1.1/essential-not-met", Level: Must,
-			Text:  "An essential acr that the server cannot reach is a failed login.",
+			Text:  "If acr is requested as essential, and the server cannot satisfy it, the login fails.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -289,7 +289,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.1.1/voluntary", Level: Should,
-			Text:  "Where an acr is asked for, and not essential, and cannot be reached, the acr of the login is told.",
+			Text:  "If acr is requested as voluntary, and the server cannot satisfy it, the ID token has the actual acr.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -308,7 +308,7 @@ func oidcClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.5.2/other-language", Level: Should,
-			Text:  "A claim that is asked for in a language that is not there does not come without a language tag.",
+			Text:  "If a claim is requested in an unavailable language, it is not returned without a language tag.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				name, _ := someClaim(t)

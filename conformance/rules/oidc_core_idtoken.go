@@ -42,7 +42,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/sub", Level: Must,
-			Text:  "sub is a text that is not empty.",
+			Text:  "sub is a string that is not empty.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
@@ -53,7 +53,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/sub-length", Level: Must,
-			Text:  "sub has at most 255 characters, all of them ASCII.",
+			Text:  "sub has at most 255 ASCII characters.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				sub := t.SignIn(t.Client(need.Code)).Text("sub")
@@ -77,12 +77,12 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/sub-unique", Level: Must,
-			Text:      "No two people have the same sub.",
+			Text:      "Different people have different subs.",
 			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
 		},
 		{
 			ID: "OIDCCore/2/aud", Level: Must,
-			Text:  "aud holds the client_id.",
+			Text:  "aud contains the client_id.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -97,7 +97,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/aud-single", Level: May,
-			Text:  "The client is the only audience, and aud is its client_id alone.",
+			Text:  "The client is the only audience: aud is its client_id alone.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -108,7 +108,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/exp", Level: Must,
-			Text:  "exp is a number of seconds, and in the future when the token is issued.",
+			Text:  "exp is a number of seconds, and is in the future when the token is issued.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -119,7 +119,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/iat", Level: Must,
-			Text:  "iat is the time when the token was issued, as a number of seconds.",
+			Text:  "iat is the time of issue as a number of seconds.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -130,7 +130,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/auth-time-with-max-age", Level: Must,
-			Text:  "A request with max_age gets an ID token with auth_time, a number of seconds.",
+			Text:  "If the request has max_age, the ID token has auth_time, a number of seconds.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
@@ -141,7 +141,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/auth-time-essential", Level: Must,
-			Text:  "auth_time is there where it was asked for as essential.",
+			Text:  "If auth_time is requested as essential, the ID token has it.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -153,7 +153,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/auth-time-always", Level: May,
-			Text:  "auth_time is there whether it was asked for or not.",
+			Text:  "The ID token always has auth_time, requested or not.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if j := t.SignIn(t.Client(need.Code)); j.Number("auth_time") < 0 {
@@ -163,7 +163,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/auth-time-of-login", Level: Must,
-			Text:  "auth_time is when the person signed in, and not when the token was issued.",
+			Text:  "auth_time is the time of the login, and not of the issue of the token.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -185,7 +185,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/nonce", Level: Must,
-			Text:  "The nonce of the request is in the ID token as it was sent.",
+			Text:  "The ID token contains the nonce of the request unchanged.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
@@ -197,7 +197,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/nonce-not-processed", Level: Should,
-			Text:  "Nothing is done with a nonce: any text is taken, and comes back.",
+			Text:  "The server accepts any text as nonce, and returns it unchanged.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				for _, nonce := range []string{" a b+c%20d&e=f#g\"<h>\\i/é?", "0", "null", strings.Repeat("n", 512)} {
@@ -213,7 +213,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/acr", Level: Must,
-			Text:  "acr, where it is there, is a text.",
+			Text:  "acr, if present, is a string.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
@@ -224,7 +224,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/acr-name", Level: Should,
-			Text:  "acr, where it is there, is an absolute URI or a registered name.",
+			Text:  "acr, if present, is an absolute URI or a registered name.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
@@ -244,17 +244,17 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/acr-registered-meaning", Level: Must,
-			Text:         "A registered name of an acr is used in the meaning that is registered.",
+			Text:         "A registered acr name is used with its registered meaning.",
 			Inapplicable: "Mandate's acr is a URN of its own and no registered name.",
 		},
 		{
 			ID: "OIDCCore/2/acr-level-0", Level: Should,
-			Text:         "A login of the level 0 gives access to nothing of monetary value.",
-			Inapplicable: "Mandate has no login of the level 0: every one is by a password.",
+			Text:         "A login of level 0 does not allow access to anything of monetary value.",
+			Inapplicable: "Mandate has no login of level 0: every login uses a password.",
 		},
 		{
 			ID: "OIDCCore/2/amr", Level: Must,
-			Text:  "amr, where it is there, is a list of texts.",
+			Text:  "amr, if present, is an array of strings.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				amr, there := t.SignIn(t.Client(need.Code)).Claims["amr"]
@@ -271,7 +271,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/azp", Level: Must,
-			Text:  "azp, where it is there, is the client_id of the client that the token was issued to.",
+			Text:  "azp, if present, is the client_id of the client that receives the token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -282,7 +282,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/signed", Level: Must,
-			Text:  "An ID token is signed, and its signature holds.",
+			Text:  "An ID token is signed, and its signature is valid.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -291,7 +291,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/alg-none", Level: Must,
-			Text:  "No ID token has the alg none, unless its client was registered for that.",
+			Text:  "No ID token has the alg none, unless the client registered it.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
@@ -301,8 +301,8 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/encrypted-after-signing", Level: Must,
-			Text:         "An ID token that is encrypted is signed first.",
-			Inapplicable: "Mandate encrypts no tokens.",
+			Text:         "An encrypted ID token is signed before it is encrypted.",
+			Inapplicable: "Mandate does not encrypt tokens.",
 		},
 		{
 			ID: "OIDCCore/2/no-key-headers", Level: Should,
@@ -319,7 +319,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.6/at-hash", Level: Must,
-			Text:  "at_hash, where it is there, is the left half of the access token's digest by the hash of the signature.",
+			Text:  "at_hash, if present, is the left half of the hash of the access token, with the hash function of the signature.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -328,7 +328,7 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.6/at-hash-always", Level: May,
-			Text:  "at_hash is there in the code flow too.",
+			Text:  "The ID token has at_hash in the code flow too.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if t.SignIn(t.Client(need.Code)).Text("at_hash") == "" {

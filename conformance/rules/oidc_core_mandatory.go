@@ -14,7 +14,7 @@ func oidcSerialization() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/13.1/query", Level: Must,
-			Text:  "A request whose parameters are in the query, form-encoded in one of the ways that there are, is understood.",
+			Text:  "The server accepts query parameters in all equivalent form-encodings.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				r := t.OpenID(t.Client(need.Code), "profile").Set("prompt", "none")
@@ -28,7 +28,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/13.3/numbers", Level: Must,
-			Text:  "Numbers are JSON numbers: expires_in, exp, iat and auth_time.",
+			Text:  "expires_in, exp, iat and auth_time are JSON numbers.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))
@@ -46,7 +46,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/13.3/no-null", Level: Should,
-			Text:  "Nothing in the answer of the token endpoint or in the ID token is null.",
+			Text:  "No member of the token response or the ID token is null.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -61,7 +61,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/14/escapes-removed", Level: Must,
-			Text:  "What a JSON text has escaped is the same as what it has as it stands.",
+			Text:  "Escaped characters in a JSON string have the same meaning as unescaped ones.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -74,7 +74,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/14/not-normalized", Level: Must,
-			Text:  "No text is put into another normal form of Unicode.",
+			Text:  "The server does not change the Unicode normal form of a string.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				// What NFC, NFD, NFKC and NFKD change.
@@ -87,7 +87,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/14/code-points", Level: Must,
-			Text:  "Texts are compared code point by code point: a sub in another case or width is another.",
+			Text:  "The server compares strings code point by code point: a sub with other case or width is different.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
@@ -104,7 +104,7 @@ func oidcSerialization() []Rule {
 		},
 		{
 			ID: "OIDCCore/14/single-spaces", Level: Must,
-			Text:  "Lists of texts are written with one space between two.",
+			Text:  "Space-separated lists have a single space between two values.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				scope := t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")).Scope
@@ -147,7 +147,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/rs256-by-default", Level: May,
-			Text:  "A client that has registered nothing else gets RS256.",
+			Text:  "ID tokens are signed with RS256 if the client registered no other algorithm.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg != "RS256" {
@@ -157,7 +157,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/prompt", Level: Must,
-			Text:  "prompt is supported: none shows no page, and login gives no code before a login.",
+			Text:  "The server supports prompt: none shows no page, and login requires a login before a code.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -169,7 +169,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/display", Level: Must,
-			Text:  "No display that is defined is an error.",
+			Text:  "The defined values of display cause no error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, display := range []string{"page", "popup", "touch", "wap"} {
@@ -179,7 +179,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/locales", Level: Must,
-			Text:  "ui_locales and claims_locales are no error.",
+			Text:  "ui_locales and claims_locales cause no error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, name := range []string{"ui_locales", "claims_locales"} {
@@ -189,7 +189,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/auth-time", Level: Must,
-			Text:  "auth_time is told where it is asked for.",
+			Text:  "The server returns auth_time if it is requested.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				requests := []*check.Request{t.OpenID(t.Client(need.Code)).Set("max_age", "36000")}
@@ -205,7 +205,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/max-age", Level: Must,
-			Text:  "max_age is enforced: no code before a login where it has run out.",
+			Text:  "The server enforces max_age: if it has expired, no code is issued before a login.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -220,7 +220,7 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/acr-values", Level: Must,
-			Text:  "acr_values is no error.",
+			Text:  "acr_values causes no error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("acr_values", "1 2 urn:conformance:unknown")), "acr_values")
@@ -228,19 +228,19 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.2/response-types", Level: Must, Inapplicable: static,
-			Text: "A dynamic provider has the response types code, id_token and id_token token.",
+			Text: "A dynamic provider supports the response types code, id_token and id_token token.",
 		},
 		{
 			ID: "OIDCCore/15.2/discovery", Level: Must, Inapplicable: static,
-			Text: "A dynamic provider has Discovery.",
+			Text: "A dynamic provider supports Discovery.",
 		},
 		{
 			ID: "OIDCCore/15.2/registration", Level: Must, Inapplicable: static,
-			Text: "A dynamic provider has Dynamic Client Registration.",
+			Text: "A dynamic provider supports Dynamic Client Registration.",
 		},
 		{
 			ID: "OIDCCore/15.2/userinfo", Level: Must, Inapplicable: static,
-			Text: "A dynamic provider has UserInfo.",
+			Text: "A dynamic provider has a UserInfo endpoint.",
 		},
 		{
 			ID: "OIDCCore/15.2/bare-keys", Level: Must, Inapplicable: static,
@@ -248,11 +248,11 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.2/request-uri", Level: Must, Inapplicable: static,
-			Text: "A dynamic provider takes request_uri.",
+			Text: "A dynamic provider accepts request_uri.",
 		},
 		{
 			ID: "OIDCCore/15.3/unanticipated", Level: Should, Inapplicable: static,
-			Text: "Who serves clients that nobody has set up has Discovery and Registration.",
+			Text: "A server for clients that are not configured beforehand supports Discovery and Registration.",
 		},
 	}
 }

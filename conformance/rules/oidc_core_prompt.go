@@ -12,7 +12,7 @@ func oidcPrompt() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-no-page", Level: Must,
-			Text:  "With prompt=none no page is shown, and a request that needs one comes back as an error.",
+			Text:  "With prompt=none the server shows no page, and returns an error if a page would be necessary.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
@@ -27,7 +27,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-answered", Level: Should,
-			Text:  "prompt=none is answered with a code where the person is signed in and has approved, also without an id_token_hint.",
+			Text:  "With prompt=none the server issues a code if the person is signed in and has approved, even without id_token_hint.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -37,12 +37,12 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-without-consent", Level: Must,
-			Text:      "prompt=none comes back as an error where the person has not approved the request.",
+			Text:      "With prompt=none the server returns an error if the person has not approved the request.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-alone", Level: Must,
-			Text:  "none with another value beside it is an error.",
+			Text:  "prompt=none together with another value is an error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -54,7 +54,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-login", Level: Should,
-			Text:  "prompt=login has the person sign in again.",
+			Text:  "With prompt=login the person has to sign in again.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -64,12 +64,12 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-login-impossible", Level: Must,
-			Text:         "Where the person cannot be made to sign in again, prompt=login is answered with an error.",
-			Inapplicable: "Mandate can always ask for the password: prompt=none, where it may not, is another rule.",
+			Text:         "If the server cannot ask the person to sign in again, prompt=login is answered with an error.",
+			Inapplicable: "Mandate can always ask for the password; another rule covers prompt=none, which forbids it.",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-consent", Level: Should,
-			Text:  "prompt=consent has the person asked, also about what they have approved before.",
+			Text:  "With prompt=consent the server asks for approval, even if the person has approved before.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -86,7 +86,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-consent-refused", Level: Must,
-			Text:  "prompt=consent that ends without a consent is answered with an error.",
+			Text:  "With prompt=consent the server returns an error if the person does not approve.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantErrorBack(t, t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
@@ -94,7 +94,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-select-account", Level: Should,
-			Text:  "prompt=select_account lets the person choose who they are.",
+			Text:  "With prompt=select_account the person can choose an account.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -108,12 +108,12 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-select-account-impossible", Level: Must,
-			Text:         "Where the person cannot be made to choose, prompt=select_account is answered with an error.",
-			Inapplicable: "Mandate can always ask who somebody is: prompt=none, where it may not, is another rule.",
+			Text:         "If the server cannot let the person choose, prompt=select_account is answered with an error.",
+			Inapplicable: "Mandate can always offer a login with another account; another rule covers prompt=none, which forbids it.",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-unknown", Level: May,
-			Text:  "A prompt that nobody knows is refused with invalid_request, as is one in the wrong case.",
+			Text:  "The server refuses an unknown prompt with invalid_request, also one with wrong case.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, prompt := range []string{"conformance", "LOGIN"} {
@@ -123,7 +123,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age", Level: Must,
-			Text:  "Whoever signed in longer ago than max_age has to sign in again.",
+			Text:  "A person whose login is older than max_age has to sign in again.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -138,7 +138,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-renews", Level: Must, Alone: true,
-			Text:  "Whoever has signed in again for max_age has an auth_time that is new.",
+			Text:  "After a new login because of max_age, auth_time is the time of the new login.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -156,7 +156,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-silent", Level: Must,
-			Text:  "With prompt=none, a max_age that has run out is an error.",
+			Text:  "With prompt=none an expired max_age is an error.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -170,7 +170,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-enough", Level: May,
-			Text:  "Within max_age nobody has to sign in again.",
+			Text:  "Within max_age the person does not have to sign in again.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -180,7 +180,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-zero", Level: Must,
-			Text:  "max_age=0 has the person sign in again.",
+			Text:  "With max_age=0 the person has to sign in again.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -190,7 +190,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-wrong", Level: May,
-			Text:  "A max_age that is no number from 0 is refused with invalid_request.",
+			Text:  "The server refuses a max_age that is no number, or negative, with invalid_request.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, age := range []string{"-1", "soon", "1.5"} {
@@ -200,7 +200,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-auth-time", Level: Must,
-			Text:  "The ID token for a request with max_age has auth_time.",
+			Text:  "If the request has max_age, the ID token has auth_time.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
@@ -217,7 +217,7 @@ func oidcHints() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-this-person", Level: Should,
-			Text:  "An id_token_hint of the person who is signed in is answered with a code.",
+			Text:  "If the person of the id_token_hint is signed in, the server issues a code.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
@@ -226,7 +226,7 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-nobody", Level: Must,
-			Text:  "An id_token_hint of somebody who is not signed in, and may not be asked, is answered with an error.",
+			Text:  "If the person of the id_token_hint is not signed in, and prompt=none forbids a login, the server returns an error.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				_, hint := sessionHint(t)
@@ -236,12 +236,12 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-another", Level: Must,
-			Text:      "An id_token_hint of another person than who is signed in is answered with an error, or with a login.",
+			Text:      "If another person than that of the id_token_hint is signed in, the server returns an error or asks for a login.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-altered", Level: Must,
-			Text:  "An id_token_hint with another signature than the server's is refused.",
+			Text:  "The server refuses an id_token_hint whose signature is wrong.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
@@ -250,7 +250,7 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-unsigned", Level: Must,
-			Text:  "An id_token_hint with the alg none is refused.",
+			Text:  "The server refuses an id_token_hint with the alg none.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
@@ -259,7 +259,7 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-signed-by-another", Level: Must,
-			Text:  "An id_token_hint that somebody else has signed is refused.",
+			Text:  "The server refuses an id_token_hint that was signed with another key.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
@@ -268,7 +268,7 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-key-confusion", Level: Must,
-			Text:  "An id_token_hint whose HMAC was made with the server's public key is refused.",
+			Text:  "The server refuses an id_token_hint with an HMAC under the server's public key.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
@@ -281,12 +281,12 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-of-another-person", Level: Must,
-			Text:      "No tokens of another person than the one of the id_token_hint are given, although that other one is signed in.",
+			Text:      "If the id_token_hint names another person than the one signed in, the server issues no tokens for the one signed in.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-expired", Level: Should,
-			Text:      "An id_token_hint is taken although it has expired.",
+			Text:      "The server accepts an expired id_token_hint.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 	}

@@ -15,7 +15,7 @@ func oidcOffline() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/11/refresh-token", Level: Should,
-			Text:  "Whoever asks for offline_access and gets it, gets a refresh token that works.",
+			Text:  "A client that is granted offline_access gets a working refresh token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
@@ -29,17 +29,17 @@ func oidcOffline() []Rule {
 		},
 		{
 			ID: "OIDCCore/11/consent-or-ignored", Level: Must,
-			Text:      "offline_access is ignored where nobody is asked and nothing else allows it.",
+			Text:      "The server ignores offline_access if the person is not asked and no other condition allows it.",
 			Elsewhere: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
 		},
 		{
 			ID: "OIDCCore/11/code-only", Level: Must,
-			Text:         "offline_access is ignored where the response type gives no code.",
-			Inapplicable: "Mandate has no response type but code.",
+			Text:         "The server ignores offline_access if the response type includes no code.",
+			Inapplicable: "Mandate supports only the response type code.",
 		},
 		{
 			ID: "OIDCCore/11/always-consent", Level: Must,
-			Text:  "Offline access that is asked for with prompt=consent is given after the person was asked, and not before.",
+			Text:  "With prompt=consent the server grants offline access after it has asked the person, and not before.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
@@ -55,12 +55,12 @@ func oidcOffline() []Rule {
 		},
 		{
 			ID: "OIDCCore/11/web-consent", Level: Must,
-			Text:         "Offline access of a web application is approved by the person.",
-			Inapplicable: "It repeats the rules above for one kind of client; Mandate makes no difference between them.",
+			Text:         "Offline access for a web application requires the person's approval.",
+			Inapplicable: "It repeats the rules above for one type of client; Mandate treats all types alike.",
 		},
 		{
 			ID: "OIDCCore/11/native-consent", Level: Should,
-			Text:  "Offline access of a native application is approved by the person.",
+			Text:  "Offline access for a native application requires the person's approval.",
 			Needs: []Need{need.Authorization, need.Public, need.User, need.OpenID},
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
@@ -73,7 +73,7 @@ func oidcOffline() []Rule {
 		},
 		{
 			ID: "OIDCCore/11/refresh-token-otherwise", Level: May,
-			Text:  "A refresh token comes without offline_access as well; it ends with the login.",
+			Text:  "The server also issues a refresh token without offline_access, which ends with the login.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
@@ -89,7 +89,7 @@ func oidcRefresh() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/12.1/client-authenticated", Level: Must,
-			Text:  "A client that has a secret refreshes with it only.",
+			Text:  "A client with a secret must use it to refresh.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -98,7 +98,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.1/token-valid", Level: Must,
-			Text:  "A refresh token that was not issued, or that is not whole, is refused.",
+			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -109,7 +109,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.1/token-of-client", Level: Must,
-			Text:  "A refresh token works only for the client that it was issued to.",
+			Text:  "A refresh token works only for the client to which it was issued.",
 			Needs: signIn(need.Second),
 			Check: func(t *T) {
 				token := t.GrantOffline(t.Client(need.Code)).Refresh
@@ -118,7 +118,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/answer", Level: Must,
-			Text:  "A refresh is answered as a code is: with an access token.",
+			Text:  "The response to a refresh contains an access token, like the response for a code.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -127,7 +127,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/id-token", Level: May,
-			Text:  "An ID token comes with every refresh.",
+			Text:  "Every refresh returns an ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -141,7 +141,7 @@ func oidcRefresh() []Rule {
 		refreshedClaim("aud", "The ID token of a refresh has the aud of the first."),
 		{
 			ID: "OIDCCore/12.2/iat", Level: Must,
-			Text:  "iat of the ID token of a refresh is the time of the refresh.",
+			Text:  "iat of a refreshed ID token is the time of the refresh.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, true)
@@ -153,7 +153,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/auth-time", Level: Must,
-			Text:  "auth_time of the ID token of a refresh, where it is there, is that of the login.",
+			Text:  "auth_time of a refreshed ID token, if present, is the time of the login.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, true)
@@ -165,12 +165,12 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/azp", Level: Must,
-			Text:         "azp of the ID token of a refresh is that of the first.",
-			Inapplicable: "It is for extensions that use azp, of which Mandate has none.",
+			Text:         "azp of a refreshed ID token equals that of the first one.",
+			Inapplicable: "This concerns extensions that use azp, and Mandate has none.",
 		},
 		{
 			ID: "OIDCCore/12.2/no-nonce", Level: Should,
-			Text:  "The ID token of a refresh has no nonce.",
+			Text:  "A refreshed ID token has no nonce.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				_, second, tokens := refreshedIDToken(t, false)
@@ -182,7 +182,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/same-nonce", Level: Must,
-			Text:  "A nonce in the ID token of a refresh, where it is there, is that of the first.",
+			Text:  "nonce of a refreshed ID token, if present, equals that of the first one.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, false)
@@ -194,7 +194,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.2/same-rules", Level: Must,
-			Text:  "The ID token of a refresh is signed, expires in the future, and its at_hash is of the new access token.",
+			Text:  "A refreshed ID token is signed, expires in the future, and has the at_hash of the new access token.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				_, second, tokens := refreshedIDToken(t, false)
@@ -208,7 +208,7 @@ func oidcRefresh() []Rule {
 		},
 		{
 			ID: "OIDCCore/12.3/error", Level: Must,
-			Text:  "A refresh token that does not do is answered with invalid_grant.",
+			Text:  "The server refuses an invalid refresh token with invalid_grant.",
 			Needs: []Need{need.Token, need.Code, need.OpenID},
 			Check: func(t *T) {
 				t.WantError(t.Refresh(t.Client(need.Code), "conformance-"+t.Random()), "invalid_grant")

@@ -16,7 +16,7 @@ func oidcRequest() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Must,
-			Text:  "In the code flow no token goes by way of the browser.",
+			Text:  "In the code flow the browser receives no tokens.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
@@ -31,13 +31,13 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2/tls", Level: Must,
-			Text:  "The authorization endpoint is reached by TLS.",
+			Text:  "The authorization endpoint uses TLS.",
 			Needs: []Need{need.Authorization, need.OpenID},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/get", Level: Must,
-			Text:  "An authentication request can come by GET.",
+			Text:  "The server accepts an authentication request by GET.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				r := t.Look(t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
@@ -49,7 +49,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/post", Level: Must,
-			Text:  "An authentication request can come by POST, as a form.",
+			Text:  "The server accepts an authentication request by POST with a form.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				// Nobody is signed in, so that the answer to prompt=none shows that the form was read.
@@ -62,9 +62,9 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/unknown-scope-ignored", Level: Should,
-			Text:   "A scope that the server does not know is ignored.",
+			Text:   "The server ignores an unknown scope.",
 			Needs:  openID(),
-			Waived: "Mandate refuses it with invalid_scope, which RFC 6749 §3.3 leaves to the server, so that a misspelt scope is noticed.",
+			Waived: "Mandate refuses it with invalid_scope, as RFC 6749 §3.3 allows, so that a misspelt scope is noticed.",
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code), "conformance-unknown"))
 				wantCode(t, r, "a request with a scope that nobody knows")
@@ -72,7 +72,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/without-openid", Level: May,
-			Text:  "Without the scope openid there is no ID token.",
+			Text:  "Without the scope openid the server issues no ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code))
@@ -87,7 +87,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-registered", Level: Must,
-			Text:  "The redirect URI is exactly one of those that are registered, compared character by character.",
+			Text:  "The redirect URI equals a registered one, character by character.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -100,17 +100,17 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-https", Level: Should,
-			Text:      "A redirect URI is https, but for a program on the same computer.",
+			Text:      "A redirect URI uses https, except for a program on the same computer.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-http", Level: May,
-			Text:      "http is only for 127.0.0.1, [::1] and localhost, also for confidential clients.",
+			Text:      "http is allowed only for 127.0.0.1, [::1] and localhost, even for confidential clients.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/response-mode-query", Level: May,
-			Text:  "response_mode=query, which is what the code flow uses anyway, is taken.",
+			Text:  "The server accepts response_mode=query, the default of the code flow.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "query")), "response_mode=query")
@@ -118,7 +118,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/nonce-optional", Level: Must,
-			Text:  "A request of the code flow without nonce is good.",
+			Text:  "In the code flow nonce is optional.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Del("nonce")), "a request without nonce")
@@ -126,7 +126,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-page", Level: Should,
-			Text:  "display=page is what there is without display: the page has the same fields.",
+			Text:  "display=page is the default: the page has the same fields.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				var shown [][]browser.Field
@@ -145,17 +145,17 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-popup", Level: Should,
-			Text:      "The pages fit a small window of their own where display is popup.",
+			Text:      "With display=popup the pages fit a small window.",
 			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-touch", Level: Should,
-			Text:      "The pages can be used with a finger where display is touch.",
+			Text:      "With display=touch the pages can be used by touch.",
 			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-wap", Level: Should,
-			Text:  "The pages are for a simple telephone where display is wap: they work without scripts.",
+			Text:  "With display=wap the pages suit a simple telephone: they work without scripts.",
 			Needs: openID(),
 			Check: func(t *T) {
 				// The browser of the checks has no scripts.
@@ -165,7 +165,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-unknown", Level: May,
-			Text:  "A display that nobody knows is refused with invalid_request.",
+			Text:  "The server refuses an unknown display with invalid_request.",
 			Needs: openID(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
@@ -173,7 +173,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/ui-locales", Level: Should,
-			Text:  "A language in ui_locales that the server does not have is no error.",
+			Text:  "An unsupported language in ui_locales causes no error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"))
@@ -182,7 +182,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/login-hint", Level: May,
-			Text:  "login_hint is what the login page begins with.",
+			Text:  "The login page is filled in with login_hint.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				hint := "conformance-" + strings.ToLower(t.Random()) + "@client.example"
@@ -199,7 +199,7 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/acr-values", Level: May,
-			Text:  "The acr of the login is told, whether acr_values asked for it or not.",
+			Text:  "The ID token has the acr of the login, with or without acr_values in the request.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)

@@ -17,12 +17,12 @@ func oidcSecurity() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/16.3/signed", Level: May,
-			Text:         "Tokens that can be read are signed.",
-			Inapplicable: "It repeats §2, whose rows are checked; Mandate's other tokens cannot be read.",
+			Text:         "Self-contained tokens are signed.",
+			Inapplicable: "It repeats §2, whose rules are checked; Mandate's other tokens are opaque.",
 		},
 		{
 			ID: "OIDCCore/16.4/not-exposed", Level: Must,
-			Text:  "No access token is shown to anybody on the way: neither in an address nor in a cookie nor on a page.",
+			Text:  "Access tokens are never disclosed on the way: not in addresses, cookies or pages.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				b := t.NewBrowser()
@@ -41,7 +41,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.4/id-token-is-no-access-token", Level: Must,
-			Text:  "An ID token, which goes by many hands, opens nothing.",
+			Text:  "An ID token, which many parties can see, gives no access.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -55,17 +55,17 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.6/signed", Level: May,
-			Text:         "A response is signed with a key that its server cannot deny.",
-			Inapplicable: "It repeats §2, whose rows are checked.",
+			Text:         "Responses are signed so that the server cannot deny them.",
+			Inapplicable: "It repeats §2, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/16.7/signed-requests", Level: Should,
-			Text:         "The signature of a request is validated.",
-			Inapplicable: "Mandate takes no signed requests.",
+			Text:         "The server verifies the signature of a request.",
+			Inapplicable: "Mandate does not accept signed requests.",
 		},
 		{
 			ID: "OIDCCore/16.8/audience", Level: Should,
-			Text:  "An access token is for certain resources.",
+			Text:  "An access token is restricted to certain resources.",
 			Needs: signIn(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				if t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["aud"] == nil {
@@ -75,7 +75,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.8/scope", Level: Should,
-			Text:  "An access token is for certain scopes, and for no more than were asked for.",
+			Text:  "An access token is restricted to certain scopes, and to no more than were requested.",
 			Needs: signIn(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				scope, _ := t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["scope"].(string)
@@ -86,12 +86,12 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.9/code-short-lived", Level: Should,
-			Text:      "A code lives for a short time.",
+			Text:      "A code has a short lifetime.",
 			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "OIDCCore/16.9/use-recorded", Level: May, Alone: true,
-			Text:  "A code that comes twice ends what it gave the first time.",
+			Text:  "When a code is used twice, the server revokes the tokens of the first use.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
@@ -105,7 +105,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.11/code-substitution", Level: Must,
-			Text:  "A code from another browser's request does not do with the proof of this one.",
+			Text:  "A code of another browser's request cannot be redeemed with this browser's proof.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -120,22 +120,22 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.11/other-bindings", Level: Must,
-			Text:         "A binding to another protocol than HTTP ties the answer to its request.",
-			Inapplicable: "Mandate speaks HTTP.",
+			Text:         "A binding to another protocol than HTTP links the response to its request.",
+			Inapplicable: "Mandate uses HTTP.",
 		},
 		{
 			ID: "OIDCCore/16.12/timing", Level: Should,
-			Text:         "How long the validation of a signature takes does not depend on where it fails.",
+			Text:         "The duration of a signature verification does not depend on where it fails.",
 			Inapplicable: "Mandate leaves signatures to Go's packages, which compare in constant time, and decrypts nothing that others send.",
 		},
 		{
 			ID: "OIDCCore/16.14/order", Level: Must,
-			Text:         "What is signed and encrypted is signed first.",
-			Inapplicable: "Mandate encrypts no tokens.",
+			Text:         "A token that is signed and encrypted is signed first.",
+			Inapplicable: "Mandate does not encrypt tokens.",
 		},
 		{
 			ID: "OIDCCore/16.15/issuer-equal", Level: Must,
-			Text:  "iss of the ID token is exactly the issuer of the metadata.",
+			Text:  "iss of the ID token equals the issuer in the metadata.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantIssOfIDToken(t, cmp.Or(t.Metadata().Text("issuer"), t.Issuer()))
@@ -143,7 +143,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.15/one-issuer", Level: Should,
-			Text:  "There is one issuer at a host: the metadata at its root, where there is any, is of the same.",
+			Text:  "A host has only one issuer: if there is metadata at its root, it names the same issuer.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				issuer, published := t.Metadata()["issuer"].(string)
@@ -158,7 +158,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.17/tls", Level: Must,
-			Text:  "Every endpoint is reached by TLS.",
+			Text:  "Every endpoint uses TLS.",
 			Needs: []Need{need.Authorization, need.Token, need.UserInfo, need.Keys},
 			Check: func(t *T) {
 				wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token), t.Endpoint(need.UserInfo), t.Endpoint(need.Keys))
@@ -166,19 +166,19 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.17/bcp-195", Level: Should,
-			Text:         "TLS is set up as BCP 195 recommends.",
-			Inapplicable: "Mandate speaks HTTP to a proxy in front of it, which is where TLS is set up.",
+			Text:         "TLS is configured as BCP 195 recommends.",
+			Inapplicable: "Mandate speaks HTTP to a proxy in front of it, and the proxy's configuration decides about TLS.",
 		},
 		{
 			ID: "OIDCCore/16.17/certificate-checked", Level: Must,
-			Text:      "Where the server itself calls others by TLS, it checks their certificates.",
+			Text:      "When the server sends requests by TLS, it verifies the certificates.",
 			Elsewhere: "provider/outbound_test.go:TestOutboundClientChecksTheCertificate",
 		},
 		{
 			ID: "OIDCCore/16.18/short-lived", Level: Should,
-			Text:   "An access token lives for an hour at most.",
+			Text:   "The lifetime of an access token is an hour at most.",
 			Needs:  signIn(),
-			Waived: "Mandate's specification asks for 36000 seconds; its access tokens can be revoked, and end with the login.",
+			Waived: "Mandate's specification requires 36000 seconds; its access tokens can be revoked, and end with the login.",
 			Check: func(t *T) {
 				seconds, _ := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer.JSON()["expires_in"].(float64)
 				if seconds == 0 || seconds > 3600 {
@@ -188,7 +188,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.18/long-term-told", Level: Should,
-			Text:  "The page that asks for approval says where the client is to keep its access for long.",
+			Text:  "The approval page says whether the client asks for long-term access.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
@@ -203,7 +203,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.18/revocable", Level: Should,
-			Text:      "People can take back what they have given a client.",
+			Text:      "People can revoke the access that they have granted to a client.",
 			Elsewhere: "provider/account_test.go:TestAuthorizedApplications",
 		},
 		{
@@ -218,12 +218,12 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.19/shorter-refused", Level: Must,
-			Text:      "A shorter secret cannot be registered for HS256.",
+			Text:      "A client with a shorter secret cannot be registered for HS256.",
 			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
 			ID: "OIDCCore/16.22/no-307", Level: Must,
-			Text:  "No redirect to the client is a 307, which would send the password on.",
+			Text:  "The server never redirects to the client with 307, which would forward the password.",
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -240,7 +240,7 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.22/303", Level: May,
-			Text:  "Redirects to the client are by 303, which has no other meaning.",
+			Text:  "The server redirects to the client with 303, which is unambiguous.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
@@ -258,17 +258,17 @@ func oidcPrivacy() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/17.1/consent", Level: Should,
-			Text:         "People agree to what clients are told of them, before they are told it.",
-			Inapplicable: "It repeats §3.1.2.4, whose rows are checked.",
+			Text:         "People agree before personal data is disclosed to a client.",
+			Inapplicable: "It repeats §3.1.2.4, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/17.2/access-logs", Level: Should,
 			Text:         "People can see who has read their UserInfo, and when.",
-			Inapplicable: "It is for resource servers; the account page tells which clients have access, and Mandate keeps no record of each request that a person could be shown.",
+			Inapplicable: "This concerns resource servers; the account page shows which clients have access, and Mandate keeps no record of single requests.",
 		},
 		{
 			ID: "OIDCCore/17.3/pairwise", Level: Should,
-			Text:  "Pairwise subjects can be had.",
+			Text:  "Pairwise subjects are supported.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if !t.Metadata().Lists("subject_types_supported", "pairwise") {
@@ -278,8 +278,8 @@ func oidcPrivacy() []Rule {
 		},
 		{
 			ID: "OIDCCore/17.4/offline-consent", Level: Should,
-			Text:         "People agree to offline access of their own.",
-			Inapplicable: "It repeats §11, whose rows are checked.",
+			Text:         "Offline access requires a separate approval.",
+			Inapplicable: "It repeats §11, whose rules are checked.",
 		},
 	}
 }

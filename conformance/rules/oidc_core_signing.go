@@ -17,11 +17,11 @@ func oidcSigning() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/10/signed-first", Level: Must, Inapplicable: noEncryption,
-			Text: "What is signed and encrypted is signed first.",
+			Text: "A token that is signed and encrypted is signed first.",
 		},
 		{
 			ID: "OIDCCore/10.1/supported-algorithm", Level: Must,
-			Text:  "The algorithm of an ID token is one that the client takes: RS256, or another that the server lists and the client has registered.",
+			Text:  "The algorithm of an ID token is supported by the client: RS256, or another one that the server lists and the client registered.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				alg := t.SignIn(t.Client(need.Code)).Algorithm()
@@ -32,7 +32,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/registered-algorithm", Level: Must,
-			Text:  "A client that has registered HS256 gets ID tokens signed with it.",
+			Text:  "The server signs ID tokens with HS256 for a client that registered it.",
 			Needs: hmac,
 			Check: func(t *T) {
 				if list, is := t.Metadata().List("id_token_signing_alg_values_supported"); is && !slices.Contains(list, "HS256") {
@@ -45,7 +45,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/known-algorithm", Level: Must,
-			Text:  "The alg of a signature is one that JSON Web Algorithms knows.",
+			Text:  "The alg of a signature is defined by JSON Web Algorithms.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); !knownAlgorithm.MatchString(alg) {
@@ -55,7 +55,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/key-published", Level: Must,
-			Text:  "The key that an ID token is signed with is in the set of keys at jwks_uri.",
+			Text:  "The key that signs an ID token is published at jwks_uri.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -68,7 +68,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/kid", Level: Must,
-			Text:  "Where there are several keys, the kid of the header says which.",
+			Text:  "If there are several keys, kid in the header identifies the one that signed.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
@@ -88,7 +88,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/key-for-signing", Level: Must,
-			Text:  "The use of the key, where it is told, is to sign.",
+			Text:  "use of this key, if present, allows signatures.",
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
@@ -101,7 +101,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-key", Level: Must,
-			Text:  "The key of an HMAC is the client secret in its own bytes.",
+			Text:  "The key of an HMAC is the client secret as bytes.",
 			Needs: hmac,
 			Check: func(t *T) {
 				c := t.Client(need.HS256)
@@ -111,7 +111,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-key-of-client", Level: Must,
-			Text:  "The HMAC for one client does not hold with the secret of another.",
+			Text:  "The HMAC for one client is not valid with the secret of another client.",
 			Needs: append(slices.Clone(hmac), need.Second),
 			Check: func(t *T) {
 				j := signedByHMAC(t, t.GrantFor(t.OpenID(t.Client(need.HS256))))
@@ -124,7 +124,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-at-hash", Level: Must,
-			Text:  "at_hash beside an HMAC with SHA-256, where it is there, uses SHA-256.",
+			Text:  "With an HMAC with SHA-256, at_hash, if present, uses SHA-256.",
 			Needs: hmac,
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.HS256)))
@@ -133,7 +133,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-refreshed", Level: Must,
-			Text:  "The ID token of a refresh, where there is one, is signed with HS256 too if that is what the client has registered.",
+			Text:  "A refreshed ID token, if any, is also signed with HS256 if the client registered it.",
 			Needs: hmac,
 			Check: func(t *T) {
 				c := t.Client(need.HS256)
@@ -148,7 +148,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-hint", Level: Should,
-			Text:  "An ID token with an HMAC is taken as an id_token_hint.",
+			Text:  "The server accepts an ID token with an HMAC as id_token_hint.",
 			Needs: hmac,
 			Check: func(t *T) {
 				c, b := t.Client(need.HS256), t.NewBrowser()
@@ -160,7 +160,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/hmac-hint-forged", Level: Must,
-			Text:  "An id_token_hint with an HMAC of another key than the client's secret is refused.",
+			Text:  "The server refuses an id_token_hint whose HMAC was made with another key than the client's secret.",
 			Needs: hmac,
 			Check: func(t *T) {
 				c, b := t.Client(need.HS256), t.NewBrowser()
@@ -171,7 +171,7 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1/no-hmac-for-public", Level: Must,
-			Text:  "The ID tokens of a public client are not signed by an HMAC.",
+			Text:  "The ID tokens of a public client are not signed with an HMAC.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User, need.OpenID},
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Public)).Algorithm(); strings.HasPrefix(alg, "HS") {
@@ -181,12 +181,12 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1.1/keys-retained", Level: Should,
-			Text:      "A key that signs no more stays published for as long as what it signed may be about.",
+			Text:      "A key that no longer signs stays published as long as tokens with its signatures can be in use.",
 			Elsewhere: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
 		},
 		{
 			ID: "OIDCCore/10.1.1/kid-always", Level: May,
-			Text:  "Every ID token that is not signed by an HMAC has a kid.",
+			Text:  "Every ID token without HMAC has a kid.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if j := t.SignIn(t.Client(need.Code)); j.Header["kid"] == nil {
@@ -196,15 +196,15 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.2/supported-algorithm", Level: Must, Inapplicable: noEncryption,
-			Text: "What is encrypted is so by an algorithm that its reader takes.",
+			Text: "Encryption uses an algorithm that the recipient supports.",
 		},
 		{
 			ID: "OIDCCore/10.2/public-key", Level: Must, Inapplicable: noEncryption,
-			Text: "What is encrypted is so with a published key of its reader, which the kid names among several.",
+			Text: "Encryption uses a key that the recipient published; if there are several, kid identifies it.",
 		},
 		{
 			ID: "OIDCCore/10.2/truncated-secret", Level: Must, Inapplicable: noEncryption,
-			Text: "The key that is derived from a client secret is the left part of its digest.",
+			Text: "A key derived from a client secret is the left part of its hash.",
 		},
 		{
 			ID: "OIDCCore/10.2/not-for-public", Level: Must, Inapplicable: noEncryption,
@@ -213,17 +213,17 @@ func oidcSigning() []Rule {
 		{
 			// The document asks it of who decrypts, so that the keys to encrypt with are not fetched each time.
 			ID: "OIDCCore/10.2.1/cached", Level: May,
-			Text:  "The set of keys says by max-age how long it may be kept.",
+			Text:  "The response with the keys limits their caching by max-age.",
 			Needs: []Need{need.Keys},
 			Check: func(t *T) { wantHeader(t, t.Get(t.Endpoint(need.Keys)), "Cache-Control", "max-age=") },
 		},
 		{
 			ID: "OIDCCore/10.2.1/decommissioned", Level: Should, Inapplicable: noEncryption,
-			Text: "A key that is not to be encrypted with any more is taken out of the set, and kept inside for a while.",
+			Text: "A key that is no longer used to encrypt is removed from the published keys, and kept internally for a while.",
 		},
 		{
 			ID: "OIDCCore/10.2.1/coordinated", Level: Should,
-			Text:      "A new key is in the set for as long as the set may be kept before it signs.",
+			Text:      "A new key is published before it signs, for at least the time for which the keys may be cached.",
 			Elsewhere: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
 		},
 	}

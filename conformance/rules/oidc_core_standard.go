@@ -121,7 +121,7 @@ func oidcStandardClaims() []Rule {
 		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
 		{
 			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
-			Text:  "A phone_number that is verified is in the form of E.164, with an extension as in RFC 3966.",
+			Text:  "A verified phone_number has the form of E.164, with an extension as in RFC 3966.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
@@ -143,17 +143,17 @@ func oidcStandardClaims() []Rule {
 		}),
 		{
 			ID: "OIDCCore/5.1/picture-is-image", Level: Must,
-			Text:         "picture leads to an image.",
-			Inapplicable: "It is for whoever enters the address: Mandate takes an https address and does not fetch it.",
+			Text:         "picture is the address of an image.",
+			Inapplicable: "This is up to the person who enters the address: Mandate accepts an https address and does not fetch it.",
 		},
 		{
 			ID: "OIDCCore/5.1/pages-about-person", Level: Should,
-			Text:         "What picture, profile and website lead to is about the person.",
-			Inapplicable: "It is for whoever enters the addresses: Mandate does not fetch them.",
+			Text:         "picture, profile and website are about the person.",
+			Inapplicable: "This is up to the person who enters the addresses: Mandate does not fetch them.",
 		},
 		{
 			ID: "OIDCCore/5.1.1/members", Level: Must,
-			Text:  "The members of address are texts, formatted, street_address, locality, region, postal_code and country among them.",
+			Text:  "The members of address are strings, among them formatted, street_address, locality, region, postal_code and country.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				address, is := knownClaims(t)["address"].(map[string]any)
@@ -177,12 +177,12 @@ func oidcStandardClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.1.1/same-address", Level: Should,
-			Text:         "formatted and the other members of address are of one and the same address.",
-			Inapplicable: "It is for whoever enters the address: Mandate gives out what it was given.",
+			Text:         "formatted and the other members of address describe the same address.",
+			Inapplicable: "This is up to the person who enters the address: Mandate returns what was entered.",
 		},
 		{
 			ID: "OIDCCore/5.1.2/claim-names", Level: Should,
-			Text:  "Claims that are not standard have a registered name, or one that nobody else uses.",
+			Text:  "Claims that are not standard have a registered or a collision-resistant name.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				for name := range knownClaims(t) {
@@ -195,7 +195,7 @@ func oidcStandardClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.2/claims-locales", Level: Should,
-			Text:  "A language in claims_locales that the server does not have is no error.",
+			Text:  "An unsupported language in claims_locales causes no error.",
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"))
@@ -204,7 +204,7 @@ func oidcStandardClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.2/without-tags", Level: Should,
-			Text:  "Where claims are asked for in one language only, their names have no language tags.",
+			Text:  "If claims are requested in one language only, their names have no language tags.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				r := t.OpenID(t.Client(need.Code), "profile").Set("claims_locales", "en")
@@ -217,19 +217,19 @@ func oidcStandardClaims() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.2/tags-in-any-case", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims are read in upper and lower case.",
+			Text: "Language tags of claims are case-insensitive.",
 		},
 		{
 			ID: "OIDCCore/5.2/tags-as-registered", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims are written in the case that they are registered in.",
+			Text: "Language tags of claims are written with their registered case.",
 		},
 		{
 			ID: "OIDCCore/5.2/tags-not-too-special", Level: Should, Inapplicable: oneLanguage,
-			Text: "Language tags of claims say no more than is needed.",
+			Text: "Language tags of claims are no longer than necessary.",
 		},
 		{
 			ID: "OIDCCore/5.2/nearest-language", Level: Should, Inapplicable: oneLanguage,
-			Text: "A claim that is asked for in a language is given in the nearest one that there is.",
+			Text: "If a claim is requested in a language, the server returns the closest one that it has.",
 		},
 	}
 }

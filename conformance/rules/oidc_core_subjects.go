@@ -16,7 +16,7 @@ func oidcClaimTypes() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/5.6/normal", Level: Must,
-			Text:  "Claims that the server itself asserts are members of the object.",
+			Text:  "Claims that the server itself asserts are members of the JSON object.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
@@ -33,35 +33,35 @@ func oidcClaimTypes() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.6/others", Level: May, Inapplicable: normalOnly,
-			Text: "Aggregated and distributed claims are supported.",
+			Text: "The server supports aggregated and distributed claims.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/aggregated", Level: Must, Inapplicable: normalOnly,
-			Text: "The source of aggregated claims has a JWT that has all of them.",
+			Text: "The JWT of aggregated claims contains all of them.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/aggregated-without-sub", Level: Should, Inapplicable: normalOnly,
-			Text: "The JWT of aggregated claims has no sub but one of its issuer's.",
+			Text: "The JWT of aggregated claims has no sub, except one of its issuer.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/distributed", Level: Must, Inapplicable: normalOnly,
-			Text: "The endpoint of distributed claims gives them as a JWT.",
+			Text: "The endpoint of distributed claims returns them as a JWT.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/header-taken", Level: Must, Inapplicable: normalOnly,
-			Text: "The endpoint of distributed claims takes the access token from the header.",
+			Text: "The endpoint of distributed claims accepts the access token in the header.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/distributed-without-sub", Level: Should, Inapplicable: normalOnly,
-			Text: "The JWT of distributed claims has no sub but one of its issuer's.",
+			Text: "The JWT of distributed claims has no sub, except one of its issuer.",
 		},
 		{
 			ID: "OIDCCore/5.6.2/iss", Level: Should, Inapplicable: normalOnly,
-			Text: "A JWT of a claims provider has iss.",
+			Text: "The JWT of a claims provider has iss.",
 		},
 		{
 			ID: "OIDCCore/5.7/never-reassigned", Level: Must,
-			Text:      "The sub of a person is never given to another.",
+			Text:      "The sub of a person is never assigned to another person.",
 			Elsewhere: "provider/user_test.go:TestSubjectIsNeverGivenAgain",
 		},
 	}
@@ -73,7 +73,7 @@ func oidcRequestObjects() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/6.1/not-supported", Level: Must,
-			Text:  "A server without request objects answers request with request_not_supported.",
+			Text:  "A server that does not support request objects answers request with request_not_supported.",
 			Needs: openID(),
 			Check: func(t *T) {
 				if t.Metadata().Is("request_parameter_supported") {
@@ -85,19 +85,19 @@ func oidcRequestObjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/6.1/supersedes", Level: Must, Inapplicable: noObjects,
-			Text: "What a request object says goes before the parameters beside it.",
+			Text: "The values in a request object override the parameters beside it.",
 		},
 		{
 			ID: "OIDCCore/6.1/parameters-match", Level: Must, Inapplicable: noObjects,
-			Text: "response_type and client_id are beside a request object, and the same as in it.",
+			Text: "response_type and client_id are also parameters beside a request object, with the same values.",
 		},
 		{
 			ID: "OIDCCore/6.1/scope-outside", Level: Must, Inapplicable: noObjects,
-			Text: "The scope openid is beside a request object, also where it is in it.",
+			Text: "The scope openid is also in the parameters beside a request object.",
 		},
 		{
 			ID: "OIDCCore/6.2/not-supported", Level: Must,
-			Text:  "A server without requests by reference answers request_uri with request_uri_not_supported.",
+			Text:  "A server that does not support request_uri answers it with request_uri_not_supported.",
 			Needs: openID(),
 			Check: func(t *T) {
 				// OIDC Discovery §3: left out, it means true.
@@ -110,27 +110,27 @@ func oidcRequestObjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/6.2/https", Level: Must, Inapplicable: noObjects,
-			Text: "A request_uri is https, unless what is there is signed.",
+			Text: "A request_uri uses https, unless its content is signed.",
 		},
 		{
 			ID: "OIDCCore/6.2.3/fetched", Level: Must, Inapplicable: noObjects,
-			Text: "What is at the request_uri is fetched by GET and read.",
+			Text: "The server fetches the content of request_uri by GET.",
 		},
 		{
 			ID: "OIDCCore/6.3.1/decrypted", Level: Must, Inapplicable: noObjects,
-			Text: "A request object that is encrypted is decrypted, and where that fails there is an error.",
+			Text: "The server decrypts an encrypted request object, and returns an error if that fails.",
 		},
 		{
 			ID: "OIDCCore/6.3.2/signature", Level: Must, Inapplicable: noObjects,
-			Text: "The signature of a request object is verified by the client's key and algorithm, and where that fails there is an error.",
+			Text: "The server verifies the signature of a request object with the client's key and algorithm, and returns an error if that fails.",
 		},
 		{
 			ID: "OIDCCore/6.3.3/assembled", Level: Must, Inapplicable: noObjects,
-			Text: "The request is what the object and the parameters say together, and is validated as any other.",
+			Text: "The request consists of the object and the parameters together, and is validated like any other.",
 		},
 		{
 			ID: "OIDCCore/7/self-issued", Level: Must,
-			Text:         "What a self-issued provider does.",
+			Text:         "The requirements for a self-issued provider.",
 			Inapplicable: "Mandate is a server and no self-issued provider.",
 		},
 		{
@@ -158,7 +158,7 @@ func oidcSubjects() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/8/types-listed", Level: Must,
-			Text:  "The metadata lists the types of subjects in subject_types_supported.",
+			Text:  "The metadata lists the subject types in subject_types_supported.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if len(t.Metadata()) == 0 {
@@ -197,7 +197,7 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/sectors-differ", Level: Must,
-			Text:  "Pairwise subjects of two sectors differ.",
+			Text:  "The pairwise subjects of two sectors differ.",
 			Needs: append(slices.Clone(pairwise), need.Elsewhere),
 			Check: func(t *T) {
 				one, other := t.Subject(t.SignIn(t.Client(need.Pairwise))), t.Subject(t.SignIn(t.Client(need.Elsewhere)))
@@ -213,7 +213,7 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/several-hosts", Level: Must,
-			Text:      "A client whose redirect URIs are at several hosts cannot have pairwise subjects without a sector_identifier_uri.",
+			Text:      "A client whose redirect URIs have several hosts cannot use pairwise subjects without a sector_identifier_uri.",
 			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
@@ -230,7 +230,7 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/not-reversible", Level: Must,
-			Text:  "A pairwise subject does not hold the public one or the user name, as they are or encoded.",
+			Text:  "A pairwise subject does not contain the public one or the user name, plain or encoded.",
 			Needs: append(signIn(), need.Pairwise),
 			Check: func(t *T) {
 				sub := t.Subject(t.SignIn(t.Client(need.Pairwise)))
@@ -256,7 +256,7 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/same-at-userinfo", Level: Must,
-			Text:  "UserInfo tells a client with pairwise subjects the sub of its ID token.",
+			Text:  "UserInfo returns the sub of the ID token to a client with pairwise subjects.",
 			Needs: append(slices.Clone(pairwise), need.UserInfo),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Pairwise)))
@@ -267,13 +267,13 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/sector-identifier-uri", Level: Should,
-			Text:         "A server with dynamic registration takes a sector_identifier_uri.",
-			Inapplicable: "Mandate has no dynamic registration.",
+			Text:         "A server with dynamic registration accepts sector_identifier_uri.",
+			Inapplicable: "Mandate does not support dynamic registration.",
 		},
 		{
 			ID: "OIDCCore/8.1/sector-identifier-checked", Level: Must,
-			Text:         "The list at a sector_identifier_uri, which is https, has all redirect URIs of the client.",
-			Inapplicable: "Mandate has no sector_identifier_uri.",
+			Text:         "The list at a sector_identifier_uri, which uses https, contains all redirect URIs of the client.",
+			Inapplicable: "Mandate does not support sector_identifier_uri.",
 		},
 	}
 }

@@ -14,13 +14,13 @@ func oidcToken() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.1.3/tls", Level: Must,
-			Text:  "The token endpoint is reached by TLS.",
+			Text:  "The token endpoint uses TLS.",
 			Needs: []Need{need.Token, need.OpenID},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/client-authenticated", Level: Must,
-			Text:  "A client that has a secret redeems its code with it only.",
+			Text:  "A client with a secret must use it to redeem a code.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -29,7 +29,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/code-of-client", Level: Must,
-			Text:  "A code works only for the client that it was issued to.",
+			Text:  "A code works only for the client to which it was issued.",
 			Needs: signIn(need.Second),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
@@ -38,7 +38,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/code-valid", Level: Must,
-			Text:  "A code that was not issued, or that is not whole, is refused.",
+			Text:  "The server refuses a code that it did not issue, or that is truncated.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantWhole(t, t.Code(t.OpenID(t.Client(need.Code))))
@@ -46,7 +46,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/code-once", Level: Must, Alone: true,
-			Text:  "A code that is used a second time is refused.",
+			Text:  "The server refuses a code that is used a second time.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
@@ -56,7 +56,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/redirect-uri-identical", Level: Must,
-			Text:  "The redirect URI of the token request is the one of the authentication request.",
+			Text:  "The redirect URI of the token request equals that of the authentication request.",
 			Needs: []Need{need.Authorization, need.Token, need.Several, need.User, need.OpenID},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
@@ -69,7 +69,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/redirect-uri-left-out", Level: May,
-			Text:  "A client with one redirect URI need not name it, if it names it neither time.",
+			Text:  "A client with one redirect URI can omit it, if it omits it in both requests.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -84,7 +84,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/redirect-uri-once-named", Level: May,
-			Text:  "A redirect URI that was named in the authentication request must be named again.",
+			Text:  "A redirect URI in the authentication request is required in the token request too.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				form := t.Code(t.OpenID(t.Client(need.Code))).Form()
@@ -94,7 +94,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.2/code-of-authentication", Level: Must,
-			Text:  "The code of an authentication request is told from others: it gives an ID token.",
+			Text:  "The server distinguishes the code of an authentication request from others: it returns an ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -111,7 +111,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.3/id-token", Level: Must,
-			Text:  "An ID token comes beside the access token.",
+			Text:  "The response contains an ID token in addition to the access token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				a := t.Redeem(t.Code(t.OpenID(t.Client(need.Code))))
@@ -123,7 +123,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.3/json", Level: Must,
-			Text:  "The answer is application/json.",
+			Text:  "The response has the type application/json.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
@@ -134,7 +134,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.3/token-type", Level: Must,
-			Text:  "token_type is Bearer, where nothing else was agreed.",
+			Text:  "token_type is Bearer, unless the client registered another type.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
@@ -145,12 +145,12 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.3/bearer-supported", Level: Should,
-			Text:         "Bearer tokens are supported.",
-			Inapplicable: "Mandate has no tokens of another type, and the rule of token_type is checked.",
+			Text:         "The server supports bearer tokens.",
+			Inapplicable: "Mandate has no other type of tokens, and the rule about token_type is checked.",
 		},
 		{
 			ID: "OIDCCore/3.1.3.3/not-stored", Level: Must,
-			Text:  "An answer with tokens is marked Cache-Control: no-store.",
+			Text:  "A response with tokens has Cache-Control: no-store.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				wantHeader(t, t.GrantFor(t.OpenID(t.Client(need.Code))).Answer, "Cache-Control", "no-store")
@@ -158,7 +158,7 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.4/error", Level: Must,
-			Text:  "A token request that is refused is answered with 400 and an error in JSON.",
+			Text:  "The server refuses an invalid token request with 400 and an error in JSON.",
 			Needs: []Need{need.Token, need.Code, need.OpenID},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -179,7 +179,7 @@ func oidcOtherFlows() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/3.2/refused", Level: May,
-			Text:  "Response types of the implicit flow are refused.",
+			Text:  "The server refuses the response types of the implicit flow.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, kind := range []string{"id_token", "id_token token"} {
@@ -190,15 +190,15 @@ func oidcOtherFlows() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.2.2.1/no-http", Level: Must, Inapplicable: only,
-			Text: "In the implicit flow a redirect URI is not http.",
+			Text: "In the implicit flow a redirect URI does not use http.",
 		},
 		{
 			ID: "OIDCCore/3.2.2.5/fragment", Level: Must, Inapplicable: only,
-			Text: "In the implicit flow the answer is in the fragment of the redirect URI.",
+			Text: "In the implicit flow the response is in the fragment of the redirect URI.",
 		},
 		{
 			ID: "OIDCCore/3.2.2.5/token-type", Level: Must, Inapplicable: only,
-			Text: "In the implicit flow token_type is Bearer, where nothing else was agreed.",
+			Text: "In the implicit flow token_type is Bearer, unless the client registered another type.",
 		},
 		{
 			ID: "OIDCCore/3.2.2.6/fragment", Level: Must, Inapplicable: only,
@@ -210,11 +210,11 @@ func oidcOtherFlows() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.2.2.10/at-hash", Level: Must, Inapplicable: only,
-			Text: "In the implicit flow an ID token that comes with an access token has at_hash.",
+			Text: "In the implicit flow an ID token beside an access token has at_hash.",
 		},
 		{
 			ID: "OIDCCore/3.3/refused", Level: May,
-			Text:  "Response types of the hybrid flow are refused.",
+			Text:  "The server refuses the response types of the hybrid flow.",
 			Needs: openID(),
 			Check: func(t *T) {
 				for _, kind := range []string{"code id_token", "code token", "code id_token token"} {
@@ -229,15 +229,15 @@ func oidcOtherFlows() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.3.2.11/nonce", Level: Must, Inapplicable: only,
-			Text: "In the hybrid flow the nonce of the request is in the ID token of the authorization endpoint.",
+			Text: "In the hybrid flow the ID token of the authorization endpoint has the nonce of the request.",
 		},
 		{
 			ID: "OIDCCore/3.3.2.11/at-hash", Level: Must, Inapplicable: only,
-			Text: "In the hybrid flow the ID token that comes with an access token from the authorization endpoint has at_hash.",
+			Text: "In the hybrid flow the ID token beside an access token of the authorization endpoint has at_hash.",
 		},
 		{
 			ID: "OIDCCore/3.3.2.11/c-hash", Level: Must, Inapplicable: only,
-			Text: "In the hybrid flow the ID token that comes with a code from the authorization endpoint has c_hash.",
+			Text: "In the hybrid flow the ID token beside a code of the authorization endpoint has c_hash.",
 		},
 		{
 			ID: "OIDCCore/3.3.3.6/same-person", Level: Must, Inapplicable: only,
@@ -245,8 +245,8 @@ func oidcOtherFlows() []Rule {
 		},
 		{
 			ID: "OIDCCore/4/iss", Level: Must,
-			Text:         "Whoever begins a login at a client names the issuer by an https URL.",
-			Inapplicable: "Mandate begins no login at a client.",
+			Text:         "A third party that initiates a login at a client names the issuer by an https URL.",
+			Inapplicable: "Mandate does not initiate logins at clients.",
 		},
 	}
 }
@@ -257,7 +257,7 @@ func oidcClients() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/9/basic-by-default", Level: Must,
-			Text:  "A client that has registered nothing else authenticates by HTTP Basic.",
+			Text:  "A client authenticates by HTTP Basic if it registered no other method.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -270,7 +270,7 @@ func oidcClients() []Rule {
 		},
 		{
 			ID: "OIDCCore/9/post", Level: May,
-			Text:  "A client with a secret can send it in the form as well.",
+			Text:  "A client with a secret can also send it in the form.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -286,23 +286,23 @@ func oidcClients() []Rule {
 		},
 		{
 			ID: "OIDCCore/9/assertion-claims", Level: Must, Inapplicable: noAssertions,
-			Text: "A JWT that authenticates a client has iss and sub of that client, aud, jti and exp.",
+			Text: "A JWT for client authentication has iss and sub with the client_id, aud, jti and exp.",
 		},
 		{
 			ID: "OIDCCore/9/assertion-audience", Level: Must, Inapplicable: noAssertions,
-			Text: "The server verifies that it is the audience of a JWT that authenticates a client.",
+			Text: "The server verifies that it is the audience of a JWT for client authentication.",
 		},
 		{
 			ID: "OIDCCore/9/assertion-once", Level: Must, Inapplicable: noAssertions,
-			Text: "A JWT that authenticates a client is taken once.",
+			Text: "The server accepts a JWT for client authentication only once.",
 		},
 		{
 			ID: "OIDCCore/9/assertion-expires", Level: Must, Inapplicable: noAssertions,
-			Text: "A JWT that authenticates a client is not taken from exp on.",
+			Text: "The server refuses a JWT for client authentication after exp.",
 		},
 		{
 			ID: "OIDCCore/9/assertion-other-claims", Level: Must, Inapplicable: noAssertions,
-			Text: "What the server does not know in a JWT that authenticates a client is ignored.",
+			Text: "The server ignores unknown members of a JWT for client authentication.",
 		},
 	}
 }

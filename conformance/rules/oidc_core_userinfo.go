@@ -19,13 +19,13 @@ func oidcUserInfo() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/5.3/tls", Level: Must,
-			Text:  "The UserInfo endpoint is reached by TLS.",
+			Text:  "The UserInfo endpoint uses TLS.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.UserInfo)) },
 		},
 		{
 			ID: "OIDCCore/5.3/get", Level: Must,
-			Text:  "UserInfo answers to GET.",
+			Text:  "UserInfo accepts GET.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				t.WantStatus(t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access), http.StatusOK)
@@ -33,7 +33,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3/post", Level: Must,
-			Text:  "UserInfo answers to POST.",
+			Text:  "UserInfo accepts POST.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
@@ -42,7 +42,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3/bearer", Level: Must,
-			Text:  "UserInfo takes the access token as a bearer token, and answers to no other text.",
+			Text:  "UserInfo accepts the access token as a bearer token, and no other text.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
@@ -56,7 +56,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3/bearer-in-form", Level: May,
-			Text:  "UserInfo takes the access token from a form too.",
+			Text:  "UserInfo also accepts the access token in a form.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
@@ -65,7 +65,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3/bearer-not-in-query", Level: May,
-			Text:  "UserInfo takes no access token from the query.",
+			Text:  "UserInfo does not accept an access token in the query.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
@@ -76,7 +76,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3/cors", Level: Should,
-			Text:  "Scripts of other sites can read UserInfo.",
+			Text:  "Scripts of other sites can read UserInfo (CORS).",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
@@ -96,7 +96,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/json", Level: Must,
-			Text:  "UserInfo answers with a JSON object, where nothing else was agreed.",
+			Text:  "UserInfo returns a JSON object, unless the client registered another format.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
@@ -108,7 +108,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/content-type", Level: Must,
-			Text:  "The answer says that it is application/json.",
+			Text:  "The response has the type application/json.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
@@ -120,7 +120,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/utf-8", Level: Should,
-			Text:  "The answer is UTF-8.",
+			Text:  "The response is UTF-8.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code), "profile")).Access)
@@ -132,7 +132,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/sub", Level: Must,
-			Text:  "The answer always has sub.",
+			Text:  "The response always has sub.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
@@ -143,7 +143,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/same-sub", Level: Must,
-			Text:  "The sub of UserInfo is that of the ID token.",
+			Text:  "sub equals that of the ID token.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
@@ -154,7 +154,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/left-out", Level: Should,
-			Text:  "A claim that is not known is not there: none is null or an empty text.",
+			Text:  "A claim without a value is left out: none is null or an empty string.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				for name, value := range knownClaims(t) {
@@ -166,12 +166,12 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/not-told", Level: May,
-			Text:      "A claim that was asked for and is not known is left out, and no error.",
+			Text:      "A requested claim without a value is left out, and causes no error.",
 			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
 		},
 		{
 			ID: "OIDCCore/5.3.3/invalid-token", Level: Must,
-			Text:  "A token that is not live is answered with 401 and a challenge of the scheme Bearer with invalid_token.",
+			Text:  "UserInfo refuses an invalid token with 401 and a Bearer challenge with invalid_token.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) {
 				a := t.UserInfo("conformance-" + t.Random())
@@ -181,7 +181,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.3/no-token", Level: Must,
-			Text:  "Who sends no token is answered with 401 and a challenge of the scheme Bearer.",
+			Text:  "UserInfo refuses a request without a token with 401 and a Bearer challenge.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) {
 				a := t.Get(t.Endpoint(need.UserInfo))
@@ -191,7 +191,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.3/revoked-token", Level: Must, Alone: true,
-			Text:  "A token that was revoked is answered with invalid_token.",
+			Text:  "UserInfo refuses a revoked token with invalid_token.",
 			Needs: userInfo(need.Revocation),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -203,7 +203,7 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.3/scope-missing", Level: May,
-			Text:  "A token without the scope openid is answered with 403 and insufficient_scope.",
+			Text:  "UserInfo refuses a token without the scope openid with 403 and insufficient_scope.",
 			Needs: userInfo(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.Code))
@@ -239,7 +239,7 @@ func oidcUserInfoSigned() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCCore/5.3.2/signed-content-type", Level: Must,
-			Text:  "UserInfo that is signed says that it is application/jwt.",
+			Text:  "A signed UserInfo response has the type application/jwt.",
 			Needs: needs,
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Signed))).Access)
@@ -250,7 +250,7 @@ func oidcUserInfoSigned() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/signed-signature", Level: Must,
-			Text:  "The signature of UserInfo that is signed holds.",
+			Text:  "The signature of a signed UserInfo response is valid.",
 			Needs: append(slices.Clone(needs), need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.Signed)
@@ -259,7 +259,7 @@ func oidcUserInfoSigned() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/signed-iss", Level: Must,
-			Text:  "UserInfo that is signed has iss, which is the issuer.",
+			Text:  "A signed UserInfo response has iss with the issuer.",
 			Needs: needs,
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
@@ -271,7 +271,7 @@ func oidcUserInfoSigned() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/signed-aud", Level: Must,
-			Text:  "UserInfo that is signed has aud, in which the client_id is.",
+			Text:  "A signed UserInfo response has aud with the client_id.",
 			Needs: needs,
 			Check: func(t *T) {
 				c := t.Client(need.Signed)
@@ -283,7 +283,7 @@ func oidcUserInfoSigned() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/signed-sub", Level: Must,
-			Text:  "UserInfo that is signed has the sub of the ID token.",
+			Text:  "A signed UserInfo response has the sub of the ID token.",
 			Needs: needs,
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
@@ -295,8 +295,8 @@ func oidcUserInfoSigned() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/encrypted-after-signing", Level: Must,
-			Text:         "UserInfo that is signed and encrypted is signed first.",
-			Inapplicable: "Mandate encrypts no answers.",
+			Text:         "A UserInfo response that is signed and encrypted is signed first.",
+			Inapplicable: "Mandate does not encrypt responses.",
 		},
 	}
 }

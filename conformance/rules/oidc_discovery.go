@@ -23,7 +23,7 @@ func oidcDiscoveryEndpoints() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCDiscovery/2/webfinger", Level: May,
-			Text:  "Nobody is told by WebFinger who the provider of a person is: clients are configured with it.",
+			Text:  "WebFinger tells nobody which provider a person uses: clients are configured with the provider.",
 			Needs: discovering,
 			Check: func(t *T) {
 				query := wire.Params("resource", t.Issuer(), "rel", "http://openid.net/specs/connect/1.0/issuer")
@@ -34,55 +34,55 @@ func oidcDiscoveryEndpoints() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/issuer", Level: Must,
-			Text:  "The issuer is a URL with https, and without query and fragment.",
+			Text:  "The issuer is an https URL without query and fragment.",
 			Needs: discovering,
 			Check: func(t *T) { wantIssuerURL(t, discoveredMetadata(t).Text("issuer")) },
 		},
 		{
 			ID: "OIDCDiscovery/3/issuer-in-id-token", Level: Must,
-			Text:  "The issuer is, letter by letter, the iss of ID tokens.",
+			Text:  "The issuer equals iss of ID tokens, character by character.",
 			Needs: signIn(),
 			Check: func(t *T) { wantIssOfIDToken(t, discoveredMetadata(t).Text("issuer")) },
 		},
 		{
 			ID: "OIDCDiscovery/3/authorization-endpoint", Level: Must,
-			Text:  "The authorization endpoint is named, and reached by TLS.",
+			Text:  "The metadata has the authorization endpoint, which uses TLS.",
 			Needs: discovering,
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.Authorization) },
 		},
 		{
 			ID: "OIDCDiscovery/3/token-endpoint", Level: Must,
-			Text:  "The token endpoint is named, and reached by TLS.",
+			Text:  "The metadata has the token endpoint, which uses TLS.",
 			Needs: discovering,
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.Token) },
 		},
 		{
 			ID: "OIDCDiscovery/3/userinfo-endpoint", Level: Should,
-			Text:  "The UserInfo endpoint is named.",
+			Text:  "The metadata has the UserInfo endpoint.",
 			Needs: discovering,
 			Check: func(t *T) { wantNamed(t, discoveredMetadata(t), need.UserInfo) },
 		},
 		{
 			ID: "OIDCDiscovery/3/userinfo-endpoint-https", Level: Must,
-			Text:  "The UserInfo endpoint is reached by TLS.",
+			Text:  "The UserInfo endpoint uses TLS.",
 			Needs: []Need{need.OpenID, need.UserInfo},
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.UserInfo) },
 		},
 		{
 			ID: "OIDCDiscovery/3/endpoints-are-there", Level: Must,
-			Text:  "Each endpoint that is named is there.",
+			Text:  "Each endpoint in the metadata exists.",
 			Needs: discovering,
 			Check: func(t *T) { wantEndpointsThere(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-uri", Level: Must,
-			Text:  "The place of the keys is named, and they are fetched by TLS.",
+			Text:  "The metadata has jwks_uri, which uses TLS.",
 			Needs: discovering,
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.Keys) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-signing-keys", Level: Must,
-			Text:  "jwks_uri has the keys by which the provider's signatures are checked: an RSA key, as RS256 needs one.",
+			Text:  "jwks_uri has the keys that verify the provider's signatures, among them an RSA key for RS256.",
 			Needs: discovering,
 			Check: func(t *T) {
 				for _, key := range keySet(t, discoveredMetadata(t).Text("jwks_uri")) {
@@ -95,7 +95,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-public-only", Level: Must,
-			Text:  "The set of keys has no private key, and no symmetric one.",
+			Text:  "The published keys contain no private and no symmetric key.",
 			Needs: discovering,
 			Check: func(t *T) {
 				for _, key := range keySet(t, discoveredMetadata(t).Text("jwks_uri")) {
@@ -112,18 +112,18 @@ func oidcDiscoveryEndpoints() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-use", Level: Must,
-			Text:  "Where some keys are for encryption, each key says what it is for.",
+			Text:  "If some keys are for encryption, each key has use.",
 			Needs: discovering,
 			Check: func(t *T) { wantUseOfKeys(t, discoveredMetadata(t).Text("jwks_uri")) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-one-use", Level: Should,
-			Text:         "No key is both for signatures and for encryption.",
-			Inapplicable: "Nothing is encrypted.",
+			Text:         "No key is used both for signatures and for encryption.",
+			Inapplicable: "Mandate does not encrypt.",
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-bare-keys", Level: Must,
-			Text:  "A key that comes with a certificate comes by itself too.",
+			Text:  "A key with a certificate is also present as a bare key.",
 			Needs: discovering,
 			Check: func(t *T) {
 				values := map[any]string{"RSA": "n", "EC": "x", "OKP": "x"}
@@ -136,19 +136,19 @@ func oidcDiscoveryEndpoints() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-certificates", Level: Must,
-			Text:         "A key is the one of its certificate.",
-			Inapplicable: "The keys come without certificates.",
+			Text:         "A key matches its certificate.",
+			Inapplicable: "The keys have no certificates.",
 		},
 		{
 			ID: "OIDCDiscovery/3/registration-endpoint", Level: Should,
-			Text:   "An endpoint for dynamic registration is named.",
+			Text:   "The metadata has a registration endpoint.",
 			Needs:  discovering,
 			Check:  func(t *T) { wantNamed(t, discoveredMetadata(t), need.Registration) },
-			Waived: "Applications are registered by people, who answer for them.",
+			Waived: "People register applications, and are responsible for them.",
 		},
 		{
 			ID: "OIDCDiscovery/3/pages", Level: May,
-			Text:  "Each page for people that is named (documentation, policy, terms) is there.",
+			Text:  "Each page for people in the metadata (documentation, policy, terms) exists.",
 			Needs: discovering,
 			Check: func(t *T) { wantPages(t, discoveredMetadata(t)) },
 		},
@@ -160,7 +160,7 @@ func oidcDiscoveryDocument() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCDiscovery/4/well-known", Level: Must,
-			Text:  "The metadata is where the issuer and then /.well-known/openid-configuration lead.",
+			Text:  "The metadata is at the issuer followed by /.well-known/openid-configuration.",
 			Needs: discovering,
 			Check: func(t *T) {
 				if a := getDiscovery(t); a.Status/100 != 2 || a.JSON() == nil {
@@ -170,7 +170,7 @@ func oidcDiscoveryDocument() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/4/json", Level: Must,
-			Text:  "The metadata comes as application/json.",
+			Text:  "The metadata has the type application/json.",
 			Needs: discovering,
 			Check: func(t *T) {
 				a := getDiscovery(t)
@@ -184,7 +184,7 @@ func oidcDiscoveryDocument() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/4.2/status-200", Level: Must,
-			Text:  "The metadata comes with the status 200.",
+			Text:  "The metadata has the status 200.",
 			Needs: discovering,
 			Check: func(t *T) {
 				a := getDiscovery(t)
@@ -196,19 +196,19 @@ func oidcDiscoveryDocument() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/4.2/several-values-in-arrays", Level: Must,
-			Text:  "What has several values is an array.",
+			Text:  "A member with several values is an array.",
 			Needs: discovering,
 			Check: func(t *T) { wantArrays(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/no-empty-claims", Level: Must,
-			Text:  "What has no elements is left out.",
+			Text:  "A member without values is left out.",
 			Needs: discovering,
 			Check: func(t *T) { wantNothingEmpty(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.3/issuer-identical", Level: Must,
-			Text:  "The issuer in the metadata is, letter by letter, the one by which it was found.",
+			Text:  "The issuer in the metadata equals the issuer from which its address was formed, character by character.",
 			Needs: discovering,
 			Check: func(t *T) {
 				if issuer := discoveredMetadata(t).Text("issuer"); issuer != t.Issuer() {
@@ -218,13 +218,13 @@ func oidcDiscoveryDocument() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/4.3/issuer-in-id-token", Level: Must,
-			Text:  "The issuer by which the metadata was found is the iss of ID tokens.",
+			Text:  "The issuer from which the address of the metadata was formed is iss of ID tokens.",
 			Needs: signIn(),
 			Check: func(t *T) { wantIssOfIDToken(t, t.Issuer()) },
 		},
 		{
 			ID: "OIDCDiscovery/7.1/tls", Level: Must,
-			Text:  "The metadata is fetched by TLS.",
+			Text:  "The metadata uses TLS.",
 			Needs: discovering,
 			Check: func(t *T) { wantTLS(t, discoveryAddress(t)) },
 		},

@@ -13,13 +13,13 @@ func oidcDiscoveryValues() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCDiscovery/3/scopes-supported", Level: Should,
-			Text:  "The scopes are listed.",
+			Text:  "The metadata lists the scopes.",
 			Needs: discovering,
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "scopes_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/scope-openid", Level: Must,
-			Text:  "The scope openid is supported.",
+			Text:  "The server supports the scope openid.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).ID == "" {
@@ -29,7 +29,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/scopes-of-core-listed", Level: Should,
-			Text:  "The scopes of OIDC Core are listed, if they are supported.",
+			Text:  "The metadata lists the scopes of OIDC Core that the server supports.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				list := metadataList(t, discoveredMetadata(t), "scopes_supported")
@@ -50,41 +50,41 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/response-types-supported", Level: Must,
-			Text:  "The response types are listed.",
+			Text:  "The metadata lists the response types.",
 			Needs: discovering,
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "response_types_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/response-types-true", Level: Must,
-			Text:  "The list of response types has code if a code can be had, and what it lacks gives nothing.",
+			Text:  "The response types include code if the server issues codes, and other response types return nothing.",
 			Needs: openID(),
 			Check: func(t *T) { wantResponseTypes(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/response-types-dynamic", Level: Must,
 			Text:         "A dynamic provider supports the response types code, id_token and id_token token.",
-			Inapplicable: "Mandate is no dynamic provider: it has no dynamic registration.",
+			Inapplicable: "Mandate is no dynamic provider: it does not support dynamic registration.",
 		},
 		{
 			ID: "OIDCDiscovery/3/response-modes-true", Level: Must,
-			Text:  "Each response mode of the list, or of its default, brings the answer to the client.",
+			Text:  "Each listed or default response mode returns the response to the client.",
 			Needs: openID(),
 			Check: func(t *T) { wantResponseModes(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/grant-types-true", Level: Must,
-			Text:  "A grant of the list is known to the token endpoint, and one that it lacks gives no token.",
+			Text:  "The token endpoint knows each listed grant type, and issues no token for others.",
 			Needs: signIn(),
 			Check: func(t *T) { wantGrantTypes(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/grant-types-dynamic", Level: Must,
-			Text:         "A dynamic provider supports the grants authorization_code and implicit.",
-			Inapplicable: "Mandate is no dynamic provider: it has no dynamic registration.",
+			Text:         "A dynamic provider supports the grant types authorization_code and implicit.",
+			Inapplicable: "Mandate is no dynamic provider: it does not support dynamic registration.",
 		},
 		{
 			ID: "OIDCDiscovery/3/acr-values-true", Level: Must,
-			Text:  "The acr of an ID token is among the listed ones, where they are listed.",
+			Text:  "If the metadata lists acr values, it lists the acr of the ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -96,7 +96,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/subject-types", Level: Must,
-			Text:  "The types of subjects are listed: public, pairwise, or both.",
+			Text:  "The metadata lists the subject types: public, pairwise, or both.",
 			Needs: discovering,
 			Check: func(t *T) {
 				list, _ := discoveredMetadata(t).List("subject_types_supported")
@@ -107,25 +107,25 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/subject-types-true", Level: Must,
-			Text:  "Two clients that see one subject have public ones, two that see two have pairwise ones, and that type is listed.",
+			Text:  "The subject types include public if two clients get the same sub, and pairwise if they get different ones.",
 			Needs: signIn(need.Second),
 			Check: func(t *T) { wantSubjectType(t, need.Code, need.Second) },
 		},
 		{
 			ID: "OIDCDiscovery/3/subject-types-pairwise", Level: Must,
-			Text:  "A client with a subject of its own has a pairwise one, and that type is listed.",
+			Text:  "The subject types include pairwise if a client gets its own sub.",
 			Needs: signIn(need.Pairwise),
 			Check: func(t *T) { wantSubjectType(t, need.Code, need.Pairwise) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms", Level: Must,
-			Text:  "The algorithms that sign ID tokens are listed.",
+			Text:  "The metadata lists the signature algorithms of ID tokens.",
 			Needs: discovering,
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-rs256", Level: Must,
-			Text:  "RS256 is among the algorithms that sign ID tokens.",
+			Text:  "The signature algorithms of ID tokens include RS256.",
 			Needs: discovering,
 			Check: func(t *T) {
 				if !slices.Contains(metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"), "RS256") {
@@ -135,35 +135,35 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-true", Level: Must,
-			Text:  "An ID token is signed by an algorithm of the list.",
+			Text:  "An ID token is signed with a listed algorithm.",
 			Needs: signIn(),
 			Check: func(t *T) { wantAlgorithmListed(t, need.Code) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-hs256", Level: Must,
-			Text:  "An ID token that is signed with the client secret is so by an algorithm of the list.",
+			Text:  "An ID token that is signed with the client secret uses a listed algorithm.",
 			Needs: signIn(need.HS256),
 			Check: func(t *T) { wantAlgorithmListed(t, need.HS256) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-each", Level: Must,
-			Text:      "Each algorithm of the list signs the ID tokens of a client that is registered with it.",
+			Text:      "The server signs ID tokens with each listed algorithm for a client that registered it.",
 			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-none", Level: Must,
-			Text:         "none signs no ID token that comes from the authorization endpoint.",
-			Inapplicable: "No ID token comes from the authorization endpoint.",
+			Text:         "No ID token of the authorization endpoint has the alg none.",
+			Inapplicable: "The authorization endpoint issues no ID tokens.",
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-not-none", Level: May,
-			Text:  "none, which a provider may offer at the token endpoint, is not offered.",
+			Text:  "The alg none, which is allowed at the token endpoint, is not listed.",
 			Needs: discovering,
 			Check: func(t *T) { wantNoUnsigned(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/encryption", Level: May,
-			Text:  "No encryption is offered, neither of ID tokens nor of UserInfo nor of request objects.",
+			Text:  "The metadata lists no encryption, neither for ID tokens nor for UserInfo nor for request objects.",
 			Needs: discovering,
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -178,17 +178,17 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/userinfo-algorithms-true", Level: Must,
-			Text:      "Each algorithm that is listed for UserInfo signs the answers to a client that is registered with it.",
+			Text:      "The server signs UserInfo responses with each listed algorithm for a client that registered it.",
 			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
 		},
 		{
 			ID: "OIDCDiscovery/3/request-object-algorithms", Level: Should,
-			Text:         "Request objects may be signed by RS256, or not at all.",
-			Inapplicable: "There are no request objects.",
+			Text:         "Request objects can be signed with RS256, or unsigned.",
+			Inapplicable: "Mandate does not support request objects.",
 		},
 		{
 			ID: "OIDCDiscovery/3/token-auth-methods-true", Level: Must,
-			Text:  "The methods of client authentication that are listed for the token endpoint, or the default, have the one by which a client gets its ID token.",
+			Text:  "The listed or default authentication methods of the token endpoint include the one with which a client gets its ID token.",
 			Needs: signIn(),
 			Check: func(t *T) {
 				m, c := discoveredMetadata(t), t.Client(need.Code)
@@ -197,12 +197,12 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/token-auth-algorithms-rs256", Level: Should,
-			Text:         "Where clients authenticate by JWT, RS256 is supported.",
-			Inapplicable: "Clients do not authenticate by JWT.",
+			Text:         "If clients can authenticate by JWT, RS256 is supported.",
+			Inapplicable: "Clients cannot authenticate by JWT.",
 		},
 		{
 			ID: "OIDCDiscovery/3/token-auth-algorithms-not-none", Level: Must,
-			Text:  "none is not among the algorithms for client authentication.",
+			Text:  "The algorithms for client authentication do not include none.",
 			Needs: discovering,
 			Check: func(t *T) {
 				wantNoUnsigned(t, discoveredMetadata(t), "token_endpoint_auth_signing_alg_values_supported")
@@ -210,13 +210,13 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/display-values-true", Level: Must,
-			Text:  "Each value of display that is listed is taken.",
+			Text:  "The server accepts each listed value of display.",
 			Needs: openID(),
 			Check: func(t *T) { wantValuesTaken(t, "display_values_supported", "display") },
 		},
 		{
 			ID: "OIDCDiscovery/3/prompt-values-true", Level: May,
-			Text:  "The values of prompt are listed beside what the document knows, and each is taken.",
+			Text:  "The metadata lists the values of prompt that the server supports, and the server accepts each of them.",
 			Needs: openID(),
 			Check: func(t *T) {
 				wantList(t, discoveredMetadata(t), "prompt_values_supported")
@@ -225,7 +225,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/claim-types-true", Level: Must,
-			Text:  "Where the types of claims are normal alone, or are not listed, UserInfo refers to no other source of claims.",
+			Text:  "If the metadata lists only normal claims, or no claim types, UserInfo refers to no other source of claims.",
 			Needs: signIn(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -237,13 +237,13 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-supported", Level: Should,
-			Text:  "The claims are listed.",
+			Text:  "The metadata lists the claims.",
 			Needs: discovering,
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "claims_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-whole", Level: May,
-			Text:  "No claim is kept back: what the ID token and UserInfo say is in the list.",
+			Text:  "The list contains every claim that the ID token and UserInfo return.",
 			Needs: signIn(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -260,12 +260,12 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-each", Level: Must,
-			Text:      "Each claim of the list is one that a person can have.",
+			Text:      "The server can return each listed claim for a person.",
 			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Must,
-			Text:  "The claims parameter brings a claim if the metadata says that it is supported, and only then.",
+			Text:  "The server supports the parameter claims exactly if the metadata says so.",
 			Needs: signIn(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -276,7 +276,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-parameter-true", Level: Must,
-			Text:  "The parameter request is used if the metadata says that it is supported, and only then.",
+			Text:  "The server supports the parameter request exactly if the metadata says so.",
 			Needs: openID(),
 			Check: func(t *T) {
 				m, mark := discoveredMetadata(t), t.Random()
@@ -293,7 +293,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-uri-parameter-true", Level: Must,
-			Text:  "A provider that does not support request_uri says so in the metadata: the default is that it does.",
+			Text:  "A provider without request_uri says so in the metadata, since the default is that it is supported.",
 			Needs: openID(),
 			Check: func(t *T) {
 				said, there := discoveredMetadata(t)["request_uri_parameter_supported"]
@@ -306,12 +306,12 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-uri-registration", Level: Must,
-			Text:         "A provider that wants its clients' request URIs registered says so.",
-			Inapplicable: "There is no request_uri.",
+			Text:         "The metadata says if clients have to register their request URIs.",
+			Inapplicable: "Mandate does not support request_uri.",
 		},
 		{
 			ID: "OIDCDiscovery/3/locales", Level: May,
-			Text:  "No languages are listed: the pages are in one, and claims are not translated.",
+			Text:  "The metadata lists no languages: the pages have one language, and claims are not translated.",
 			Needs: discovering,
 			Check: func(t *T) {
 				m := discoveredMetadata(t)

@@ -16,7 +16,7 @@ func oidcFormPost() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCFormPost/2/parameters-in-form", Level: Must,
-			Text:  "The code and the state come as hidden fields of a form.",
+			Text:  "code and state are hidden fields of a form.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
@@ -27,7 +27,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/code-works", Level: Must,
-			Text:  "The code of the form is one.",
+			Text:  "The code in the form works.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
@@ -36,7 +36,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/error-in-form", Level: Must,
-			Text:  "An error comes by a form, too.",
+			Text:  "An error is also returned by a form.",
 			Needs: asking(),
 			Check: func(t *T) {
 				postedBack(t, t.Request(t.Client(need.Code)))
@@ -49,7 +49,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/not-in-address", Level: Must,
-			Text:  "Neither the code nor the state stands in the address that the form goes to.",
+			Text:  "The address of the form contains neither code nor state.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
@@ -60,7 +60,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/action", Level: Must,
-			Text:  "The form goes to the redirect URI of the client.",
+			Text:  "The form is sent to the redirect URI of the client.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
@@ -71,7 +71,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/action-with-query", Level: Must,
-			Text:  "The form goes to the redirect URI as it is, with its query.",
+			Text:  "The form is sent to the redirect URI unchanged, with its query.",
 			Needs: []Need{need.Authorization, need.Several, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
@@ -94,7 +94,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/not-stored", Level: Must,
-			Text:  "The page tells the browser, and whoever is on the way, not to store it.",
+			Text:  "The page must not be stored by browsers and caches.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
@@ -103,7 +103,7 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/submitted-by-itself", Level: Must,
-			Text:      "The browser sends the form without the person's help.",
+			Text:      "The browser sends the form without action by the person.",
 			Elsewhere: "conformance/mandate/browser_openid_test.go:TestBrowserFormPost",
 		},
 		{
@@ -118,12 +118,12 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/web-addresses-only", Level: May,
-			Text:      "The mode is refused where the redirect URI is not one of http or https: nobody else takes a form.",
+			Text:      "The server refuses form_post for a redirect URI that uses neither http nor https.",
 			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCFormPost2",
 		},
 		{
 			ID: "OIDCFormPost/4/nothing-leaks", Level: May,
-			Text:  "The page with the code tells no other site where it came from, and loads nothing from elsewhere.",
+			Text:  "The page with the code sends no referrer to other sites, and loads nothing from them.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r, _ := postedBack(t, t.Request(t.Client(need.Code)))

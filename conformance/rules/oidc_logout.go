@@ -24,7 +24,7 @@ func oidcLogoutRequest() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCRPLogout/2/get", Level: Must, Alone: true,
-			Text:  "A logout request by GET is served.",
+			Text:  "The server accepts a logout request by GET.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -34,7 +34,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/post", Level: Must, Alone: true,
-			Text:  "A logout request by POST, from another site, is served.",
+			Text:  "The server accepts a logout request by POST from another site.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -44,7 +44,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/asks", Level: Should, Alone: true,
-			Text:  "The person is asked, also if an ID token of this session came with the request.",
+			Text:  "The server asks the person, even if the request has an ID token of this session.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -53,11 +53,11 @@ func oidcLogoutRequest() []Rule {
 					t.Failf("the person was logged out without being asked")
 				}
 			},
-			Waived: "Such an ID token proves that the application where the person signed in asks; to ask once more is what OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT is for.",
+			Waived: "Such an ID token proves that the request comes from the application where the person signed in; OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT makes Mandate ask anyway.",
 		},
 		{
 			ID: "OIDCRPLogout/2/asks-without-hint", Level: Must, Alone: true,
-			Text:  "Without an ID token the person is asked.",
+			Text:  "Without an ID token the server asks the person.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -68,7 +68,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/asks-with-hint-of-somebody-else", Level: Must,
-			Text:      "The person is asked where the ID token is of somebody else, or of another session.",
+			Text:      "The server asks the person if the ID token belongs to another person or another session.",
 			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
 		},
 		{
@@ -83,7 +83,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/yes", Level: Must, Alone: true,
-			Text:  "Who says yes is logged out.",
+			Text:  "A person who confirms is signed out.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -93,7 +93,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/other-browsers-stay", Level: May, Alone: true,
-			Text:  "The session of this browser ends, and no other.",
+			Text:  "Only the session of this browser ends.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
@@ -104,7 +104,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/issuer-of-hint", Level: Must, Alone: true,
-			Text:  "An ID token that the provider did not issue counts for nothing.",
+			Text:  "The server ignores an ID token that it did not issue.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -115,7 +115,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/client-of-hint", Level: Must, Alone: true,
-			Text:  "client_id has to name the client that the ID token was issued to.",
+			Text:  "client_id must be the client to which the ID token was issued.",
 			Needs: leaving(need.Code),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -125,7 +125,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/hint-and-client", Level: Must, Alone: true,
-			Text:  "An ID token and the client_id that it was issued to do together.",
+			Text:  "An ID token together with its client_id is accepted.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -135,22 +135,22 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/expired-hint", Level: Should,
-			Text:      "An ID token is a hint also when it has expired.",
+			Text:      "The server accepts an expired ID token as a hint.",
 			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_expired_hint_is_one",
 		},
 		{
 			ID: "OIDCRPLogout/2/hint-of-old-session", Level: Should,
-			Text:      "A hint whose sid is not that of the session makes the request suspect: the person is asked.",
+			Text:      "A hint whose sid is not that of the session is suspect: the server asks the person.",
 			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
 		},
 		{
 			ID: "OIDCRPLogout/2/encrypted-hint", Level: May,
-			Text:         "An encrypted ID token is decrypted with the key of the client that client_id names.",
-			Inapplicable: "ID tokens are not encrypted.",
+			Text:         "An encrypted ID token is decrypted with the key of the client in client_id.",
+			Inapplicable: "Mandate does not encrypt ID tokens.",
 		},
 		{
 			ID: "OIDCRPLogout/2/logout-hint", Level: May, Alone: true,
-			Text:  "logout_hint is not looked at: the session and the ID token say who it is.",
+			Text:  "The server ignores logout_hint: the session and the ID token identify the person.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -160,7 +160,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/ui-locales", Level: Should, Alone: true,
-			Text:  "A language that the provider does not speak is no error.",
+			Text:  "An unsupported language causes no error.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -170,7 +170,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2.1/end-session-endpoint", Level: Must,
-			Text:  "The logout endpoint is named in the metadata.",
+			Text:  "The metadata has the logout endpoint.",
 			Needs: []Need{need.OpenID, need.Logout},
 			Check: func(t *T) {
 				t.Client(need.Logout)
@@ -179,7 +179,7 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2.1/https", Level: Must,
-			Text:  "The logout endpoint is reached by TLS.",
+			Text:  "The logout endpoint uses TLS.",
 			Needs: []Need{need.EndSession},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.EndSession)) },
 		},
@@ -191,7 +191,7 @@ func oidcLogoutRedirect() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCRPLogout/3/back-to-client", Level: Must, Alone: true,
-			Text:  "With an ID token and a registered post_logout_redirect_uri the browser goes there, when the person is logged out.",
+			Text:  "With an ID token and a registered post_logout_redirect_uri the server redirects there after the logout.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -205,7 +205,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/state", Level: Must, Alone: true,
-			Text:  "state comes back as it was sent.",
+			Text:  "The server returns state unchanged.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -224,7 +224,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/no-state", Level: Must, Alone: true,
-			Text:  "Without a state none is sent, and the address is the registered one.",
+			Text:  "Without state in the request the server adds none, and redirects to the registered address unchanged.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -241,7 +241,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/not-without-proof", Level: Must, Alone: true,
-			Text:  "A post_logout_redirect_uri is not followed where nothing says whose it is, not even when the person has said yes.",
+			Text:  "If nothing identifies the client of a post_logout_redirect_uri, the server does not redirect there, even if the person confirms.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -250,7 +250,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/client-id-as-proof", Level: May, Alone: true,
-			Text:  "client_id says whose post_logout_redirect_uri it is, without an ID token: it is followed when the person has said yes.",
+			Text:  "client_id identifies the client without an ID token: the server redirects after the person has confirmed.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -263,7 +263,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/exact-match", Level: Must, Alone: true,
-			Text:  "The browser is sent to an address that is registered, character by character, and to no other.",
+			Text:  "The server redirects only to a registered address, compared character by character.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				c := t.Client(need.Logout)
@@ -277,7 +277,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3/of-this-client", Level: Must, Alone: true,
-			Text:  "An address that another client has registered is not followed.",
+			Text:  "The server does not redirect to an address that another client registered.",
 			Needs: leaving(need.Code),
 			Check: func(t *T) {
 				v, uri := t.Visit(need.Code), t.Client(need.Logout).PostLogoutRedirectURIs[0]
@@ -289,12 +289,12 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3.1/http-for-confidential", Level: May,
-			Text:      "By a setting only confidential clients can register a post_logout_redirect_uri with http.",
+			Text:      "With a setting, only confidential clients can register a post_logout_redirect_uri with http.",
 			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_settings",
 		},
 		{
 			ID: "OIDCRPLogout/4/invalid-not-used", Level: Must, Alone: true,
-			Text:  "What cannot be validated is not used: neither is the session ended for it, nor is the browser sent anywhere.",
+			Text:  "If a part of the request is invalid, the server neither ends the session for it nor redirects.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
@@ -306,7 +306,7 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/4/idempotent", Level: Must, Alone: true,
-			Text:  "To log out somebody who is logged out is no error.",
+			Text:  "A logout of a person who is already signed out is no error.",
 			Needs: leaving(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)

@@ -15,7 +15,7 @@ func rfc6749Answers() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/5.1/json", Level: Must,
-			Text:  "Tokens come as application/json.",
+			Text:  "The token response has the type application/json.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Machine().Answer
@@ -26,13 +26,13 @@ func rfc6749Answers() []Rule {
 		},
 		{
 			ID: "RFC6749/5.1/status", Level: Must,
-			Text:  "Tokens come with status 200.",
+			Text:  "The token response has the status 200.",
 			Needs: machine,
 			Check: func(t *T) { t.WantStatus(t.Machine().Answer, http.StatusOK) },
 		},
 		{
 			ID: "RFC6749/5.1/token-type", Level: Must,
-			Text:  "The answer says of which type the access token is.",
+			Text:  "The response has token_type.",
 			Needs: machine,
 			Check: func(t *T) {
 				if kind := t.Machine().Answer.Text("token_type"); kind == "" {
@@ -42,7 +42,7 @@ func rfc6749Answers() []Rule {
 		},
 		{
 			ID: "RFC6749/5.1/expires-in", Level: Should,
-			Text:  "The answer says in whole seconds how long the access token lives.",
+			Text:  "The response has expires_in, the lifetime of the access token in whole seconds.",
 			Needs: machine,
 			Check: func(t *T) {
 				seconds, is := t.Machine().Answer.JSON()["expires_in"].(float64)
@@ -53,7 +53,7 @@ func rfc6749Answers() []Rule {
 		},
 		{
 			ID: "RFC6749/5.1/ten-hours", Level: May,
-			Text:  "An access token lives for 36000 seconds, where nothing else is set.",
+			Text:  "The default lifetime of an access token is 36000 seconds.",
 			Needs: machine,
 			Check: func(t *T) {
 				if seconds := tokenLifetime(t); seconds != 36000 {
@@ -63,25 +63,25 @@ func rfc6749Answers() []Rule {
 		},
 		{
 			ID: "RFC6749/5.1/scope-identical", Level: Must,
-			Text:         "The answer has the scope of the token, unless it is exactly the one that was asked for.",
-			Inapplicable: "It repeats §3.3, whose row is checked.",
+			Text:         "The response has the scope of the token, unless it equals the requested scope.",
+			Inapplicable: "It repeats §3.3, whose rule is checked.",
 		},
 		{
 			ID: "RFC6749/5.1/no-store", Level: Must,
-			Text:  "An answer with tokens is marked Cache-Control: no-store.",
+			Text:  "A response with tokens has Cache-Control: no-store.",
 			Needs: machine,
 			Check: func(t *T) { wantHeader(t, t.Machine().Answer, "Cache-Control", "no-store") },
 		},
 		{
 			ID: "RFC6749/5.1/no-cache", Level: Must,
-			Text:  "An answer with tokens is marked Pragma: no-cache.",
+			Text:  "A response with tokens has Pragma: no-cache.",
 			Needs: machine,
 			Check: func(t *T) { wantHeader(t, t.Machine().Answer, "Pragma", "no-cache") },
 		},
 		{
 			ID: "RFC6749/5.1/size-documented", Level: Should,
-			Text:         "The documentation tells the size of tokens.",
-			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+			Text:         "The documentation states the size of tokens.",
+			Inapplicable: "The documentation states it in its security model.",
 		},
 	}
 }
@@ -91,7 +91,7 @@ func rfc6749Errors() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/5.2/status-400", Level: Must,
-			Text:  "A token request that is wrong is answered with status 400.",
+			Text:  "The server answers an invalid token request with the status 400.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
@@ -103,7 +103,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/json", Level: Must,
-			Text:  "An error comes as application/json, with the member error.",
+			Text:  "An error response has the type application/json and the member error.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
@@ -114,7 +114,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/no-store", Level: Must,
-			Text:  "An error is not to be cached either.",
+			Text:  "An error response must not be cached either.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
@@ -123,7 +123,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/invalid-request", Level: Must,
-			Text:  "A request that lacks a parameter is answered with invalid_request.",
+			Text:  "A request without a required parameter is refused with invalid_request.",
 			Needs: []Need{need.Token, need.Code},
 			Check: func(t *T) {
 				t.WantError(t.Token(t.Client(need.Code), wire.Params("grant_type", "authorization_code")), "invalid_request")
@@ -132,7 +132,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/invalid-client", Level: Must,
-			Text:  "A client that is unknown, or whose secret is wrong, is answered with invalid_client.",
+			Text:  "An unknown client, or one with a wrong secret, is refused with invalid_client.",
 			Needs: machine,
 			Check: func(t *T) {
 				t.WantError(t.AsMachine(t.Client(need.Machine).With("wrong-"+t.Random())), "invalid_client")
@@ -141,7 +141,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/invalid-client-401", Level: Must,
-			Text:  "A client that tried HTTP Basic in vain is answered with 401 and a WWW-Authenticate of that scheme.",
+			Text:  "If client authentication by HTTP Basic fails, the server answers with 401 and WWW-Authenticate: Basic.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -153,7 +153,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/invalid-grant", Level: Must,
-			Text:  "A code or refresh token that is not good is answered with invalid_grant.",
+			Text:  "An invalid code or refresh token is refused with invalid_grant.",
 			Needs: []Need{need.Token, need.Code},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -165,7 +165,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/unauthorized-client", Level: Must,
-			Text:  "A client that is not registered for a grant type is answered with unauthorized_client.",
+			Text:  "A client that is not registered for a grant type is refused with unauthorized_client.",
 			Needs: []Need{need.Token, need.Code},
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Code).Credentials())
@@ -177,7 +177,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/unsupported-grant-type", Level: Must,
-			Text:  "A grant type that the server does not have is answered with unsupported_grant_type.",
+			Text:  "An unsupported grant type is refused with unsupported_grant_type.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("grant_type", "urn:example:conformance"))
@@ -186,7 +186,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/invalid-scope", Level: Must,
-			Text:  "A scope that is refused at the token endpoint is answered with invalid_scope.",
+			Text:  "The token endpoint refuses an invalid scope with invalid_scope.",
 			Needs: machine,
 			Check: func(t *T) {
 				ignored := 0
@@ -205,7 +205,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/description", Level: May,
-			Text:  "error_description tells the client's developer what to change.",
+			Text:  "error_description tells the developer of the client what to change.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
@@ -216,7 +216,7 @@ func rfc6749Errors() []Rule {
 		},
 		{
 			ID: "RFC6749/5.2/ascii", Level: Must,
-			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
+			Text:  "error, error_description and error_uri contain only printable ASCII without quote and backslash.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("grant_type", "é\"\\\n\u202e"))
@@ -233,7 +233,7 @@ func rfc6749Refresh() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/6/granted", Level: Must,
-			Text:  "A good refresh token is exchanged for an access token.",
+			Text:  "A valid refresh token returns an access token.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -242,7 +242,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/client-authenticated", Level: Must,
-			Text:  "A confidential client refreshes with its secret only.",
+			Text:  "A confidential client must use its secret to refresh.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -251,7 +251,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/bound-to-client", Level: Must,
-			Text:  "A refresh token works only for the client that it was issued to.",
+			Text:  "A refresh token works only for the client to which it was issued.",
 			Needs: codeFlow(need.Second, need.Public),
 			Check: func(t *T) {
 				token := t.GrantRefresh(t.Client(need.Code)).Refresh
@@ -262,7 +262,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/validated", Level: Must,
-			Text:  "A refresh token that was not issued, or that is not whole, is refused.",
+			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -274,7 +274,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/scope-not-widened", Level: Must,
-			Text:  "A refresh gives no scope that was not granted at first.",
+			Text:  "A refresh returns no scope that was not granted originally.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -298,7 +298,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/scope-omitted", Level: Must,
-			Text:  "A refresh without scope keeps the whole scope that was granted.",
+			Text:  "A refresh without scope returns the whole scope that was granted originally.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -311,7 +311,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/new-token-same-scope", Level: Must,
-			Text:  "A new refresh token has the scope of the one that it replaces, also where the access token was asked for with less.",
+			Text:  "A new refresh token has the scope of the replaced one, even if the access token was requested with less.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -329,7 +329,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/rotated", Level: May, Alone: true,
-			Text:  "Each refresh gives a new refresh token, and the old one works no more.",
+			Text:  "Each refresh returns a new refresh token, and the old one becomes invalid.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -343,7 +343,7 @@ func rfc6749Refresh() []Rule {
 		},
 		{
 			ID: "RFC6749/6/old-access-token-lives", Level: May,
-			Text:  "An access token outlives the refresh that gave another.",
+			Text:  "An access token remains valid after a refresh.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)

@@ -14,7 +14,7 @@ func rfc6749Authorization() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/3.1/person-verified", Level: Must,
-			Text:  "Nothing is granted before it is known who the resource owner is.",
+			Text:  "The server grants nothing before the resource owner is authenticated.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				t.WantNoCode(t.Look(t.Request(t.Client(need.Code))), "nobody has signed in")
@@ -28,13 +28,13 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1/tls", Level: Must,
-			Text:  "The authorization endpoint is reached by TLS.",
+			Text:  "The authorization endpoint uses TLS.",
 			Needs: []Need{need.Authorization},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Authorization)) },
 		},
 		{
 			ID: "RFC6749/3.1/get", Level: Must,
-			Text:  "An authorization request can come by GET.",
+			Text:  "The server accepts an authorization request by GET.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				r := t.Look(t.Request(t.Client(need.Code)))
@@ -49,7 +49,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1/post", Level: May,
-			Text:  "An authorization request can also come by POST.",
+			Text:  "The server accepts an authorization request by POST.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code))
@@ -61,7 +61,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1/empty-is-absent", Level: Must,
-			Text:  "A parameter without a value counts as left out at the authorization endpoint.",
+			Text:  "The authorization endpoint treats a parameter without a value as omitted.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -79,7 +79,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1/unknown-ignored", Level: Must,
-			Text:  "Parameters that the authorization endpoint does not know are ignored.",
+			Text:  "The authorization endpoint ignores unknown parameters.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -93,7 +93,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1/not-repeated", Level: Must,
-			Text:  "A parameter that is sent twice to the authorization endpoint is refused.",
+			Text:  "The authorization endpoint refuses a parameter that is sent twice.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -119,7 +119,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.1/response-type-unknown", Level: Must,
-			Text:  "A request with a response_type that nobody knows is answered with an error at the redirect URI.",
+			Text:  "A request with an unknown response_type is answered with an error at the redirect URI.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
@@ -128,7 +128,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2/query-kept", Level: Must,
-			Text:  "The query of a redirect URI stays when the answer is added to it.",
+			Text:  "The query of a redirect URI is retained when the response is added.",
 			Needs: []Need{need.Authorization, need.Several, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
@@ -160,27 +160,27 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.1/insecure-redirect-warned", Level: Should,
-			Text:      "The person is warned before an answer goes to a redirect URI without TLS.",
+			Text:      "The server warns the person if the redirect URI does not use TLS.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/public-registers", Level: Must,
-			Text:      "A public client has its redirect URIs registered.",
+			Text:      "A public client registers its redirect URIs.",
 			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/all-register", Level: Should,
-			Text:      "Every client that uses the authorization endpoint has its redirect URIs registered.",
+			Text:      "Every client that uses the authorization endpoint registers its redirect URIs.",
 			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/complete-uri", Level: Should,
-			Text:      "What is registered is the complete redirect URI.",
+			Text:      "The complete redirect URI is registered.",
 			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/several", Level: May,
-			Text:  "A client can register more than one redirect URI.",
+			Text:  "A client can register several redirect URIs.",
 			Needs: []Need{need.Authorization, need.Several, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
@@ -200,7 +200,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.3/required-with-several", Level: Must,
-			Text:  "A request of a client with several redirect URIs names one of them.",
+			Text:  "A client with several redirect URIs must send one of them.",
 			Needs: []Need{need.Authorization, need.Several, need.User},
 			Check: func(t *T) {
 				wantUnmoved(t, t.Authorize(t.Request(t.Client(need.Several)).Del("redirect_uri")))
@@ -208,7 +208,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.3/optional-with-one", Level: May,
-			Text:  "A client with a single redirect URI need not send it.",
+			Text:  "A client with a single redirect URI can omit it.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -223,7 +223,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.3/registered", Level: Must,
-			Text:  "A redirect URI that is not registered gets no answer.",
+			Text:  "The server sends no response to a redirect URI that is not registered.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
@@ -233,7 +233,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.3/simple-string-comparison", Level: Must,
-			Text:  "Redirect URIs are compared character by character.",
+			Text:  "The server compares redirect URIs character by character.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -246,7 +246,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.4/not-redirected", Level: Must,
-			Text:  "A browser is not sent to a redirect URI that is missing, invalid or not registered, also before anybody has signed in.",
+			Text:  "The server does not redirect if the redirect URI is missing, invalid or not registered, even before a login.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				for _, uri := range []string{"https://attacker.example/", "//attacker.example/", "javascript:alert(1)", "not a uri"} {
@@ -256,7 +256,7 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2.4/person-informed", Level: Should,
-			Text:  "The person is told when a redirect URI is not good.",
+			Text:  "The server tells the person that the redirect URI is invalid.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				r := t.Look(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))

@@ -15,7 +15,7 @@ func rfc6749Code() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/4.1.1/state-optional", Level: May,
-			Text:  "A request without state is good, and so is its answer without one.",
+			Text:  "state is optional, and a response to a request without it has none.",
 			Needs: asking(),
 			Check: func(t *T) {
 				t.Code(t.Request(t.Client(need.Code)))
@@ -30,7 +30,7 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.1/long-state", Level: May,
-			Text:  "A state of 4096 characters is taken.",
+			Text:  "The server accepts a state of 4096 characters.",
 			Needs: asking(),
 			Check: func(t *T) {
 				t.Code(t.Request(t.Client(need.Code)))
@@ -46,7 +46,7 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/code-issued", Level: Must,
-			Text:  "Where the person approves, a code is sent to the redirect URI.",
+			Text:  "If the person approves, the server sends a code to the redirect URI.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
@@ -74,7 +74,7 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/state-returned", Level: Must,
-			Text:  "The state comes back as it was sent, to the last character.",
+			Text:  "The server returns state unchanged.",
 			Needs: asking(),
 			Check: func(t *T) {
 				state := "a b+c%20d&e=f#g\"<h>\\i/é?" + t.Random()
@@ -85,17 +85,17 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/code-short-lived", Level: Must,
-			Text:      "A code expires shortly after it was issued.",
+			Text:      "A code expires soon after it was issued.",
 			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
-			Text:      "A code lives for ten minutes at most.",
+			Text:      "The lifetime of a code is at most ten minutes.",
 			Elsewhere: "cmd/mandate/config_error_test.go:TestConfigErrors",
 		},
 		{
 			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,
-			Text:  "A code that is used a second time is refused.",
+			Text:  "The server refuses a code that is used a second time.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
@@ -105,7 +105,7 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/replay-revokes", Level: Should, Alone: true,
-			Text:  "When a code comes a second time, the tokens that it gave are revoked.",
+			Text:  "If a code is used twice, the server revokes the tokens that it issued for it.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
@@ -125,8 +125,8 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/size-documented", Level: Should,
-			Text:         "The documentation tells the size of codes.",
-			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+			Text:         "The documentation states the size of codes.",
+			Inapplicable: "The documentation states it in its security model.",
 		},
 	}
 }
@@ -136,7 +136,7 @@ func rfc6749CodeErrors() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/4.1.2.1/unknown-client-not-redirected", Level: Must,
-			Text:  "A request whose client_id is missing or unknown sends the browser nowhere.",
+			Text:  "If client_id is missing or unknown, the server does not redirect.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
@@ -145,7 +145,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/unknown-client-told", Level: Should,
-			Text:  "The person is told when the client_id is missing or unknown.",
+			Text:  "If client_id is missing or unknown, the server tells the person.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				wantErrorPage(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
@@ -154,7 +154,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/access-denied", Level: Must,
-			Text:  "When the person says no, the client is sent access_denied.",
+			Text:  "If the person denies, the client receives access_denied.",
 			Needs: asking(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Questioned(t.Deny(t.Request(t.Client(need.Code)))), "access_denied")
@@ -162,7 +162,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/invalid-request", Level: Must,
-			Text:  "A request that lacks a parameter is answered with invalid_request.",
+			Text:  "A request without a required parameter is refused with invalid_request.",
 			Needs: asking(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type")), "invalid_request")
@@ -170,7 +170,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/unsupported-response-type", Level: Must,
-			Text:  "A response_type that the server does not have is answered with unsupported_response_type.",
+			Text:  "An unsupported response_type is refused with unsupported_response_type.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
@@ -179,7 +179,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/invalid-scope", Level: Must,
-			Text:  "A scope that is refused is answered with invalid_scope.",
+			Text:  "An invalid scope is refused with invalid_scope.",
 			Needs: asking(),
 			Check: func(t *T) {
 				ignored := 0
@@ -199,17 +199,17 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/unauthorized-client", Level: Must,
-			Text:      "A client that is not registered for the code grant is answered with unauthorized_client.",
+			Text:      "A client that is not registered for the code grant is refused with unauthorized_client.",
 			Elsewhere: "provider/authorize_test.go:TestAuthorizeRefused",
 		},
 		{
 			ID: "RFC6749/4.1.2.1/server-error", Level: Must,
-			Text:      "What the server cannot do for reasons of its own is told as server_error or temporarily_unavailable, not as the client's mistake.",
+			Text:      "If the server itself fails, it returns server_error or temporarily_unavailable, and does not blame the client.",
 			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
 		},
 		{
 			ID: "RFC6749/4.1.2.1/state-returned", Level: Must,
-			Text:  "An error comes back with the state of the request.",
+			Text:  "An error response contains the state of the request.",
 			Needs: asking(),
 			Check: func(t *T) {
 				wantState(t, t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type"))))
@@ -217,7 +217,7 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/ascii", Level: Must,
-			Text:  "error, error_description and error_uri have printable ASCII without quote and backslash only.",
+			Text:  "error, error_description and error_uri contain only printable ASCII without quote and backslash.",
 			Needs: asking(),
 			Check: func(t *T) {
 				got := t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "é\"\\\n\u202e")))
@@ -235,7 +235,7 @@ func rfc6749Redemption() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
-			Text:  "A confidential client redeems its code with its secret only.",
+			Text:  "A confidential client must use its secret to redeem a code.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -244,7 +244,7 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
-			Text:  "A code works only for the client that it was issued to.",
+			Text:  "A code works only for the client to which it was issued.",
 			Needs: codeFlow(need.Second),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
@@ -257,7 +257,7 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
-			Text:  "The code of a public client does not work for another, nor does another's work for it.",
+			Text:  "The code of a public client does not work for another client, nor the other way round.",
 			Needs: codeFlow(need.Public),
 			Check: func(t *T) {
 				confidential, public := t.Client(need.Code), t.Client(need.Public)
@@ -267,7 +267,7 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/code-valid", Level: Must,
-			Text:  "A code that was not issued, or that is not whole, is refused.",
+			Text:  "The server refuses a code that it did not issue, or that is truncated.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
@@ -275,20 +275,20 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
-			Text:  "The token request names the redirect URI if the authorization request did.",
+			Text:  "If the authorization request has redirect_uri, the token request needs it too.",
 			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
 			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Several)) },
 		},
 		{
 			// OIDC Core §3.1.3.2 leaves it to an OpenID Provider whether to ask for the only one.
 			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
-			Text:  "The token request names the redirect URI also where the client has only one.",
+			Text:  "The token request needs redirect_uri even if the client has only one.",
 			Needs: codeFlow(),
 			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Code)) },
 		},
 		{
 			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
-			Text:  "The redirect URI of the token request is the one of the authorization request, and not another of the client's.",
+			Text:  "redirect_uri of the token request equals that of the authorization request; another one of the client is refused.",
 			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
@@ -301,7 +301,7 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
-			Text:  "A token request that is refused does not spend the code.",
+			Text:  "A refused token request does not consume the code.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -314,13 +314,13 @@ func rfc6749Redemption() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.4/granted", Level: Must,
-			Text:  "A good code is exchanged for an access token.",
+			Text:  "A valid code returns an access token.",
 			Needs: codeFlow(),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
 		},
 		{
 			ID: "RFC6749/4.1.4/refresh-token", Level: May,
-			Text:  "A refresh token comes with the access token of the code grant.",
+			Text:  "The code grant returns a refresh token with the access token.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				if t.Grant(t.Client(need.Code)).Refresh == "" {

@@ -24,17 +24,17 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.2.2/in-fragment", Level: Must,
-			Text:         "The implicit grant answers in the fragment, with token_type, and with scope where it differs.",
+			Text:         "The implicit grant returns its response in the fragment, with token_type, and with scope if it differs.",
 			Inapplicable: noImplicit,
 		},
 		{
 			ID: "RFC6749/4.2.2.1/errors", Level: Must,
-			Text:         "The implicit grant tells its errors in the fragment, and redirects to no URI that is not registered.",
+			Text:         "The implicit grant returns errors in the fragment, and redirects only to registered URIs.",
 			Inapplicable: noImplicit,
 		},
 		{
 			ID: "RFC6749/4.2/left-out", Level: May,
-			Text:  "The implicit grant is left out: response_type=token is refused.",
+			Text:  "The implicit grant is not supported: response_type=token is refused.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "token"))
@@ -47,7 +47,7 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.3/registered-only", Level: May,
-			Text:  "The password grant is for clients that are registered for it only.",
+			Text:  "Only clients that are registered for the password grant can use it.",
 			Needs: []Need{need.Token, need.Code, need.User},
 			Check: func(t *T) {
 				t.WantRefused(t.Token(t.Client(need.Code), passwordForm(t)), "the client is registered for another grant")
@@ -65,7 +65,7 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.3.2/password-validated", Level: Must,
-			Text:  "The password grant gives nothing for a wrong password.",
+			Text:  "The password grant refuses a wrong password.",
 			Needs: []Need{need.Token, need.Password, need.User},
 			Check: func(t *T) {
 				form := passwordForm(t)
@@ -75,18 +75,18 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.3.2/brute-force", Level: Must,
-			Text:      "Whoever guesses at passwords by the password grant is slowed.",
+			Text:      "The server limits guesses of passwords at the password grant.",
 			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsSlowed",
 		},
 		{
 			ID: "RFC6749/4.3.3/granted", Level: Must,
-			Text:  "The right name and password are exchanged for an access token.",
+			Text:  "The password grant returns an access token for the correct name and password.",
 			Needs: []Need{need.Token, need.Password, need.User},
 			Check: func(t *T) { t.WantGranted(t.Token(t.Client(need.Password), passwordForm(t))) },
 		},
 		{
 			ID: "RFC6749/4.4/confidential-only", Level: Must,
-			Text:  "A public client gets nothing by client credentials.",
+			Text:  "A public client gets no token by client credentials.",
 			Needs: []Need{need.Token, need.Public},
 			Check: func(t *T) {
 				t.WantRefused(t.AsMachine(t.Client(need.Public).Credentials()), "the client is public")
@@ -104,13 +104,13 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.4.3/granted", Level: Must,
-			Text:  "A client with the right secret gets an access token by client credentials.",
+			Text:  "A client with the correct secret gets an access token by client credentials.",
 			Needs: machine,
 			Check: func(t *T) { t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials())) },
 		},
 		{
 			ID: "RFC6749/4.4.3/no-refresh-token", Level: Should,
-			Text:  "No refresh token comes with an access token by client credentials.",
+			Text:  "The client credentials grant returns no refresh token.",
 			Needs: machine,
 			Check: func(t *T) {
 				if got := t.Machine(); got.Refresh != "" {
@@ -120,7 +120,7 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.5/unknown-grant-type", Level: Must,
-			Text:  "A grant type that nobody knows gives no token.",
+			Text:  "An unknown grant type returns no token.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)

@@ -14,7 +14,7 @@ func rfc6749Security() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/7/token-validated", Level: Must,
-			Text:  "A protected resource takes access tokens that are live, and no other text.",
+			Text:  "A protected resource accepts valid access tokens, and no other text.",
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
 				token := t.Machine().Access
@@ -30,7 +30,7 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/7/scope-covers", Level: Must,
-			Text:  "A protected resource refuses a token whose scope does not cover it.",
+			Text:  "A protected resource refuses a token with insufficient scope.",
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
 				if t.API().Wider == "" {
@@ -44,12 +44,12 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.1/no-secret-for-public", Level: Must,
-			Text:      "A native or browser-based application is issued no secret.",
+			Text:      "The server issues no secret to a native or browser-based application.",
 			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC6749/10.1/public-otherwise-known", Level: Should,
-			Text:  "A client that cannot authenticate is known by its registered redirect URI.",
+			Text:  "A client that cannot authenticate is identified by its registered redirect URI.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Public)).Set("redirect_uri", "https://attacker.example/callback"))
@@ -59,12 +59,12 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.2/client-authenticated", Level: Must,
-			Text:         "The client is authenticated wherever that is possible.",
-			Inapplicable: "It repeats §3.2.1, §4.1.3 and §6, whose rows are checked.",
+			Text:         "The server authenticates the client whenever possible.",
+			Inapplicable: "It repeats §3.2.1, §4.1.3 and §6, whose rules are checked.",
 		},
 		{
 			ID: "RFC6749/10.2/person-informed", Level: Should,
-			Text:  "The person is asked, and told which client wants which scope.",
+			Text:  "The server asks the person, and names the client and the scope.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				// Asked to ask, in case that a yes is remembered: the next rule is about that.
@@ -75,7 +75,7 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.2/repeated-request-asked", Level: Should,
-			Text:  "A request that a public client repeats is not approved by itself: any program can send it.",
+			Text:  "The server does not approve a repeated request of a public client without the person, since any program can send it.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
@@ -87,12 +87,12 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
-			Text:      "Access and refresh tokens are kept secret where they are stored.",
+			Text:      "Access and refresh tokens are stored confidentially.",
 			Elsewhere: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
 		},
 		{
 			ID: "RFC6749/10.3/cannot-be-made", Level: Must,
-			Text:  "An access token that was changed is none.",
+			Text:  "A modified access token is invalid.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
@@ -105,12 +105,12 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.3/least-scope", Level: Should,
-			Text:         "Clients ask for the least scope that they need.",
-			Inapplicable: "It is for clients; what an application may ask for at all is part of its registration.",
+			Text:         "Clients request the minimal scope that they need.",
+			Inapplicable: "This concerns clients; the registration of an application limits what it may request.",
 		},
 		{
 			ID: "RFC6749/10.4/abuse-detected", Level: Should, Alone: true,
-			Text:  "Where a client cannot authenticate, the misuse of its refresh token is detected: by rotation.",
+			Text:  "If a client cannot authenticate, the server detects misuse of its refresh tokens by rotation.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
@@ -124,27 +124,27 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.4/bound-to-client", Level: Must,
-			Text:         "The binding of a refresh token to its client is kept and verified.",
-			Inapplicable: "It repeats §6, whose rows are checked.",
+			Text:         "The server verifies that a refresh token belongs to the client.",
+			Inapplicable: "It repeats §6, whose rules are checked.",
 		},
 		{
 			ID: "RFC6749/10.5/code-bound", Level: Must,
-			Text:         "Codes are short-lived, used once, and bound to their client.",
-			Inapplicable: "It repeats §4.1.2 and §4.1.3, whose rows are checked.",
+			Text:         "Codes are short-lived, usable once, and bound to their client.",
+			Inapplicable: "It repeats §4.1.2 and §4.1.3, whose rules are checked.",
 		},
 		{
 			ID: "RFC6749/10.6/redirect-uri-bound", Level: Must,
-			Text:         "The redirect URI that got the code is the one that the token request names, and a registered one.",
-			Inapplicable: "It repeats §3.1.2.3 and §4.1.3, whose rows are checked.",
+			Text:         "redirect_uri of the token request equals that of the authorization request, and is registered.",
+			Inapplicable: "It repeats §3.1.2.3 and §4.1.3, whose rules are checked.",
 		},
 		{
 			ID: "RFC6749/10.7/password-grant-minimized", Level: Should,
-			Text:      "The password grant is used where nothing else is possible.",
+			Text:      "The password grant is used only if nothing else is possible.",
 			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsWarnedOf",
 		},
 		{
 			ID: "RFC6749/10.8/tls", Level: Must,
-			Text:  "Tokens, passwords and secrets are not sent in the clear.",
+			Text:  "Tokens, passwords and secrets are not sent unencrypted.",
 			Needs: []Need{need.Authorization, need.Token},
 			Check: func(t *T) {
 				wantTLS(t, t.Endpoint(need.Authorization), t.Endpoint(need.Token))
@@ -152,19 +152,19 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.10/tokens-cannot-be-guessed", Level: Must,
-			Text:  "A token is one of at least 2^128.",
+			Text:  "A token is one of at least 2^128 possible ones.",
 			Needs: machine,
 			Check: func(t *T) { wantBits(t, 128, t.Machine().Access, t.Machine().Access) },
 		},
 		{
 			ID: "RFC6749/10.10/tokens-cannot-be-guessed-at-all", Level: Should,
-			Text:  "A token is one of at least 2^160.",
+			Text:  "A token is one of at least 2^160 possible ones.",
 			Needs: machine,
 			Check: func(t *T) { wantBits(t, 160, t.Machine().Access, t.Machine().Access) },
 		},
 		{
 			ID: "RFC6749/10.10/codes-cannot-be-guessed", Level: Must,
-			Text:  "A code is one of at least 2^128.",
+			Text:  "A code is one of at least 2^128 possible ones.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -173,17 +173,17 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.10/people-protected", Level: Must,
-			Text:      "Passwords of people are protected from guessing.",
+			Text:      "The server protects people's passwords against guessing.",
 			Elsewhere: "provider/login_test.go:TestLoginIsSlowed",
 		},
 		{
 			ID: "RFC6749/10.11/tls-for-pages", Level: Must,
-			Text:         "Every page that people act on is reached by TLS.",
+			Text:         "All pages for people use TLS.",
 			Inapplicable: "It repeats §3.1 for a server whose pages are all at one origin.",
 		},
 		{
 			ID: "RFC6749/10.12/csrf", Level: Must,
-			Text:  "Another site cannot have a person's browser approve a request.",
+			Text:  "Another site cannot make a person's browser approve a request.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
@@ -197,7 +197,7 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.14/sanitized", Level: Must,
-			Text:  "What a request sends stands on no page as markup.",
+			Text:  "Pages escape the values of a request.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				markup := "\"'><svg onload=alert(1)>" + t.Random()

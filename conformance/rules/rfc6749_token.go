@@ -20,13 +20,13 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.2/tls", Level: Must,
-			Text:  "The token endpoint is reached by TLS.",
+			Text:  "The token endpoint uses TLS.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
 		},
 		{
 			ID: "RFC6749/3.2/post-only", Level: Must,
-			Text:  "A token is asked for by POST: the same by GET is refused.",
+			Text:  "The token endpoint requires POST: GET is refused.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -36,7 +36,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.2/empty-is-absent", Level: Must,
-			Text:  "A parameter without a value counts as left out at the token endpoint.",
+			Text:  "The token endpoint treats a parameter without a value as omitted.",
 			Needs: machine,
 			Check: func(t *T) {
 				without := t.Machine()
@@ -48,7 +48,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.2/unknown-ignored", Level: Must,
-			Text:  "Parameters that the token endpoint does not know are ignored.",
+			Text:  "The token endpoint ignores unknown parameters.",
 			Needs: machine,
 			Check: func(t *T) {
 				t.Machine()
@@ -57,7 +57,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.2/not-repeated", Level: Must,
-			Text:  "A parameter that is sent twice to the token endpoint is refused.",
+			Text:  "The token endpoint refuses a parameter that is sent twice.",
 			Needs: machine,
 			Check: func(t *T) {
 				scope, _, _ := strings.Cut(t.Machine().Scope, " ")
@@ -79,7 +79,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.2.1/public-identifies", Level: Must,
-			Text:  "A public client redeems its code with its client_id, and not without.",
+			Text:  "A public client must send its client_id to redeem a code.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Public)))
@@ -89,7 +89,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.3/scope-told", Level: Must,
-			Text:  "The answer tells the scope where it is not the one that was asked for.",
+			Text:  "The response has scope if it differs from the requested one.",
 			Needs: machine,
 			Check: func(t *T) {
 				got := t.Machine()
@@ -118,7 +118,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.3/default-scope", Level: May,
-			Text:  "The default scope has neither openid nor introspection, which somebody has to ask for by name.",
+			Text:  "The default scope contains neither openid nor introspection.",
 			Needs: machine,
 			Check: func(t *T) {
 				for name := range strings.FieldsSeq(t.Machine().Scope) {
@@ -130,7 +130,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.3/scope-honoured", Level: May,
-			Text:  "A token has the scope that was asked for, and no more.",
+			Text:  "A token has the requested scope, and no more.",
 			Needs: machine,
 			Check: func(t *T) {
 				scope := t.Scopes(t.Machine())[0]
@@ -142,7 +142,7 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.3/unknown-scope-refused", Level: May,
-			Text:  "A scope that nobody knows is refused, and not left out in silence.",
+			Text:  "An unknown scope is refused, and not ignored silently.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", "conformance-unknown")
@@ -151,8 +151,8 @@ func rfc6749TokenEndpoint() []Rule {
 		},
 		{
 			ID: "RFC6749/3.3/documented", Level: Should,
-			Text:         "The documentation tells the scopes and the default.",
-			Inapplicable: "It asks for a sentence in the documentation, which README.md has under SCOPES and DEFAULT_SCOPES; scopes_supported in the metadata lists them.",
+			Text:         "The documentation names the scopes and the default.",
+			Inapplicable: "The documentation has it under SCOPES and DEFAULT_SCOPES; scopes_supported in the metadata lists them.",
 		},
 	}
 }
@@ -162,38 +162,38 @@ func rfc6749Clients() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/1.1/servers-apart", Level: May,
-			Text:      "The resource server may be apart from the authorization server, and need know it by its addresses only.",
+			Text:      "A resource server can run apart from the authorization server, and needs only its addresses.",
 			Elsewhere: "conformance/mandate/walk_resource_test.go:TestWalkResourceServer",
 		},
 		{
 			ID: "RFC6749/2.1/client-type-not-guessed", Level: Should,
-			Text:      "The server makes no assumption about whether a client is confidential: its registration says so.",
+			Text:      "The server does not guess whether a client is confidential: its registration says so.",
 			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC6749/2.1/public-allowed", Level: May,
-			Text:  "Public clients are let in beside confidential ones, with no secret.",
+			Text:  "The server supports public clients, which have no secret.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public))))) },
 		},
 		{
 			ID: "RFC6749/2.2/client-id-unique", Level: Must,
-			Text:      "No two clients have the same identifier.",
+			Text:      "Every client has a unique identifier.",
 			Elsewhere: "storage/application_test.go:TestClientIDIsTakenOnce",
 		},
 		{
 			ID: "RFC6749/2.2/client-id-size-documented", Level: Should,
-			Text:         "The documentation tells the size of client identifiers.",
-			Inapplicable: "It asks for a sentence in the documentation, which README.md has under its security model.",
+			Text:         "The documentation states the size of client identifiers.",
+			Inapplicable: "The documentation states it in its security model.",
 		},
 		{
 			ID: "RFC6749/2.3/public-client-not-relied-on", Level: Must,
-			Text:         "Authentication of a public client is not relied on to know who it is.",
-			Inapplicable: "Public clients have no credentials here, and every request of theirs is asked about anew.",
+			Text:         "The server does not rely on client authentication to identify a public client.",
+			Inapplicable: "Public clients have no credentials in Mandate, and each of their requests asks the person.",
 		},
 		{
 			ID: "RFC6749/2.3/one-method", Level: Must,
-			Text:  "A request that authenticates the client in two ways at once is refused.",
+			Text:  "A request with two methods of client authentication is refused.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -204,7 +204,7 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/basic-supported", Level: Must,
-			Text:  "A client that was given a secret can authenticate by HTTP Basic.",
+			Text:  "A client with a secret can authenticate by HTTP Basic.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -216,7 +216,7 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/basic-form-encoded", Level: Must,
-			Text:  "Client identifier and secret are form-decoded after Basic is taken apart.",
+			Text:  "In HTTP Basic the client identifier and the secret are form-encoded.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -228,7 +228,7 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/in-body", Level: May,
-			Text:  "A client can send its identifier and secret in the body instead.",
+			Text:  "A client can send its identifier and secret in the body.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -237,7 +237,7 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/not-in-uri", Level: Must,
-			Text:  "Client credentials in the request URI authenticate nobody.",
+			Text:  "The server ignores client credentials in the query.",
 			Needs: machine,
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
@@ -248,19 +248,19 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/tls", Level: Must,
-			Text:  "Client secrets travel by TLS only.",
+			Text:  "Client secrets are sent only by TLS.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
 		},
 		{
 			ID: "RFC6749/2.3.1/brute-force", Level: Must,
-			Text:      "Whoever guesses at client secrets is slowed.",
+			Text:      "The server limits guesses of client secrets.",
 			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
 		},
 		{
 			ID: "RFC6749/2.3.2/other-methods-mapped", Level: Must,
-			Text:         "A server with further methods of authentication knows which client uses which.",
-			Inapplicable: "There is no further method: assertions and certificates are refused.",
+			Text:         "If a server supports further authentication methods, it knows the method of each client.",
+			Inapplicable: "There are no further methods: assertions and certificates are refused.",
 		},
 	}
 }

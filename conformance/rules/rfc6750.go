@@ -19,7 +19,7 @@ func rfc6750() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6750/2/one-method", Level: Must,
-			Text:  "A request with its token in two places is refused.",
+			Text:  "A request with a token in two places is refused.",
 			Needs: bearer,
 			Check: func(t *T) {
 				token := workingToken(t)
@@ -31,7 +31,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.1/header", Level: Must,
-			Text:  "A token is taken from the Authorization header.",
+			Text:  "A resource accepts a token in the Authorization header.",
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Get(t.API().URL, wire.Bearer(t.Machine().Access))
@@ -42,7 +42,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.1/scheme-any-case", Level: Must,
-			Text:  "The name of the scheme is read in upper and lower case.",
+			Text:  "The name of the scheme is case-insensitive.",
 			Needs: bearer,
 			Check: func(t *T) {
 				token := workingToken(t)
@@ -55,7 +55,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.2/form", Level: May,
-			Text:  "The sample API takes no token from a form: that is left to UserInfo.",
+			Text:  "The sample API accepts no token in a form; only UserInfo does.",
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Post(t.API().URL, wire.Params("access_token", workingToken(t)))
@@ -66,7 +66,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.3/not-in-query", Level: Should,
-			Text:  "A token in the query is not taken.",
+			Text:  "A resource accepts no token in the query.",
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Get(t.API().URL + "?access_token=" + workingToken(t))
@@ -77,12 +77,12 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/2.3/private", Level: Should,
-			Text:         "An answer to a request with its token in the query is marked Cache-Control: private.",
-			Inapplicable: "Tokens in the query are not taken.",
+			Text:         "The response to a request with a token in the query has Cache-Control: private.",
+			Inapplicable: "Tokens in the query are not accepted.",
 		},
 		{
 			ID: "RFC6750/3/challenge", Level: Must,
-			Text:  "Who comes without a token, or with one that does not do, is answered with a challenge of the scheme Bearer.",
+			Text:  "A request without a token, or with an invalid one, is answered with a Bearer challenge.",
 			Needs: bearer,
 			Check: func(t *T) {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
@@ -104,7 +104,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3/attributes-once", Level: Must,
-			Text:  "No attribute of the challenge comes twice.",
+			Text:  "No attribute of the challenge appears twice.",
 			Needs: bearer,
 			Check: func(t *T) {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
@@ -118,7 +118,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3/error-told", Level: Should,
-			Text:  "The challenge to a token that does not do has an error.",
+			Text:  "The challenge for an invalid token has an error.",
 			Needs: bearer,
 			Check: func(t *T) {
 				if len(challengeOf(t, t.Get(t.API().URL, wire.Bearer("conformance")))["error"]) == 0 {
@@ -128,7 +128,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3/ascii", Level: Must,
-			Text:  "The attributes of the challenge have printable ASCII only.",
+			Text:  "The attributes of the challenge contain only printable ASCII.",
 			Needs: bearer,
 			Check: func(t *T) {
 				challenge := challengeOf(t, t.Get(t.API().URL, wire.Header("Authorization", "Bearer \u00e9\"x")))
@@ -141,7 +141,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3.1/invalid-request-400", Level: Should,
-			Text:  "A malformed request for a resource is answered with 400 and invalid_request.",
+			Text:  "A malformed request is refused with 400 and invalid_request.",
 			Needs: bearer,
 			Check: func(t *T) {
 				token := workingToken(t)
@@ -153,7 +153,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3.1/invalid-token-401", Level: Should,
-			Text:  "A token that is not live is answered with 401 and invalid_token.",
+			Text:  "An invalid token is refused with 401 and invalid_token.",
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
@@ -164,7 +164,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3.1/insufficient-scope-403", Level: Should,
-			Text:  "A token with too little scope is answered with 403 and insufficient_scope.",
+			Text:  "A token with insufficient scope is refused with 403 and insufficient_scope.",
 			Needs: bearer,
 			Check: func(t *T) {
 				if t.API().Wider == "" {
@@ -178,7 +178,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3.1/scope-named", Level: May,
-			Text:  "The challenge names the scope that would do.",
+			Text:  "The challenge names the required scope.",
 			Needs: bearer,
 			Check: func(t *T) {
 				if t.API().Wider == "" {
@@ -192,7 +192,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/3.1/no-error-without-token", Level: Should,
-			Text:  "Who sends no token at all is told of no error.",
+			Text:  "A request without a token is answered with a challenge without an error.",
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Get(t.API().URL)
@@ -204,7 +204,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/4/token-type", Level: Must,
-			Text:  "The token endpoint says that its tokens are of the type Bearer.",
+			Text:  "The token response says that the token type is Bearer.",
 			Needs: machine,
 			Check: func(t *T) {
 				if kind := t.Machine().Answer.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
@@ -214,13 +214,13 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/5.2/tls", Level: Must,
-			Text:  "The server speaks TLS where it gives tokens out.",
+			Text:  "The token endpoint uses TLS.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
 		},
 		{
 			ID: "RFC6750/5.2/not-tampered-with", Level: Must,
-			Text:  "A token that somebody changed is refused by the resource.",
+			Text:  "A resource refuses a modified token.",
 			Needs: bearer,
 			Check: func(t *T) {
 				for _, other := range Spoilt(workingToken(t)) {
@@ -232,7 +232,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/5.2/lifetime-limited", Level: Must,
-			Text:  "An access token does not live for ever.",
+			Text:  "An access token has a limited lifetime.",
 			Needs: machine,
 			Check: func(t *T) {
 				answer := t.Machine()
@@ -255,9 +255,9 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/5.3/one-hour", Level: Should,
-			Text:   "An access token lives for an hour at most.",
+			Text:   "The lifetime of an access token is an hour at most.",
 			Needs:  machine,
-			Waived: "Mandate's specification asks for 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can have less.",
+			Waived: "Mandate's specification requires 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can set less.",
 			Check: func(t *T) {
 				if seconds := tokenLifetime(t); seconds > 3600 {
 					t.Failf("expires_in is %v seconds", seconds)
@@ -266,7 +266,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/5.3/audience", Level: Should,
-			Text:  "A token says for which resource servers it is.",
+			Text:  "A token names the resource servers for which it is valid.",
 			Needs: append([]Need{need.Introspection, need.Introspect}, machine...),
 			Check: func(t *T) {
 				if liveToken(t, t.Machine().Access)["aud"] == nil {
@@ -276,7 +276,7 @@ func rfc6750() []Rule {
 		},
 		{
 			ID: "RFC6750/5.3/not-in-cookies", Level: Must,
-			Text:  "Access tokens are not kept in cookies.",
+			Text:  "Access tokens are not stored in cookies.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				b := t.NewBrowser()

@@ -16,13 +16,13 @@ func rfc7009() []Rule {
 	return []Rule{
 		{
 			ID: "RFC7009/2/tls", Level: Must,
-			Text:  "The revocation endpoint is reached by TLS.",
+			Text:  "The revocation endpoint uses TLS.",
 			Needs: []Need{need.Revocation},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Revocation)) },
 		},
 		{
 			ID: "RFC7009/2/refresh-tokens", Level: Must, Alone: true,
-			Text:  "A refresh token can be revoked, and works no more from then on.",
+			Text:  "A refresh token can be revoked, and is invalid from then on.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -33,7 +33,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2/access-tokens", Level: Should, Alone: true,
-			Text:  "An access token can be revoked, and works no more from then on.",
+			Text:  "An access token can be revoked, and is invalid from then on.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -57,7 +57,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/client-authenticated", Level: Must, Alone: true,
-			Text:  "A confidential client revokes with its secret only.",
+			Text:  "A confidential client must use its secret to revoke a token.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -77,7 +77,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/own-tokens-only", Level: Must, Alone: true,
-			Text:  "A client cannot revoke a token of another.",
+			Text:  "A client cannot revoke a token of another client.",
 			Needs: revoking(need.Second),
 			Check: func(t *T) {
 				tokens := workingTokens(t, t.Grant(t.Client(need.Code)))
@@ -93,7 +93,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/told-of-refusal", Level: Must, Alone: true,
-			Text:  "A client that may not revoke a token is told so.",
+			Text:  "A client that is not allowed to revoke a token receives an error.",
 			Needs: revoking(need.Second),
 			Check: func(t *T) {
 				a := t.Revoke(t.Client(need.Second), t.Grant(t.Client(need.Code)).Access)
@@ -104,7 +104,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/at-once", Level: Must, Alone: true,
-			Text:  "What was revoked works no more as soon as the answer is there.",
+			Text:  "A revoked token is invalid as soon as the response arrives.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -119,7 +119,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/refresh-token-ends-access-tokens", Level: Should, Alone: true,
-			Text:  "With a refresh token the access tokens of the same approval end.",
+			Text:  "Revoking a refresh token also revokes the access tokens of the same grant.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -132,7 +132,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/access-token-ends-refresh-token", Level: May, Alone: true,
-			Text:  "With an access token its refresh token ends too.",
+			Text:  "Revoking an access token also revokes its refresh token.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -143,7 +143,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/hint-is-a-hint", Level: Must, Alone: true,
-			Text:  "A token is found although the hint says that it is of another type.",
+			Text:  "The server finds a token even if token_type_hint is wrong.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -154,7 +154,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.1/token-required", Level: Must,
-			Text:  "A request without a token is answered with invalid_request.",
+			Text:  "A request without a token is refused with invalid_request.",
 			Needs: []Need{need.Revocation, need.Code},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -164,7 +164,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2/status-200", Level: Must, Alone: true,
-			Text:  "A revocation is answered with 200.",
+			Text:  "The server answers a revocation with 200.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -173,7 +173,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2/invalid-token-200", Level: Must, Alone: true,
-			Text:  "A token that is not there is as good as revoked: 200, and no error.",
+			Text:  "For an unknown token the server answers 200 and no error.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -185,7 +185,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2/invalid-hint-ignored", Level: Must, Alone: true,
-			Text:  "A hint of no known type does not change the answer.",
+			Text:  "An unknown token_type_hint does not change the response.",
 			Needs: revoking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -196,7 +196,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2.1/invalid-client", Level: Must,
-			Text:  "A client that cannot authenticate is answered with invalid_client.",
+			Text:  "A client that cannot authenticate is refused with invalid_client.",
 			Needs: []Need{need.Revocation, need.Code},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -206,12 +206,12 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2.1/unavailable-503", Level: Must,
-			Text:      "A server that cannot revoke just now answers 503, so that the client knows that the token lives.",
+			Text:      "If the server cannot revoke at the moment, it answers 503, so that the client knows that the token is still valid.",
 			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
 		},
 		{
 			ID: "RFC7009/2.3/cors", Level: May,
-			Text:  "A script of any site can call the revocation endpoint.",
+			Text:  "Scripts of any site can call the revocation endpoint (CORS).",
 			Needs: []Need{need.Revocation, need.Code},
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", "conformance"), t.Client(need.Code).Credentials(), wire.Header("Origin", "https://spa.example"))
@@ -222,7 +222,7 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/5/guessing-slowed", Level: Must,
-			Text:      "Whoever guesses at client secrets at the revocation endpoint is slowed as at the token endpoint.",
+			Text:      "The revocation endpoint limits guesses of client secrets like the token endpoint.",
 			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
 		},
 	}

@@ -13,7 +13,7 @@ func rfc7636() []Rule {
 	return []Rule{
 		{
 			ID: "RFC7636/4.1/verifier-43-to-128", Level: Must,
-			Text:  "A verifier of 43 characters works, and one of 128.",
+			Text:  "Verifiers of 43 and of 128 characters work.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
@@ -23,7 +23,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.1/short-verifier-refused", Level: May,
-			Text:  "A verifier of fewer than 43 characters, which might be guessed, is refused, and one of more than 128.",
+			Text:  "The server refuses verifiers of fewer than 43 characters, which can be guessed, and of more than 128.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
@@ -33,7 +33,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.2/s256", Level: Must,
-			Text:  "The server knows the method S256.",
+			Text:  "The server supports the method S256.",
 			Needs: codeFlow(),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
 		},
@@ -45,7 +45,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.2/challenge-form", Level: May,
-			Text:  "A challenge that is not the base64url of a SHA-256 digest is refused at once.",
+			Text:  "A challenge that is not the base64url of a SHA-256 hash is refused at once.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
@@ -56,7 +56,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.3/plain-refused", Level: May,
-			Text:  "The method plain is refused, named or by leaving the method out.",
+			Text:  "The method plain, also as the default, is refused.",
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -68,7 +68,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4/challenge-not-exposed", Level: Must,
-			Text:  "The challenge is not sent on where others could read it.",
+			Text:  "The challenge is not forwarded to where others could read it.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code))
@@ -80,7 +80,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4/challenge-bound-to-code", Level: Must,
-			Text:  "A challenge belongs to the code that was issued for it, and to no other.",
+			Text:  "A challenge belongs to one code, and not to another.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -92,7 +92,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/required-of-public", Level: Must,
-			Text:  "A public client without a challenge is refused with invalid_request, where PKCE is required of it.",
+			Text:  "A public client without a challenge is refused with invalid_request, if PKCE is required.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
@@ -104,7 +104,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/required-of-all", Level: May,
-			Text:  "A confidential client has to use PKCE too.",
+			Text:  "A confidential client must use PKCE too.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("code_challenge", "code_challenge_method"))
@@ -113,7 +113,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/missing-explained", Level: Should,
-			Text:  "The error over a missing challenge says what is missing.",
+			Text:  "The error for a missing challenge says what is missing.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				wantExplained(t, t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method")), "challenge", "PKCE")
@@ -121,7 +121,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/unknown-method", Level: Must,
-			Text:  "A method that the server does not have is answered with invalid_request.",
+			Text:  "An unsupported method is refused with invalid_request.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512"))
@@ -130,7 +130,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/unknown-method-explained", Level: Should,
-			Text:  "The error over an unknown method says that it is the method.",
+			Text:  "The error for an unsupported method names the method.",
 			Needs: asking(),
 			Check: func(t *T) {
 				wantExplained(t, t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512")), "method")
@@ -138,7 +138,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.6/verifier-compared", Level: Must,
-			Text:  "A code gives nothing without the verifier that its challenge was made of.",
+			Text:  "A code is useless without the verifier of its challenge.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -153,7 +153,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.6/verifier-required-of-public", Level: Must,
-			Text:  "A public client's code gives nothing without the verifier.",
+			Text:  "A public client's code is useless without the verifier.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
@@ -164,7 +164,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.6/invalid-grant", Level: Must,
-			Text:  "A wrong verifier is answered with invalid_grant.",
+			Text:  "A wrong verifier is refused with invalid_grant.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -176,7 +176,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.6/wrong-verifier-spends-nothing", Level: May,
-			Text:  "A wrong verifier does not spend the code: the right one can follow.",
+			Text:  "A wrong verifier does not consume the code: the correct one still works.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -190,12 +190,12 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/5/without-pkce", Level: May,
-			Text:      "A server may go on serving clients that do not know PKCE: here by a setting, and confidential ones only.",
+			Text:      "A server can continue to support clients without PKCE: in Mandate by a setting, and only confidential ones.",
 			Elsewhere: "conformance/mandate/spec_refresh_test.go:TestSpecPKCEOptional",
 		},
 		{
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,
-			Text: "The method plain is not for new servers: the metadata does not offer it.",
+			Text: "New servers do not support the method plain: the metadata does not list it.",
 			Check: func(t *T) {
 				methods, is := t.Metadata().List("code_challenge_methods_supported")
 				if !is {

@@ -19,13 +19,13 @@ func rfc7662() []Rule {
 	return []Rule{
 		{
 			ID: "RFC7662/2/tls", Level: Must,
-			Text:  "The introspection endpoint is reached by TLS.",
+			Text:  "The introspection endpoint uses TLS.",
 			Needs: []Need{need.Introspection},
 			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Introspection)) },
 		},
 		{
 			ID: "RFC7662/2.1/post", Level: Must,
-			Text:  "A token is asked about by POST with a form.",
+			Text:  "The server accepts an introspection request by POST with a form.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
@@ -36,7 +36,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/not-by-get", Level: May,
-			Text:  "A token in the query of a GET is not looked at: it would stand in logs.",
+			Text:  "The server ignores a token in the query of a GET, because queries appear in logs.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				address := t.Endpoint(need.Introspection) + "?" + wire.Params("token", t.Machine().Access).Encode()
@@ -47,7 +47,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/hint-is-a-hint", Level: Must,
-			Text:  "A token is found although the hint says that it is of another type.",
+			Text:  "The server finds a token even if token_type_hint is wrong.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				token := t.Machine().Access
@@ -61,7 +61,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/caller-authorized", Level: Must,
-			Text:  "Who does not say who they are, or cannot prove it, is told nothing about a token.",
+			Text:  "A caller without authentication, or with a wrong one, learns nothing about a token.",
 			Needs: introspecting(need.Public),
 			Check: func(t *T) {
 				token := wire.Params("token", t.Machine().Access)
@@ -81,7 +81,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/bearer-caller", Level: May,
-			Text:  "A caller can also authenticate by an access token with the scope introspection.",
+			Text:  "A caller can authenticate by an access token with the scope introspection.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				form := wire.Params("grant_type", "client_credentials", "scope", "introspection")
@@ -96,7 +96,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/bearer-caller-needs-scope", Level: May,
-			Text:  "An access token without the scope introspection is answered with 403 and insufficient_scope.",
+			Text:  "An access token without the scope introspection is refused with 403 and insufficient_scope.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				token := t.Machine().Access
@@ -107,7 +107,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.1/token-required", Level: Must,
-			Text:  "A question without a token is answered with invalid_request.",
+			Text:  "A request without a token is refused with invalid_request.",
 			Needs: []Need{need.Introspection, need.Introspect},
 			Check: func(t *T) {
 				t.WantError(introspectAs(t, wire.Params("token_type_hint", "access_token")), "invalid_request")
@@ -115,7 +115,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/json", Level: Must,
-			Text:  "The answer is a JSON object, and says so.",
+			Text:  "The response is a JSON object with the type application/json.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
@@ -126,7 +126,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/active", Level: Must,
-			Text:  "The answer has the member active, true or false.",
+			Text:  "The response has the member active, true or false.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				for _, token := range []string{t.Machine().Access, "conformance"} {
@@ -139,7 +139,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/inactive", Level: Must,
-			Text:  "A token that is unknown, changed or revoked is inactive, and the answer is no error.",
+			Text:  "For an unknown, modified or revoked token the response has active: false and is no error.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				for _, token := range append(Spoilt(t.Machine().Access), "conformance", "\u00e9 x") {
@@ -153,7 +153,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/inactive-tells-nothing", Level: Should,
-			Text:  "The answer for an inactive token has nothing but active.",
+			Text:  "The response for an inactive token has no member except active.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				object := t.Introspect("conformance-" + t.Random())
@@ -167,7 +167,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/code-inactive", Level: Must,
-			Text:  "An authorization code is no token, so it is inactive.",
+			Text:  "An authorization code is no token, so the response is inactive.",
 			Needs: codeFlow(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				if t.Introspect(t.Code(t.Request(t.Client(need.Code))).Value)["active"] != false {
@@ -177,7 +177,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/refresh-token", Level: May,
-			Text:  "A refresh token is inactive to an API, and shown to who says that it is one: token_type_hint=refresh_token.",
+			Text:  "A refresh token is inactive, unless the caller sends token_type_hint=refresh_token.",
 			Needs: codeFlow(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				token := t.GrantRefresh(t.Client(need.Code)).Refresh
@@ -191,7 +191,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/facts", Level: May,
-			Text:  "The answer for a person's token has scope, client_id, username, token_type, exp, iat, nbf, sub, aud, iss and jti.",
+			Text:  "The response for a person's token has scope, client_id, username, token_type, exp, iat, nbf, sub, aud, iss and jti.",
 			Needs: codeFlow(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -206,7 +206,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/facts-right", Level: Must,
-			Text:  "What the answer tells is so: the client, the scope, the person, the times.",
+			Text:  "The response is correct: client, scope, person and times.",
 			Needs: codeFlow(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -227,12 +227,12 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.2/not-allowed-to-ask", Level: Must,
-			Text:         "A caller that may not ask about a token is not told that it is active.",
-			Inapplicable: "Who may introspect at all may ask about every access token; refresh tokens have a row of their own.",
+			Text:         "A caller that may not introspect a token does not learn that it is active.",
+			Inapplicable: "A client that may introspect can introspect every access token; another rule covers refresh tokens.",
 		},
 		{
 			ID: "RFC7662/2.3/invalid-client-401", Level: Must,
-			Text:  "A caller with a wrong secret is answered with 401.",
+			Text:  "A caller with a wrong secret is refused with 401.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				c := t.Client(need.Introspect)
@@ -243,7 +243,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.3/invalid-token-401", Level: Must,
-			Text:  "A caller whose bearer token is not good is answered with 401.",
+			Text:  "A caller with an invalid bearer token is refused with 401.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				token := wire.Params("token", t.Machine().Access)
@@ -258,7 +258,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.3/nobody-challenged", Level: May,
-			Text:  "A caller who says nothing of themselves is answered with 401 and a challenge.",
+			Text:  "A caller without credentials is refused with 401 and a challenge.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access))
@@ -271,7 +271,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/2.3/not-allowed-403", Level: May,
-			Text:  "An application that may not introspect is answered with 403, so that its operator sees what to change.",
+			Text:  "A client that may not introspect is refused with 403, so that its operator sees what to change.",
 			Needs: introspecting(need.Code),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
@@ -281,12 +281,12 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/expired", Level: Must,
-			Text:      "A token that has expired is inactive.",
+			Text:      "An expired token is inactive.",
 			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "RFC7662/4/revoked", Level: Must, Alone: true,
-			Text:  "A token that was revoked is inactive.",
+			Text:  "A revoked token is inactive.",
 			Needs: codeFlow(need.Introspection, need.Introspect, need.Revocation),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -302,22 +302,22 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/whose-person-is-gone", Level: May,
-			Text:      "The tokens of a person who was deactivated, of an application that was deleted, and of a consent that was withdrawn are inactive at once.",
+			Text:      "The tokens of a deactivated person, of a deleted application and of a withdrawn consent become inactive at once.",
 			Elsewhere: "conformance/mandate/lifecycle_test.go:TestLifecycle",
 		},
 		{
 			ID: "RFC7662/4/signature", Level: Must,
-			Text:         "The signature of a signed token is checked.",
-			Inapplicable: "Tokens are not signed: the database knows each of them by its digest.",
+			Text:         "The server verifies the signature of a signed token.",
+			Inapplicable: "Access tokens that are opaque have no signature: the database knows each of them by its hash.",
 		},
 		{
 			ID: "RFC7662/4/not-yet-valid", Level: Must,
-			Text:         "A token is inactive before it can be used.",
-			Inapplicable: "Every token can be used from the moment at which it is issued.",
+			Text:         "A token is inactive before its nbf.",
+			Inapplicable: "Every token is valid from the moment of its issue.",
 		},
 		{
 			ID: "RFC7662/4/specially-authorized", Level: Should,
-			Text:  "Only a caller that was authorized for it may introspect.",
+			Text:  "Only an authorized caller can introspect.",
 			Needs: introspecting(need.Code),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
@@ -328,12 +328,12 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/cache-not-past-expiry", Level: Must,
-			Text:      "A verdict that is remembered is not used past the token's expiry.",
+			Text:      "A resource server does not use a cached response after the token has expired.",
 			Elsewhere: "handlers/resource/cache_test.go:TestCacheTimes",
 		},
 		{
 			ID: "RFC7662/4/not-cached-on-the-way", Level: Should,
-			Text:  "The answer is not kept by caches on the way.",
+			Text:  "The response must not be cached on its way.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				wantHeader(t, introspectAs(t, wire.Params("token", t.Machine().Access)), "Cache-Control", "no-store")
@@ -341,7 +341,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/5/no-more-than-needed", Level: Should,
-			Text:  "The answer tells no more of a person than their name and identifier.",
+			Text:  "The response discloses no more about a person than name and identifier.",
 			Needs: codeFlow(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				for name := range t.Introspect(t.Grant(t.Client(need.Code)).Access) {

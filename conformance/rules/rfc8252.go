@@ -31,12 +31,12 @@ func rfc8252Redirects() []Rule {
 		},
 		{
 			ID: "RFC8252/7/three-kinds", Level: Must,
-			Text:      "A native application can register redirect URIs of private-use schemes, of https, and of loopback addresses.",
+			Text:      "A native application can register redirect URIs with private-use schemes, with https and with loopback addresses.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/7.1/private-use-scheme", Level: Must,
-			Text:  "The answer goes to a redirect URI of a private-use scheme.",
+			Text:  "The response is sent to a redirect URI with a private-use scheme.",
 			Needs: []Need{need.Authorization, need.Scheme, need.User},
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Scheme)))
@@ -51,17 +51,17 @@ func rfc8252Redirects() []Rule {
 		},
 		likewise(pkce, "RFC7636/4.2/s256-public", Rule{
 			ID: "RFC8252/7.2/claimed-https", Level: Must,
-			Text: "A public client can have a redirect URI with https, which an application on the device may claim.",
+			Text: "A public client can have a redirect URI with https, which an application on the device can claim.",
 		}),
 		{
 			ID: "RFC8252/7.3/any-port", Level: Must,
-			Text:  "A loopback redirect URI may come with any port.",
+			Text:  "A loopback redirect URI can have any port.",
 			Needs: native(),
 			Check: func(t *T) { wantAnyPort(t) },
 		},
 		{
 			ID: "RFC8252/7.3/both-versions", Level: Must,
-			Text:      "Loopback addresses of IPv4 and of IPv6 may come with any port.",
+			Text:      "Loopback addresses of IPv4 and of IPv6 can have any port.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
 		},
 	}
@@ -73,7 +73,7 @@ func rfc8252Security() []Rule {
 	return []Rule{
 		{
 			ID: "RFC8252/8.1/without-pkce-rejected", Level: Should,
-			Text:  "A native application that does not use PKCE is answered with the error invalid_request.",
+			Text:  "A native application without PKCE is refused with invalid_request.",
 			Needs: native(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Loopback)).Del("code_challenge", "code_challenge_method"))
@@ -88,22 +88,22 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.3/localhost-is-a-name", Level: May,
-			Text:      "The port of localhost, which may be another address, does not vary, but by a setting.",
+			Text:      "The port of localhost, which can be another address, is compared exactly, unless a setting allows more.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
 		},
 		{
 			ID: "RFC8252/8.4/registered-as-public", Level: Must,
-			Text:      "A native application is registered as a public client, and that is kept with its registration.",
+			Text:      "A native application is registered as a public client.",
 			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC8252/8.4/complete-uri-registered", Level: Must,
-			Text:      "What is registered is the complete redirect URI, with its path.",
+			Text:      "The complete redirect URI, with its path, is registered.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/loopback-exact-but-for-port", Level: Must,
-			Text:  "Of a loopback redirect URI nothing but the port may differ from the registered one.",
+			Text:  "Only the port of a loopback redirect URI may differ from the registered one.",
 			Needs: native(),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
@@ -137,7 +137,7 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.4/private-use-exact", Level: Must,
-			Text:  "A redirect URI of a private-use scheme equals the registered one.",
+			Text:  "A redirect URI with a private-use scheme equals the registered one.",
 			Needs: []Need{need.Authorization, need.Scheme, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Scheme)
@@ -151,17 +151,17 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.4/scheme-is-a-domain", Level: Should,
-			Text:      "A private-use scheme is a domain name turned round: one without a dot is refused.",
+			Text:      "A private-use scheme is a reversed domain name: one without a dot is refused.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/platform-facts", Level: May,
-			Text:         "The registration asks for more that tells the application, such as the name of its package.",
-			Inapplicable: "Mandate asks for the redirect URIs alone.",
+			Text:         "The registration asks for more data that identifies the application, such as its package name.",
+			Inapplicable: "Mandate asks only for the redirect URIs.",
 		},
 		{
 			ID: "RFC8252/8.5/no-shared-secret", Level: Should,
-			Text:  "A native application needs no secret, which every copy of it would have.",
+			Text:  "A native application needs no secret, since every copy of it would contain it.",
 			Needs: native(need.Token),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
@@ -171,12 +171,12 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.5/secret-is-no-proof", Level: Must,
-			Text:         "Where a native application has a secret all the same, it proves nothing.",
-			Inapplicable: "Public applications are issued no secret here.",
+			Text:         "A secret of a native application is no proof of its identity.",
+			Inapplicable: "Mandate issues no secret to public applications.",
 		},
 		{
 			ID: "RFC8252/8.6/not-automatic", Level: Should,
-			Text:  "A native application's request is not granted without the person, also where the same was approved before.",
+			Text:  "The server does not grant a native application's request without the person, even if they approved it before.",
 			Needs: native(),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
@@ -189,17 +189,17 @@ func rfc8252Security() []Rule {
 		},
 		likewise(core, "RFC6749/10.2/repeated-request-asked", Rule{
 			ID: "RFC8252/8.6/https-is-no-proof", Level: May,
-			Text: "A redirect URI with https is not taken as proof of the application either: the person is asked again.",
+			Text: "A redirect URI with https is no proof of the application's identity either: the server asks the person again.",
 		}),
 		{
 			ID: "RFC8252/8.10/mix-up", Level: Must,
-			Text:         "A request whose redirect URI is not the registered one is refused, which keeps servers from being mixed up.",
-			Inapplicable: "It repeats §8.4, whose rows are checked.",
+			Text:         "A request with another redirect URI than the registered one is refused, which prevents mix-up attacks.",
+			Inapplicable: "It repeats §8.4, whose rules are checked.",
 		},
 		{
 			ID: "RFC8252/8.12/embedded-user-agents", Level: May,
-			Text:         "Requests from a browser inside of an application are found out and refused.",
-			Inapplicable: "Mandate answers every browser: one that is embedded can call itself by any name.",
+			Text:         "The server detects and refuses requests from an embedded browser.",
+			Inapplicable: "Mandate answers every browser, because an embedded one can pretend to be any other.",
 		},
 	}
 }

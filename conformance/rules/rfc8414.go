@@ -19,7 +19,7 @@ func rfc8414Document() []Rule {
 	return []Rule{
 		{
 			ID: "RFC8414/3/well-known", Level: Must,
-			Text: "The metadata is where the issuer's host, /.well-known/oauth-authorization-server and the issuer's path lead in this order.",
+			Text: "The metadata is at the issuer's host, followed by /.well-known/oauth-authorization-server and the issuer's path.",
 			Check: func(t *T) {
 				if a := get8414(t); a.Status/100 != 2 || a.JSON() == nil {
 					t.Failf("there is no JSON object: %s", a)
@@ -28,7 +28,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3/https", Level: Must,
-			Text: "The metadata is fetched by TLS.",
+			Text: "The metadata uses TLS.",
 			Check: func(t *T) {
 				publishedMetadata(t)
 				wantTLS(t, check.MetadataAddresses(t.Issuer())[0])
@@ -36,7 +36,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3/several-locations", Level: May,
-			Text:  "An OpenID Provider says the same of itself at the suffix of OpenID Connect.",
+			Text:  "An OpenID Provider publishes the same values at the address of OpenID Connect Discovery.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if !reflect.DeepEqual(publishedMetadata(t), discoveredMetadata(t)) {
@@ -46,7 +46,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3.1/issuers-apart", Level: Must,
-			Text: "By the path of another issuer nothing is had that this one says of itself.",
+			Text: "The path of another issuer does not return the metadata of this one.",
 			Check: func(t *T) {
 				publishedMetadata(t)
 				other := strings.TrimSuffix(t.Issuer(), "/") + "/conformance-" + strings.ToLower(t.Random())
@@ -58,7 +58,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3.2/status-200", Level: Must,
-			Text: "The metadata comes with the status 200.",
+			Text: "The metadata has the status 200.",
 			Check: func(t *T) {
 				a := get8414(t)
 				if a.Status/100 != 2 {
@@ -69,7 +69,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3.2/json", Level: Must,
-			Text: "The metadata is of the type application/json.",
+			Text: "The metadata has the type application/json.",
 			Check: func(t *T) {
 				a := get8414(t)
 				if a.Status/100 != 2 {
@@ -82,17 +82,17 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3.2/several-values-in-arrays", Level: Must,
-			Text:  "What has several values is an array.",
+			Text:  "A member with several values is an array.",
 			Check: func(t *T) { wantArrays(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/3.2/no-empty-claims", Level: Must,
-			Text:  "What has no elements is left out.",
+			Text:  "A member without values is left out.",
 			Check: func(t *T) { wantNothingEmpty(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/3.2/error-status", Level: Must,
-			Text: "What cannot be answered has the HTTP status that says so: 404 where there is no such issuer.",
+			Text: "An error has a matching HTTP status: 404 for an unknown issuer.",
 			Check: func(t *T) {
 				publishedMetadata(t)
 				other := strings.TrimSuffix(t.Issuer(), "/") + "/conformance-" + strings.ToLower(t.Random())
@@ -103,7 +103,7 @@ func rfc8414Document() []Rule {
 		},
 		{
 			ID: "RFC8414/3.3/issuer-identical", Level: Must,
-			Text: "The issuer in the metadata is, letter by letter, the one by which it was found.",
+			Text: "The issuer in the metadata equals the issuer from which its address was formed, character by character.",
 			Check: func(t *T) {
 				if issuer := publishedMetadata(t).Text("issuer"); issuer != t.Issuer() {
 					t.Failf("the issuer is %q, found by %q", issuer, t.Issuer())
@@ -123,81 +123,81 @@ func rfc8414Values() []Rule {
 	return []Rule{
 		{
 			ID: "RFC8414/2/issuer", Level: Must,
-			Text:  "The issuer is a URL with https, and without query and fragment.",
+			Text:  "The issuer is an https URL without query and fragment.",
 			Check: func(t *T) { wantIssuerURL(t, publishedMetadata(t).Text("issuer")) },
 		},
 		{
 			ID: "RFC8414/2/authorization-endpoint", Level: Must,
-			Text:  "The authorization endpoint is named, where a grant uses it.",
+			Text:  "The metadata has the authorization endpoint, if a grant uses it.",
 			Needs: []Need{need.Code},
 			Check: func(t *T) { wantNamed(t, publishedMetadata(t), need.Authorization) },
 		},
 		{
 			ID: "RFC8414/2/token-endpoint", Level: Must,
-			Text:  "The token endpoint is named.",
+			Text:  "The metadata has the token endpoint.",
 			Needs: []Need{need.Code},
 			Check: func(t *T) { wantNamed(t, publishedMetadata(t), need.Token) },
 		},
 		{
 			ID: "RFC8414/2/endpoints-are-there", Level: Must,
-			Text:  "Each endpoint that is named is there.",
+			Text:  "Each endpoint in the metadata exists.",
 			Check: func(t *T) { wantEndpointsThere(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/jwks-uri-https", Level: Must,
-			Text:  "The keys are fetched by TLS.",
+			Text:  "jwks_uri uses TLS.",
 			Needs: []Need{need.Keys},
 			Check: func(t *T) { wantSecure(t, publishedMetadata(t), need.Keys) },
 		},
 		{
 			ID: "RFC8414/2/jwks-signing-keys", Level: Must,
-			Text:  "jwks_uri has the keys by which the server's signatures are checked.",
+			Text:  "jwks_uri has the keys that verify the server's signatures.",
 			Needs: []Need{need.Keys},
 			Check: func(t *T) { wantSigningKey(t, publishedMetadata(t).Text("jwks_uri")) },
 		},
 		{
 			ID: "RFC8414/2/jwks-use", Level: Must,
-			Text:  "Where some keys are for encryption, each key says what it is for.",
+			Text:  "If some keys are for encryption, each key has use.",
 			Needs: []Need{need.Keys},
 			Check: func(t *T) { wantUseOfKeys(t, publishedMetadata(t).Text("jwks_uri")) },
 		},
 		{
 			ID: "RFC8414/2/scopes-supported", Level: Should,
-			Text:  "The scopes are listed.",
+			Text:  "The metadata lists the scopes.",
 			Check: func(t *T) { wantList(t, publishedMetadata(t), "scopes_supported") },
 		},
 		{
 			ID: "RFC8414/2/scopes-whole", Level: May,
-			Text:  "No scope is kept back: what a request without scope gives is in the list.",
+			Text:  "The list contains each scope that a request without scope gets.",
 			Needs: codeFlow(),
 			Check: func(t *T) { wantScopesListed(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/scopes-can-be-had", Level: May,
-			Text:  "Each scope of the list can be asked for: by a client of the code grant, or by one that may introspect.",
+			Text:  "Each listed scope can be requested, by a client of the code grant or by one that may introspect.",
 			Needs: asking(need.Token, need.Introspect),
 			Check: func(t *T) { wantScopesKnown(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/response-types-supported", Level: Must,
-			Text:  "The response types are listed.",
+			Text:  "The metadata lists the response types.",
 			Check: func(t *T) { wantList(t, publishedMetadata(t), "response_types_supported") },
 		},
 		{
 			ID: "RFC8414/2/response-types-true", Level: Must,
-			Text:  "The list of response types has code if a code can be had, and what it lacks gives nothing.",
+			Text:  "The response types include code if the server issues codes, and other response types return nothing.",
 			Needs: asking(),
 			Check: func(t *T) { wantResponseTypes(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/response-modes-true", Level: Must,
-			Text:  "Each response mode of the list, or of its default, brings the answer to the client.",
+			Text:  "Each listed or default response mode returns the response to the client.",
 			Needs: asking(),
 			Check: func(t *T) { wantResponseModes(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/other-response-modes", Level: May,
-			Text:  "A response mode that is not listed is refused, and not replaced by another.",
+			Text:  "The server refuses a response mode that is not listed, and does not use another one instead.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "conformance"))
@@ -206,19 +206,19 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/grant-types-true", Level: Must,
-			Text:  "A grant of the list is known to the token endpoint, and one that it lacks gives no token.",
+			Text:  "The token endpoint knows each listed grant type, and issues no token for others.",
 			Needs: codeFlow(),
 			Check: func(t *T) { wantGrantTypes(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/token-auth-methods-true", Level: Must,
-			Text:  "The methods of client authentication that are listed for the token endpoint, or the default, have those by which clients authenticate.",
+			Text:  "The listed or default authentication methods of the token endpoint include those with which clients authenticate.",
 			Needs: []Need{need.Token, need.Machine},
 			Check: func(t *T) { wantTokenAuth(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/token-auth-methods-any", Level: May,
-			Text:  "A client may use any of the listed methods that its secret allows.",
+			Text:  "A client with a secret can use each listed method for secrets.",
 			Needs: machine,
 			Check: func(t *T) {
 				m, c := publishedMetadata(t), t.Client(need.Machine)
@@ -231,7 +231,7 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/token-auth-none", Level: May,
-			Text:  "That public clients have no secret is said by the method none.",
+			Text:  "The method none shows that the server supports public clients.",
 			Needs: []Need{need.Public},
 			Check: func(t *T) {
 				t.Client(need.Public)
@@ -242,24 +242,24 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/token-auth-algorithms", Level: Must,
-			Text:  "Where clients authenticate by JWT at the token endpoint, the algorithms are listed.",
+			Text:  "If clients can authenticate by JWT at the token endpoint, the metadata lists the algorithms.",
 			Check: func(t *T) { wantAuthAlgorithms(t, publishedMetadata(t), "token") },
 		},
 		{
 			ID: "RFC8414/2/token-auth-algorithms-rs256", Level: Should,
-			Text:         "Where clients authenticate by JWT, RS256 is supported.",
-			Inapplicable: "Clients do not authenticate by JWT.",
+			Text:         "If clients can authenticate by JWT, RS256 is supported.",
+			Inapplicable: "Clients cannot authenticate by JWT.",
 		},
 		{
 			ID: "RFC8414/2/token-auth-algorithms-not-none", Level: Must,
-			Text: "none is not among the algorithms for the token endpoint.",
+			Text: "The algorithms for the token endpoint do not include none.",
 			Check: func(t *T) {
 				wantNoUnsigned(t, publishedMetadata(t), "token_endpoint_auth_signing_alg_values_supported")
 			},
 		},
 		{
 			ID: "RFC8414/2/revocation-auth-methods-true", Level: Must,
-			Text:  "The methods of client authentication that are listed for the revocation endpoint, or the default, have the one by which a client authenticates there.",
+			Text:  "The listed or default authentication methods of the revocation endpoint include the one with which a client authenticates there.",
 			Needs: []Need{need.Revocation, need.Code},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -269,19 +269,19 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/revocation-auth-algorithms", Level: Must,
-			Text:  "Where clients authenticate by JWT at the revocation endpoint, the algorithms are listed.",
+			Text:  "If clients can authenticate by JWT at the revocation endpoint, the metadata lists the algorithms.",
 			Check: func(t *T) { wantAuthAlgorithms(t, publishedMetadata(t), "revocation") },
 		},
 		{
 			ID: "RFC8414/2/revocation-auth-algorithms-not-none", Level: Must,
-			Text: "none is not among the algorithms for the revocation endpoint.",
+			Text: "The algorithms for the revocation endpoint do not include none.",
 			Check: func(t *T) {
 				wantNoUnsigned(t, publishedMetadata(t), "revocation_endpoint_auth_signing_alg_values_supported")
 			},
 		},
 		{
 			ID: "RFC8414/2/introspection-auth-methods-true", Level: Must,
-			Text:  "Where methods of authentication are listed for the introspection endpoint, the one by which a client authenticates there is among them.",
+			Text:  "If authentication methods are listed for the introspection endpoint, they include the one with which a client authenticates there.",
 			Needs: []Need{need.Introspection, need.Introspect},
 			Check: func(t *T) {
 				c := t.Client(need.Introspect)
@@ -294,7 +294,7 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/introspection-auth-bearer", Level: May,
-			Text:  "The list has Bearer, and an access token of the scope introspection does.",
+			Text:  "The list includes Bearer, and an access token with the scope introspection is accepted.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				if !publishedMetadata(t).Lists("introspection_endpoint_auth_methods_supported", "Bearer") {
@@ -310,36 +310,36 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/introspection-auth-algorithms", Level: Must,
-			Text:  "Where clients authenticate by JWT at the introspection endpoint, the algorithms are listed.",
+			Text:  "If clients can authenticate by JWT at the introspection endpoint, the metadata lists the algorithms.",
 			Check: func(t *T) { wantAuthAlgorithms(t, publishedMetadata(t), "introspection") },
 		},
 		{
 			ID: "RFC8414/2/introspection-auth-algorithms-not-none", Level: Must,
-			Text: "none is not among the algorithms for the introspection endpoint.",
+			Text: "The algorithms for the introspection endpoint do not include none.",
 			Check: func(t *T) {
 				wantNoUnsigned(t, publishedMetadata(t), "introspection_endpoint_auth_signing_alg_values_supported")
 			},
 		},
 		{
 			ID: "RFC8414/2/challenge-methods-true", Level: Must,
-			Text:  "The methods of PKCE that are listed are those that are checked; without a list there is no PKCE.",
+			Text:  "The server verifies the listed PKCE methods, and no others; without a list there is no PKCE.",
 			Needs: codeFlow(),
 			Check: func(t *T) { wantChallengeMethods(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/pages", Level: May,
-			Text:  "Each page for people that is named (documentation, policy, terms) is there.",
+			Text:  "Each page for people in the metadata (documentation, policy, terms) exists.",
 			Check: func(t *T) { wantPages(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2.1/signed", Level: Must,
 			Text:         "Signed metadata is a JWS with an iss.",
-			Inapplicable: "The metadata is not signed: it comes by TLS.",
+			Inapplicable: "The metadata is not signed; TLS protects it.",
 		},
 		{
 			ID: "RFC8414/2.1/not-in-itself", Level: Should,
-			Text:         "Signed metadata does not hold signed metadata.",
-			Inapplicable: "The metadata is not signed: it comes by TLS.",
+			Text:         "Signed metadata does not contain signed metadata.",
+			Inapplicable: "The metadata is not signed; TLS protects it.",
 		},
 	}
 }

@@ -13,17 +13,17 @@ func rfc8707() []Rule {
 	return []Rule{
 		{
 			ID: "RFC8707/2/audience-restricted", Level: Should,
-			Text:         "A token is for the resources that were named, and for no others.",
+			Text:         "A token is valid for the requested resources, and for no others.",
 			Inapplicable: ignoresResource,
 		},
 		{
 			ID: "RFC8707/2/invalid-target", Level: Should,
-			Text:         "A resource that cannot be read, or is not known, is answered with invalid_target.",
+			Text:         "An invalid or unknown resource is refused with invalid_target.",
 			Inapplicable: ignoresResource,
 		},
 		{
 			ID: "RFC8707/2/once", Level: May,
-			Text:  "The parameter resource comes once: a request with several is refused, as with any parameter that comes twice.",
+			Text:  "The parameter resource may appear once: a request with several is refused, like one with any other repeated parameter.",
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://one.example/", "resource", "https://two.example/")
@@ -32,7 +32,7 @@ func rfc8707() []Rule {
 		},
 		{
 			ID: "RFC8707/2.1/ignored", Level: May,
-			Text:  "The parameter resource makes no difference to an authorization request, whatever it names.",
+			Text:  "The parameter resource does not change the response to an authorization request.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, resource := range []string{"https://api.example/", "no URI"} {
@@ -46,7 +46,7 @@ func rfc8707() []Rule {
 		},
 		{
 			ID: "RFC8707/2.1/left-out", Level: May,
-			Text:  "A request without resource is served.",
+			Text:  "A request without resource is accepted.",
 			Needs: asking(),
 			Check: func(t *T) {
 				if r := t.Authorize(t.Request(t.Client(need.Code))); r.Params.Get("code") == "" {
@@ -56,7 +56,7 @@ func rfc8707() []Rule {
 		},
 		{
 			ID: "RFC8707/2.2/ignored", Level: May,
-			Text:  "The parameter resource makes no difference to a token request, whatever it names.",
+			Text:  "The parameter resource does not change the response to a token request.",
 			Needs: machine,
 			Check: func(t *T) {
 				for _, resource := range []string{"https://api.example/", "no URI"} {
@@ -66,12 +66,12 @@ func rfc8707() []Rule {
 		},
 		{
 			ID: "RFC8707/2.2/subset", Level: May,
-			Text:         "A code and a refresh token are good for the resources of their authorization request only.",
+			Text:         "A code and a refresh token are valid only for the resources of their authorization request.",
 			Inapplicable: ignoresResource,
 		},
 		{
 			ID: "RFC8707/2.2/audience-stays", Level: May,
-			Text:  "Introspection names the same audience for a token that was asked for with resource as for any other.",
+			Text:  "Introspection returns the same audience for a token that was requested with resource as for any other.",
 			Needs: introspecting(),
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://api.example/")
@@ -87,7 +87,7 @@ func rfc8707() []Rule {
 		},
 		{
 			ID: "RFC8707/2.2/effective-scope", Level: Must,
-			Text:         "Where a token has less scope for the sake of its resources, the answer names it.",
+			Text:         "If a token has less scope because of its resources, the response names its scope.",
 			Inapplicable: ignoresResource,
 		},
 	}

@@ -57,7 +57,7 @@ func rfc9068Header() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9068/2.1/signed", Level: Must,
-			Text:  "An access token that is a JWT is signed, by a key that is published.",
+			Text:  "An access token that is a JWT is signed with a published key.",
 			Needs: signedApproval(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.JWT)
@@ -66,7 +66,7 @@ func rfc9068Header() []Rule {
 		},
 		{
 			ID: "RFC9068/2.1/asymmetric", Level: Should,
-			Text:  "The signature is by a key of which only the public half is needed to check it.",
+			Text:  "The signature algorithm is asymmetric.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				if alg := accessJWT(t, t.Grant(t.Client(need.JWT))).Algorithm(); strings.HasPrefix(alg, "HS") {
@@ -86,12 +86,12 @@ func rfc9068Header() []Rule {
 		},
 		{
 			ID: "RFC9068/2.1/rs256", Level: Must,
-			Text:      "RS256 is among the algorithms that the server signs access tokens with.",
+			Text:      "The server can sign access tokens with RS256.",
 			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessTokenAlgorithm",
 		},
 		{
 			ID: "RFC9068/2.1/typ", Level: Must,
-			Text:  "The typ of the header says that it is an access token: at+jwt, or application/at+jwt.",
+			Text:  "typ in the header identifies an access token: at+jwt, or application/at+jwt.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				typ, _ := accessJWT(t, t.Grant(t.Client(need.JWT))).Header["typ"].(string)
@@ -102,7 +102,7 @@ func rfc9068Header() []Rule {
 		},
 		{
 			ID: "RFC9068/2.1/typ-short", Level: Should,
-			Text:  "The typ of the header is written at+jwt, without application before it.",
+			Text:  "typ in the header is at+jwt, without application/.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				typ, _ := accessJWT(t, t.Grant(t.Client(need.JWT))).Header["typ"].(string)
@@ -118,7 +118,7 @@ func rfc9068Claims() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9068/2.2/iss", Level: Must,
-			Text:  "An access token names its issuer, by the issuer's identifier.",
+			Text:  "An access token has iss, which is the issuer.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				if iss := wantClaim(t, "iss"); iss != t.Issuer() {
@@ -128,7 +128,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/exp", Level: Must,
-			Text:  "An access token says when it ends, which is what the token response says of it.",
+			Text:  "An access token has exp, which matches expires_in of the token response.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
@@ -141,7 +141,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/aud", Level: Must,
-			Text:  "An access token says for whom it is.",
+			Text:  "An access token has aud.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				aud := accessJWT(t, t.Grant(t.Client(need.JWT))).Audience()
@@ -152,13 +152,13 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/sub", Level: Must,
-			Text:  "An access token has a subject.",
+			Text:  "An access token has sub.",
 			Needs: signedApproval(),
 			Check: func(t *T) { wantClaim(t, "sub") },
 		},
 		{
 			ID: "RFC9068/2.2/sub-of-person", Level: Should,
-			Text:  "Where a person stands behind it, sub is their subject, as in an ID token for the same client.",
+			Text:  "If the token belongs to a person, sub is the person's subject, as in an ID token for the same client.",
 			Needs: signedApproval(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
@@ -169,7 +169,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/sub-of-client", Level: Should,
-			Text:  "Where nobody stands behind it, sub is the client.",
+			Text:  "If no person is involved, sub is the client.",
 			Needs: signedToken(),
 			Check: func(t *T) {
 				if sub := accessJWT(t, signedTokens(t)).Text("sub"); sub != t.Client(need.JWT).ID {
@@ -179,7 +179,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/client-id", Level: Must,
-			Text:  "An access token names the client that it was issued to.",
+			Text:  "An access token has client_id with its client.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				if id := wantClaim(t, "client_id"); id != t.Client(need.JWT).ID {
@@ -189,7 +189,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/iat", Level: Must,
-			Text:  "An access token says when it was issued.",
+			Text:  "An access token has iat with its time of issue.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
@@ -201,7 +201,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/iat-of-refresh", Level: Must,
-			Text:  "The iat of a token that a refresh gave is the time of the refresh.",
+			Text:  "iat of a refreshed token is the time of the refresh.",
 			Needs: signedApproval(need.Keys),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
@@ -214,7 +214,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2/jti", Level: Must,
-			Text:  "An access token has a jti, which no other has.",
+			Text:  "An access token has a unique jti.",
 			Needs: signedToken(),
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)), accessJWT(t, signedTokens(t))
@@ -225,7 +225,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.1/of-the-login", Level: Must,
-			Text:  "What an access token says of the login stays what it was when a refresh gives another one.",
+			Text:  "The claims about the login are the same in a refreshed access token.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
@@ -240,7 +240,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.1/told", Level: May,
-			Text:  "An access token says when and how the person signed in: auth_time and acr.",
+			Text:  "An access token has auth_time and acr of the login.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
@@ -251,17 +251,17 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.2/registered-names", Level: Should,
-			Text:         "What an access token says of the person has the names that are registered for claims.",
-			Inapplicable: "Mandate says nothing of the person in an access token but their subject.",
+			Text:         "Claims about the person have registered names.",
+			Inapplicable: "An access token of Mandate has no claim about the person except sub.",
 		},
 		{
 			ID: "RFC9068/2.2.2/collision-resistant", Level: May,
-			Text:         "Claims of the server's own have names that nobody else uses.",
+			Text:         "Claims of the server's own have collision-resistant names.",
 			Inapplicable: "Mandate has no claims of its own in an access token.",
 		},
 		{
 			ID: "RFC9068/2.2.3/scope", Level: Should,
-			Text:  "An access token that was asked for with a scope has the scope that was granted.",
+			Text:  "If a scope was requested, the access token has the granted scope.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
@@ -279,18 +279,18 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.3/scope-has-meaning", Level: Must,
-			Text:         "Each scope of an access token means something to each resource of aud.",
+			Text:         "Each scope of an access token has a meaning for each resource in aud.",
 			Inapplicable: oneResource,
 		},
 		{
 			ID: "RFC9068/2.2.3.1/groups", Level: Should,
-			Text:         "Groups, roles and entitlements of the person are told by these names.",
-			Inapplicable: "Mandate tells of groups by ID tokens and UserInfo, and not in access tokens.",
+			Text:         "Groups, roles and entitlements of the person use these claim names.",
+			Inapplicable: "Mandate returns groups in ID tokens and UserInfo, and not in access tokens.",
 		},
 		{
 			ID: "RFC9068/2.2.3.1/values", Level: Should,
-			Text:         "Their values are written as RFC 7643 writes them.",
-			Inapplicable: "Mandate tells of groups by ID tokens and UserInfo, and not in access tokens.",
+			Text:         "Their values have the form of RFC 7643.",
+			Inapplicable: "Mandate returns groups in ID tokens and UserInfo, and not in access tokens.",
 		},
 	}
 }

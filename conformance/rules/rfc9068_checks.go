@@ -13,7 +13,7 @@ func rfc9068Requests() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9068/3/any-grant", Level: May,
-			Text:  "A client that gets JWTs gets them by every grant: by a code, by a refresh and for itself.",
+			Text:  "A client with JWT access tokens gets them by every grant: by a code, by a refresh and by client credentials.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
@@ -24,17 +24,17 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/3/resource", Level: Should,
-			Text:         "aud is what the parameter resource of the request named.",
+			Text:         "aud is the value of the parameter resource.",
 			Inapplicable: oneResource,
 		},
 		{
 			ID: "RFC9068/3/not-ambiguous", Level: Must,
-			Text:         "No token is issued of which it would not be clear what it allows where.",
+			Text:         "The server issues no token whose meaning for its resources is ambiguous.",
 			Inapplicable: oneResource,
 		},
 		{
 			ID: "RFC9068/3/default-audience", Level: Must,
-			Text:  "Where the request names no resource, aud is that of a default one, the same each time.",
+			Text:  "If the request has no resource, aud is a default value, always the same.",
 			Needs: signedToken(),
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)).Audience(), accessJWT(t, signedTokens(t)).Audience()
@@ -45,17 +45,17 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/3/audience-by-scope", Level: Should,
-			Text:         "The default resource is found by the scope of the request.",
+			Text:         "The default resource depends on the scope of the request.",
 			Inapplicable: oneResource,
 		},
 		{
 			ID: "RFC9068/3/scopes-of-different-resources", Level: Should,
-			Text:         "A request whose scopes are of different default resources is refused with invalid_scope.",
+			Text:         "A request whose scopes belong to different default resources is refused with invalid_scope.",
 			Inapplicable: oneResource,
 		},
 		{
 			ID: "RFC9068/4/advertised", Level: Should,
-			Text:  "The metadata of RFC 8414 names the issuer and the keys of access tokens.",
+			Text:  "The metadata of RFC 8414 has the issuer and the keys of access tokens.",
 			Needs: signedToken(),
 			Check: func(t *T) {
 				j, m := accessJWT(t, signedTokens(t)), publishedMetadata(t)
@@ -66,7 +66,7 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/4/consistent", Level: Must,
-			Text:  "What OpenID Connect Discovery says of issuer and keys is what the metadata of RFC 8414 says.",
+			Text:  "The metadata of OpenID Connect Discovery has the same issuer and keys as that of RFC 8414.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				one, other := publishedMetadata(t), discoveredMetadata(t)
@@ -103,7 +103,7 @@ func rfc9068Validation() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9068/4/works", Level: Must,
-			Text:  "A signed access token is good where the server itself is asked.",
+			Text:  "The server itself accepts a signed access token.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				if !t.Works(t.Grant(t.Client(need.JWT)).Access) {
@@ -113,7 +113,7 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/typ", Level: Must,
-			Text:  "What says that it is something else is no access token: an ID token.",
+			Text:  "The server does not accept another kind of token as an access token: an ID token is refused.",
 			Needs: signedApproval(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
@@ -123,12 +123,12 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/encrypted", Level: Must,
-			Text:         "An access token that is encrypted is decrypted first.",
-			Inapplicable: "Mandate encrypts no tokens.",
+			Text:         "An encrypted access token is decrypted first.",
+			Inapplicable: "Mandate does not encrypt tokens.",
 		},
 		{
 			ID: "RFC9068/4/iss", Level: Must,
-			Text:      "The iss of an access token is exactly the issuer.",
+			Text:      "iss of an access token equals the issuer.",
 			Elsewhere: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
 		},
 		{
@@ -138,7 +138,7 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/signature", Level: Must,
-			Text:  "An access token whose signature does not hold is refused.",
+			Text:  "An access token with an invalid signature is refused.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				token := t.Grant(t.Client(need.JWT)).Access
@@ -148,13 +148,13 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/none", Level: Must,
-			Text:  "An access token whose alg is none is refused.",
+			Text:  "An access token with the alg none is refused.",
 			Needs: signedApproval(),
 			Check: func(t *T) { none(t, "of the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
 		},
 		{
 			ID: "RFC9068/4/own-keys", Level: Must,
-			Text:  "The keys are those of the server, each for its own algorithms: a public one is no secret of an HMAC.",
+			Text:  "Signatures are verified only with the server's keys and their own algorithms: a public key is not accepted as the secret of an HMAC.",
 			Needs: signedApproval(need.Keys),
 			Check: func(t *T) {
 				keys := t.Keys()
@@ -164,12 +164,12 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/exp", Level: Must,
-			Text:      "An access token that has ended is refused.",
+			Text:      "An expired access token is refused.",
 			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessToken",
 		},
 		{
 			ID: "RFC9068/4/invalid-token", Level: Must,
-			Text:  "An access token that does not hold is refused with invalid_token.",
+			Text:  "An invalid access token is refused with invalid_token.",
 			Needs: signedApproval(need.API),
 			Check: func(t *T) {
 				for _, text := range jose.Altered(t.Grant(t.Client(need.JWT)).Access) {
@@ -181,7 +181,7 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/5/not-an-id-token", Level: Must,
-			Text:  "An access token is told from an ID token by its typ and its aud: it is not for the client.",
+			Text:  "An access token differs from an ID token in typ and aud: its audience is not the client.",
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
@@ -197,12 +197,12 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/5/sub-not-chosen", Level: Should,
-			Text:      "A client cannot choose a client id that is the subject of a person.",
+			Text:      "A client cannot choose a client_id that equals the sub of a person.",
 			Elsewhere: "handlers/applications_test.go:TestClientIDIsNotChosen",
 		},
 		{
 			ID: "RFC9068/6/pairwise", Level: Should,
-			Text:      "Where applications must not compare people, they cannot by the sub of their access tokens.",
+			Text:      "If applications must not correlate people, sub of their access tokens does not allow it.",
 			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessTokenPairwise",
 		},
 	}

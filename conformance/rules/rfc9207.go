@@ -11,7 +11,7 @@ func rfc9207() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9207/2/in-response", Level: Must,
-			Text:  "The answer with a code has the parameter iss.",
+			Text:  "A response with a code has the parameter iss.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
@@ -21,13 +21,13 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2/in-refusal", Level: Must,
-			Text:  "The error has iss that tells of the person's refusal.",
+			Text:  "The error response after the person has denied has iss.",
 			Needs: asking(),
 			Check: func(t *T) { wantIssOfError(t, t.Deny(t.Request(t.Client(need.Code)))) },
 		},
 		{
 			ID: "RFC9207/2/in-error", Level: Must,
-			Text:  "The error has iss that tells what is wrong with the request.",
+			Text:  "The error response for an invalid request has iss.",
 			Needs: asking(),
 			Check: func(t *T) {
 				wantIssOfError(t, t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance")))
@@ -35,7 +35,7 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2/in-form-post", Level: Must,
-			Text:  "An answer that is posted has iss too.",
+			Text:  "A response by form_post has iss.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "form_post"))
@@ -47,13 +47,13 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2/url", Level: Must,
-			Text:  "iss is a URL with https, and without query and fragment.",
+			Text:  "iss is an https URL without query and fragment.",
 			Needs: asking(),
 			Check: func(t *T) { wantIssuerURL(t, issuerInAnswer(t)) },
 		},
 		{
 			ID: "RFC9207/2.3/issuer-known", Level: Must,
-			Text:  "The issuer identifier is published, so that clients have what to compare iss with.",
+			Text:  "The issuer identifier is published, so that clients can compare iss with it.",
 			Needs: asking(),
 			Check: func(t *T) {
 				issuerInAnswer(t)
@@ -64,7 +64,7 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2.3/as-in-metadata", Level: Must,
-			Text:  "iss is, letter by letter, the issuer of the metadata.",
+			Text:  "iss equals the issuer in the metadata, character by character.",
 			Needs: asking(),
 			Check: func(t *T) {
 				if iss, issuer := issuerInAnswer(t), t.Metadata().Text("issuer"); iss != issuer {
@@ -74,7 +74,7 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2.3/advertised", Level: Must,
-			Text:  "The metadata says that iss comes.",
+			Text:  "The metadata says that responses have iss.",
 			Needs: asking(),
 			Check: func(t *T) {
 				issuerInAnswer(t)
@@ -85,12 +85,12 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/2.4/as-in-id-token", Level: Must,
-			Text:         "Where the answer has an ID token, its iss is the same.",
-			Inapplicable: "No ID token comes from the authorization endpoint.",
+			Text:         "If the response has an ID token, its iss is the same.",
+			Inapplicable: "The authorization endpoint issues no ID tokens.",
 		},
 		{
 			ID: "RFC9207/3/boolean", Level: Must,
-			Text: "authorization_response_iss_parameter_supported is true or false, where it is there.",
+			Text: "authorization_response_iss_parameter_supported, if present, is true or false.",
 			Check: func(t *T) {
 				value, there := t.Metadata()["authorization_response_iss_parameter_supported"]
 				if there && value != true && value != false {
@@ -100,7 +100,7 @@ func rfc9207() []Rule {
 		},
 		{
 			ID: "RFC9207/4/other-countermeasures", Level: May,
-			Text:  "iss comes in OpenID Connect too, where the ID token says as much.",
+			Text:  "Responses have iss in OpenID Connect too, although the ID token also has it.",
 			Needs: openID(),
 			Check: func(t *T) { wantIss(t, t.Authorize(t.OpenID(t.Client(need.Code)))) },
 		},

@@ -33,18 +33,18 @@ func rfc9700Grants() []Rule {
 	return []Rule{
 		likewise(core, "RFC6749/3.1.2.3/simple-string-comparison", Rule{
 			ID: "RFC9700/2.1/a1-exact-redirect-uri", Level: Must,
-			Text: "A redirect URI is good if it equals a registered one as a string.",
+			Text: "A redirect URI is accepted only if it equals a registered one as a string.",
 		}),
 		{
 			ID: "RFC9700/2.1/a3-no-open-redirector", Level: Must,
-			Text:  "No address of the server sends a browser to where a parameter says: not the page that people sign in at, nor any that is given the usual names.",
+			Text:  "The server is no open redirector: neither the login page nor an address with common parameter names redirects to where a parameter says.",
 			Needs: asking(),
 			Check: func(t *T) { wantNoOpenRedirector(t) },
 		},
 		{
 			ID: "RFC9700/2.1/a8-credentials-not-forwarded", Level: Must,
-			Text:         "A redirect does not pass on what the person typed.",
-			Inapplicable: "It repeats §4.12, whose rows are checked.",
+			Text:         "A redirect does not forward the person's credentials.",
+			Inapplicable: "It repeats §4.12, whose rules are checked.",
 		},
 		likewise(pkce, "RFC7636/4.2/s256", Rule{
 			ID: "RFC9700/2.1.1/a10-pkce-supported", Level: Must,
@@ -52,11 +52,11 @@ func rfc9700Grants() []Rule {
 		}),
 		likewise(pkce, "RFC7636/4.6/verifier-compared", Rule{
 			ID: "RFC9700/2.1.1/a11-verifier-enforced", Level: Must,
-			Text: "Where a challenge was sent, the code gives nothing without the right verifier.",
+			Text: "If a challenge was sent, a code is useless without the correct verifier.",
 		}),
 		{
 			ID: "RFC9700/2.1.1/a12-required-of-public", Level: Should,
-			Text:  "A public client, which has to use PKCE, gets no code without a challenge.",
+			Text:  "A public client, which must use PKCE, gets no code without a challenge.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
@@ -65,12 +65,12 @@ func rfc9700Grants() []Rule {
 		},
 		likewise(pkce, "RFC7636/4.4.1/required-of-all", Rule{
 			ID: "RFC9700/2.1.1/a13-required-of-confidential", Level: May,
-			Text: "A confidential client, of which PKCE is recommended only, gets no code without a challenge either.",
+			Text: "A confidential client, for which PKCE is recommended, gets no code without a challenge either.",
 		}),
 		{
 			ID: "RFC9700/2.1.1/a14-no-downgrade", Level: Must,
-			Text:         "A verifier is refused where the authorization request had no challenge.",
-			Inapplicable: "It repeats §4.8.2, whose row is checked.",
+			Text:         "A verifier is refused if the authorization request had no challenge.",
+			Inapplicable: "It repeats §4.8.2, whose rule is checked.",
 		},
 		{
 			ID: "RFC9700/2.1.1/a15-pkce-detectable", Level: Must,
@@ -96,12 +96,12 @@ func rfc9700Grants() []Rule {
 		},
 		likewise(pkce, "RFC7636/7.2/plain-not-offered", Rule{
 			ID: "RFC9700/2.1.1/a16-no-plain", Level: Should,
-			Text: "No method is offered that shows the verifier in the authorization request.",
+			Text: "The server supports no method that discloses the verifier in the authorization request.",
 		}),
 		{
 			ID: "RFC9700/2.1.1/a17-constant-challenge", Level: May,
-			Text:         "A client that sends the same challenge or nonce again and again is found out.",
-			Inapplicable: "Mandate compares the challenge of a request with that of no other.",
+			Text:         "The server detects a client that always sends the same challenge or nonce.",
+			Inapplicable: "Mandate does not compare the challenges of different requests.",
 		},
 		{
 			ID: "RFC9700/2.1.2/a18-no-token-from-authorization-endpoint", Level: Should,
@@ -133,7 +133,7 @@ func rfc9700Tokens() []Rule {
 		{
 			ID: "RFC9700/2.2.1/a19-sender-constrained", Level: Should,
 			Text:   "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
-			Waived: "Mandate's specification asks for bearer tokens; neither mechanism is there yet.",
+			Waived: "Mandate's specification requires bearer tokens; neither mechanism is supported yet.",
 			Check: func(t *T) {
 				algorithms, _ := t.Metadata().List("dpop_signing_alg_values_supported")
 				if len(algorithms) == 0 && !t.Metadata().Is("tls_client_certificate_bound_access_tokens") {
@@ -143,7 +143,7 @@ func rfc9700Tokens() []Rule {
 		},
 		{
 			ID: "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Level: Must,
-			Text:  "A public client's refresh token, if it is not bound to a key, is replaced at each use.",
+			Text:  "If a public client's refresh token is not bound to a key, the server replaces it at each use.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
@@ -156,33 +156,33 @@ func rfc9700Tokens() []Rule {
 		},
 		likewise(core, "RFC6749/6/bound-to-client", Rule{
 			ID: "RFC9700/2.2.2/a24-refresh-token-bound-to-client", Level: Must,
-			Text: "A refresh token works only for the client that it was issued to.",
+			Text: "A refresh token works only for the client to which it was issued.",
 		}),
 		{
 			ID: "RFC9700/2.3/a28-least-privilege", Level: Should,
-			Text:      "A token can do no more than the application needs: people see what is asked for, and more than they agreed to is asked anew.",
+			Text:      "A token has only the privileges that the application needs: people see the requested scope, and are asked again for more.",
 			Elsewhere: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",
 		},
 		likewise(bearerTokens, "RFC6750/5.3/audience", Rule{
 			ID: "RFC9700/2.3/a29-audience-restricted", Level: Should,
-			Text: "An access token is for certain resource servers, which it names.",
+			Text: "An access token is restricted to certain resource servers, which it names.",
 		}),
 		likewise(core, "RFC6749/3.3/scope-honoured", Rule{
 			ID: "RFC9700/2.3/a30-restricted-to-actions", Level: Should,
-			Text: "An access token is for certain resources and actions: one that was asked for with less scope has less.",
+			Text: "An access token is restricted to certain resources and actions: one that was requested with less scope has less.",
 		}),
 		{
 			ID: "RFC9700/2.3/r1-audience-verified", Level: Must,
-			Text:      "A resource server refuses a token that was meant for another.",
+			Text:      "A resource server refuses a token for another resource server.",
 			Elsewhere: "handlers/resource/resource_test.go:TestRFC6750",
 		},
 		likewise(core, "RFC6749/7/scope-covers", Rule{
 			ID: "RFC9700/2.3/r2-action-verified", Level: Must,
-			Text: "A resource server checks for each request that the token is good for this resource and action.",
+			Text: "A resource server checks for each request that the token allows this action on this resource.",
 		}),
 		{
 			ID: "RFC9700/2.4/a31-no-password-grant", Level: Must,
-			Text:  "The password grant is not used: no client gets a token by it, but one that the target names as a client of it.",
+			Text:  "The password grant is not used: no client gets a token by it, except the one that the target names for it.",
 			Needs: []Need{need.Token, need.Code, need.Public, need.Machine, need.User},
 			Check: func(t *T) {
 				for _, role := range []Need{need.Code, need.Public, need.Machine} {
@@ -192,8 +192,8 @@ func rfc9700Tokens() []Rule {
 		},
 		{
 			ID: "RFC9700/2.4/a31-password-grant-not-offered", Level: Should,
-			Text:   "The password grant, which must not be used, is not offered in the metadata either.",
-			Waived: "Mandate's specification asks for the grant; an application has to be registered for it, and each use is warned of in the log.",
+			Text:   "The metadata does not list the password grant, which must not be used.",
+			Waived: "Mandate's specification requires the grant; an application must be registered for it, and each use is logged as a warning.",
 			Check: func(t *T) {
 				grants, is := t.Metadata().List("grant_types_supported")
 				if !is {
@@ -213,12 +213,12 @@ func rfc9700Others() []Rule {
 	return []Rule{
 		likewise(core, "RFC6749/3.2.1/confidential-authenticates", Rule{
 			ID: "RFC9700/2.5/a32-clients-authenticate", Level: Should,
-			Text: "A client that was given a secret gets no token without it.",
+			Text: "A client with a secret gets no token without it.",
 		}),
 		{
 			ID: "RFC9700/2.5/a33-asymmetric-authentication", Level: Should,
 			Text:   "Clients can authenticate by a key whose private half the server does not have.",
-			Waived: "Mandate's specification has client secrets alone; signed assertions and certificates are not there yet.",
+			Waived: "Mandate's specification requires client secrets only; signed assertions and certificates are not supported yet.",
 			Check: func(t *T) {
 				methods, is := t.Metadata().List("token_endpoint_auth_methods_supported")
 				if !is {
@@ -243,12 +243,12 @@ func rfc9700Others() []Rule {
 		},
 		{
 			ID: "RFC9700/2.6/a35-client-id-not-chosen", Level: Should,
-			Text:         "No client chooses an identifier that could be a person's.",
-			Inapplicable: "It repeats §4.15.1, whose rows are checked.",
+			Text:         "No client can choose an identifier that could belong to a person.",
+			Inapplicable: "It repeats §4.15.1, whose rules are checked.",
 		},
 		{
 			ID: "RFC9700/2.6/a52-tls", Level: Should,
-			Text: "Every endpoint is reached by TLS.",
+			Text: "Every endpoint uses TLS.",
 			Check: func(t *T) {
 				addresses := []string{t.Issuer()}
 				for name := range t.Metadata() {
@@ -261,17 +261,17 @@ func rfc9700Others() []Rule {
 		},
 		{
 			ID: "RFC9700/2.6/a7-no-http-redirect-uris", Level: Must,
-			Text:      "A redirect URI with the scheme http is refused, but for a program on the same computer.",
+			Text:      "A redirect URI with http is refused, except for a program on the same computer.",
 			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC9700/2.6/a37-origins-verified", Level: Must,
-			Text:         "An answer that is sent from window to window goes to a verified origin.",
-			Inapplicable: "Mandate sends no answer by postMessage.",
+			Text:         "A response by postMessage is sent only to a verified origin.",
+			Inapplicable: "Mandate sends no response by postMessage.",
 		},
 		{
 			ID: "RFC9700/2.6/a38-cors", Level: May,
-			Text:  "A script of any site can call the token endpoint, the metadata, the keys and UserInfo.",
+			Text:  "Scripts of any site can call the token endpoint, the metadata, the keys and UserInfo (CORS).",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
 				wantShared(t, t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "conformance"), crossOrigin))

@@ -16,18 +16,18 @@ func rfc9700Redirects() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/4.1.3/a1-exact-redirect-uri", Level: Must,
-			Text:         "Redirect URIs are equal, with no patterns.",
-			Inapplicable: "It repeats §2.1, whose row is checked.",
+			Text:         "Redirect URIs are compared as strings, without patterns.",
+			Inapplicable: "It repeats §2.1, whose rule is checked.",
 		},
 		{
 			ID: "RFC9700/4.1.3/a2-loopback-port", Level: Must,
-			Text:  "The port of a native application's loopback address may vary.",
+			Text:  "The port of a native application's loopback address can vary.",
 			Needs: []Need{need.Authorization, need.Loopback, need.User},
 			Check: func(t *T) { wantAnyPort(t) },
 		},
 		{
 			ID: "RFC9700/4.1.3/a53-fragment", Level: May,
-			Text:  "The redirect URI is used as it stands: no fragment is added to keep a browser from carrying an older one along.",
+			Text:  "The server adds no fragment to the redirect URI, which would prevent a browser from adding an older one.",
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
@@ -42,24 +42,24 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.1.3/pushed-redirect-uri", Level: May,
-			Text:         "The redirect URI of a request whose sender is verified is trusted without further checks.",
-			Inapplicable: "Mandate has neither signed nor pushed requests.",
+			Text:         "If the sender of a request is authenticated, the server trusts its redirect URI.",
+			Inapplicable: "Mandate supports neither signed nor pushed requests.",
 		},
 		likewise(core, "RFC6749/4.1.2/code-once", Rule{
 			ID: "RFC9700/4.2.4/a42-code-once", Level: Must,
-			Text: "A code is worth nothing after its first use.",
+			Text: "A code is useless after its first use.",
 		}),
 		likewise(core, "RFC6749/4.1.2/replay-revokes", Rule{
 			ID: "RFC9700/4.2.4/a43-replay-revokes", Level: Should,
-			Text: "When a code comes a second time, the tokens that it gave are revoked.",
+			Text: "If a code is used twice, the server revokes the tokens that it issued for it.",
 		}),
 		likewise(core, "RFC6749/4.1.3/code-bound-to-client", Rule{
 			ID: "RFC9700/4.2.4/a44-code-bound", Level: Must,
-			Text: "A code works only for the client that it was issued to.",
+			Text: "A code works only for the client to which it was issued.",
 		}),
 		{
 			ID: "RFC9700/4.3.1/form-post", Level: May,
-			Text:  "The answer can be posted to the client, so that the code stands in no history.",
+			Text:  "The response can be posted to the client, so that the code does not appear in the browser history.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if !t.Metadata().Lists("response_modes_supported", "form_post") {
@@ -69,7 +69,7 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.3.2/a46-not-in-query", Level: Should,
-			Text:  "UserInfo takes no access token from the query, where no client may put it.",
+			Text:  "UserInfo does not accept an access token in the query.",
 			Needs: codeFlow(need.UserInfo, need.OpenID),
 			Check: func(t *T) {
 				token := t.Granted(t.Redeem(t.Code(t.Request(t.Client(need.Code)).Set("scope", "openid")))).Access
@@ -84,18 +84,18 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.4.2.1/a45-iss", Level: May,
-			Text:  "Every answer of the authorization endpoint, also an error, names the issuer, so that a client cannot mix it up with another server's.",
+			Text:  "Every authorization response, also an error response, names the issuer, so that a client cannot confuse two servers.",
 			Needs: asking(),
 			Check: func(t *T) { wantIssuerInAnswers(t) },
 		},
 		{
 			ID: "RFC9700/4.7.1/a15-pkce-detectable", Level: Must,
 			Text:         "A client can find out that the server supports PKCE.",
-			Inapplicable: "It repeats §2.1.1, whose row is checked.",
+			Inapplicable: "It repeats §2.1.1, whose rule is checked.",
 		},
 		{
 			ID: "RFC9700/4.8.2/a14-no-downgrade", Level: Must,
-			Text:  "A verifier is refused where the authorization request had no challenge; a server that gives no code without a challenge holds to that already.",
+			Text:  "A verifier is refused if the authorization request had no challenge; a server that requires a challenge for each code meets this already.",
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -112,22 +112,22 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.9.3/r3-tokens-kept-secret", Level: Must,
-			Text:      "A resource server stores no access token in the clear.",
+			Text:      "A resource server does not store access tokens in plain text.",
 			Elsewhere: "handlers/resource/cache_test.go:TestCacheKeepsNoClearToken",
 		},
 		{
 			ID: "RFC9700/4.9.3/a19-sender-constrained", Level: Should,
-			Text:         "Sender-constrained tokens keep a resource server from using them elsewhere.",
-			Inapplicable: "It repeats §2.2.1, whose row is checked.",
+			Text:         "Sender-constrained tokens prevent a resource server from using them elsewhere.",
+			Inapplicable: "It repeats §2.2.1, whose rule is checked.",
 		},
 		{
 			ID: "RFC9700/4.10/a29-bound-to-sender-and-audience", Level: Should,
 			Text:         "Access tokens are bound to their sender and to their audience.",
-			Inapplicable: "It repeats §2.2.1 and §2.3, whose rows are checked.",
+			Inapplicable: "It repeats §2.2.1 and §2.3, whose rules are checked.",
 		},
 		{
 			ID: "RFC9700/4.11.2/a4-invalid-pair-not-redirected", Level: Must,
-			Text:  "A browser is not sent to a redirect URI that is not the client's own, also where it is another client's.",
+			Text:  "The server does not redirect to an address that is not registered for the client, even if it is for another client.",
 			Needs: asking(need.Second),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -140,7 +140,7 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.11.2/a5-person-first", Level: Must,
-			Text:  "The person signs in before the browser is sent to the client, also with an error.",
+			Text:  "The person signs in before the server redirects to the client, even with an error.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				c := t.Client(need.Code)
@@ -151,12 +151,12 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.11.2/a6-trusted-redirects-only", Level: Should,
-			Text:         "A browser is sent on by itself only to a redirect URI that the server trusts.",
-			Inapplicable: "Clients do not register themselves here: a person with an account, or an administrator, answers for every redirect URI, and the approval page shows where the answer goes.",
+			Text:         "The server redirects without the person's action only to a trusted redirect URI.",
+			Inapplicable: "Clients do not register themselves in Mandate: a person with an account, or an administrator, is responsible for each redirect URI, and the approval page shows it.",
 		},
 		{
 			ID: "RFC9700/4.12/a8-no-307", Level: Must,
-			Text:  "The form with the password is not answered with a 307, by which a browser would send it on.",
+			Text:  "The server does not answer the login form with 307, because the browser would forward the password.",
 			Needs: asking(),
 			Check: func(t *T) {
 				if a := afterPassword(t); a.Status == http.StatusTemporaryRedirect {
@@ -167,7 +167,7 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.12/a9-303", Level: Should,
-			Text:  "The form with the password, where it is answered with a redirect, is answered with a 303.",
+			Text:  "If the server answers the login form with a redirect, its status is 303.",
 			Needs: asking(),
 			Check: func(t *T) {
 				a := afterPassword(t)
@@ -179,18 +179,18 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.13/a50-proxy-headers", Level: Must,
-			Text:      "What a proxy says about the client is believed of named proxies only.",
+			Text:      "The server believes headers about the client only from configured proxies.",
 			Elsewhere: "handlers/address_test.go:TestAddress",
 		},
 		{
 			ID: "RFC9700/4.13/a50-own-proxy-sanitizes", Level: Must,
-			Text:      "The proxy in front of an API takes off what a client wrote into the headers that the API relies on.",
+			Text:      "The proxy in front of an API removes the headers that the API relies on from a client's request.",
 			Elsewhere: "handlers/resource/proxy_test.go:TestProxyHeaders",
 		},
 		{
 			ID: "RFC9700/4.13/a51-link-protected", Level: Must,
-			Text:         "Nobody can read or change what passes between the proxy and the server.",
-			Inapplicable: "It is for whoever sets the proxy up; the server listens on the loopback address if nobody says otherwise.",
+			Text:         "Nobody can read or change the traffic between the proxy and the server.",
+			Inapplicable: "This is up to the operator of the proxy; the server listens on the loopback address by default.",
 		},
 	}
 }
@@ -230,40 +230,40 @@ func rfc9700Refresh() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/4.14.2/a22-risk-decides", Level: Must,
-			Text:         "It is decided by the risk which clients get refresh tokens.",
-			Inapplicable: "It is for whoever runs the server: the settings, and each application's own lifetime of refresh tokens, carry the decision out.",
+			Text:         "A risk assessment decides which clients get refresh tokens.",
+			Inapplicable: "This is up to the operator: the settings, and each application's lifetime of refresh tokens, implement the decision.",
 		},
 		likewise(core, "RFC6749/6/scope-not-widened", Rule{
 			ID: "RFC9700/4.14.2/a23-bound-to-scope", Level: Must,
-			Text: "A refresh token gives no more than the person agreed to.",
+			Text: "A refresh token gives no more access than the person approved.",
 		}),
 		{
 			ID: "RFC9700/4.14.2/a23-bound-to-resource-servers", Level: Must,
-			Text:         "A refresh token is good for no other resource servers than the person agreed to.",
-			Inapplicable: "No request names a resource server: all tokens are for those of the base URL.",
+			Text:         "A refresh token is valid only for the resource servers that the person approved.",
+			Inapplicable: "No request names a resource server: all tokens are valid for those of the base URL.",
 		},
 		{
 			ID: "RFC9700/4.14.2/a20-public-rotated", Level: Must,
 			Text:         "Refresh tokens of public clients are bound to a key or replaced at each use.",
-			Inapplicable: "It repeats §2.2.2, whose row is checked.",
+			Inapplicable: "It repeats §2.2.2, whose rule is checked.",
 		},
 		likewise(core, "RFC6749/10.4/abuse-detected", Rule{
 			ID: "RFC9700/4.14.2/a21-replay-detected", Level: Must,
-			Text: "A public client's refresh token that was replaced is refused, and with it ends the one that took its place.",
+			Text: "If a replaced refresh token of a public client is used again, the server refuses it, and revokes its successor.",
 		}),
 		{
 			ID: "RFC9700/4.14.2/a25-expires-unused", Level: Should,
-			Text:      "A refresh token that lies unused for long expires.",
+			Text:      "A refresh token expires if it is not used for a long time.",
 			Elsewhere: "provider/grant_refresh_test.go:TestRefreshLifetime",
 		},
 		{
 			ID: "RFC9700/4.14.2/a26-security-events", Level: May,
-			Text:      "A reset of the password, a deactivation and a logout end the refresh tokens that hang on them.",
+			Text:      "A password reset, a deactivation and a logout revoke the refresh tokens that depend on them.",
 			Elsewhere: "storage/account_test.go:TestWhatEndsWithAChangeToAPerson",
 		},
 		likewise(core, "RFC6749/6/validated", Rule{
 			ID: "RFC9700/4.14.2/a27-integrity", Level: Must,
-			Text: "A refresh token that somebody changed is refused, whatever it may carry.",
+			Text: "A modified refresh token is refused, whatever it contains.",
 		}),
 	}
 }
@@ -273,12 +273,12 @@ func rfc9700Clients() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/4.15.1/a35-client-id-not-chosen", Level: Should,
-			Text:      "Whoever registers a client does not choose its identifier, which could be a person's.",
+			Text:      "A person who registers a client cannot choose its identifier, which could equal that of a person.",
 			Elsewhere: "handlers/applications_test.go:TestClientIDIsNotChosen",
 		},
 		{
 			ID: "RFC9700/4.15.1/a36-no-person", Level: Must,
-			Text:  "The token of a client alone names no person as its subject.",
+			Text:  "The token of a client itself has no person as its subject.",
 			Needs: codeFlow(need.Introspection, need.Introspect, need.Machine),
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
@@ -291,7 +291,7 @@ func rfc9700Clients() []Rule {
 		},
 		{
 			ID: "RFC9700/4.15.1/a36-told-apart", Level: Should,
-			Text:  "A resource server can tell the token of a client alone from that of a person.",
+			Text:  "A resource server can distinguish the token of a client itself from that of a person.",
 			Needs: codeFlow(need.Introspection, need.Introspect, need.Machine),
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)

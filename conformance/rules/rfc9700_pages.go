@@ -20,7 +20,7 @@ func rfc9700Pages() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/4.2.4/a40-no-third-parties", Level: Should,
-			Text:  "The pages on the way load nothing from other sites, and link to none.",
+			Text:  "The server's pages load nothing from other sites, and have no links to them.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
@@ -35,7 +35,7 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.2.4/a41-referrer-policy", Level: May,
-			Text:  "The pages on the way keep their address, in which a request stands, from other sites by a referrer policy.",
+			Text:  "A referrer policy keeps the address of the server's pages, which contains the request, from other sites.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
@@ -48,7 +48,7 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.16/a48-no-clickjacking", Level: Must,
-			Text:  "No other site can show the pages on the way in a frame of its own.",
+			Text:  "No other site can show the server's pages in a frame.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
@@ -65,7 +65,7 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.16/a47-frame-ancestors", Level: Should,
-			Text:  "The pages on the way, also those of errors, have a content security policy with frame-ancestors.",
+			Text:  "The server's pages, also error pages, have a content security policy with frame-ancestors.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
@@ -78,7 +78,7 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.16/a48-older-browsers", Level: Should,
-			Text:  "The pages on the way have X-Frame-Options beside the policy, for browsers that do not know it.",
+			Text:  "The server's pages also have X-Frame-Options, for browsers that do not support the policy.",
 			Needs: asking(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
@@ -91,13 +91,13 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.16/a49-frames-configured", Level: Should,
-			Text:         "An administrator can say which sites may frame the pages for a certain client.",
+			Text:         "An administrator can configure which sites may frame the pages for a certain client.",
 			Inapplicable: "No site may frame a page of Mandate, so there is no exception to configure.",
 		},
 		{
 			ID: "RFC9700/4.17.2/a37-explicit-origin", Level: Must,
-			Text:         "A message from window to window goes to the client's registered origin, compared exactly, and never to any.",
-			Inapplicable: "Mandate sends no answer by postMessage.",
+			Text:         "A postMessage is sent to the client's registered origin, compared exactly, and never to any origin.",
+			Inapplicable: "Mandate sends no response by postMessage.",
 		},
 	}
 }
