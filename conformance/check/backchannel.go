@@ -16,25 +16,25 @@ import (
 )
 
 // Notice is a request to the back-channel logout URI of a client.
-type notice struct {
+type Notice struct {
 	Method, ContentType string
 	Form                url.Values // of the body
 	Token               string
 }
 
 // Listener acts as the client that receives logout tokens.
-type listener struct {
+type Listener struct {
 	server *http.Server
 
 	mu    sync.Mutex
-	heard []*notice
+	heard []*Notice
 	more  chan struct{} // closed when a request was received
 	delay time.Duration // time before an answer
 	vain  bool          // a check waited without success: the server may not reach this machine
 }
 
 // Listen starts the listener if it does not run yet.
-func (s *Server) Listen() (*listener, error) {
+func (s *Server) Listen() (*Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listens != nil {
@@ -44,7 +44,7 @@ func (s *Server) Listen() (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for logout tokens: %w", err)
 	}
-	l := &listener{more: make(chan struct{})}
+	l := &Listener{more: make(chan struct{})}
 	l.server = &http.Server{Handler: l, ReadTimeout: 10 * time.Second, MaxHeaderBytes: wire.MaxHeader}
 	go l.server.Serve(at) // it ends with close or with the program
 	s.listens = l
@@ -54,7 +54,7 @@ func (s *Server) Listen() (*listener, error) {
 // Hangup stops the listener.
 func (s *Server) Hangup() error { return s.listens.close() }
 
-func (l *listener) close() error {
+func (l *Listener) close() error {
 	if l == nil {
 		return nil
 	}
@@ -66,10 +66,10 @@ func (l *listener) close() error {
 }
 
 // ServeHTTP accepts a logout token (OIDC Back-Channel §2.8).
-func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxHeader)
 	_ = r.ParseForm() // a mistake in the body shows in the form
-	n := &notice{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
+	n := &Notice{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
 	l.mu.Lock()
 	l.heard = append(l.heard, n)
 	close(l.more)
@@ -81,14 +81,14 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Slow delays all answers.
-func (l *listener) Slow(delay time.Duration) {
+func (l *Listener) Slow(delay time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delay = delay
 }
 
 // since returns the requests after the first n, and a channel that is closed when there are more.
-func (l *listener) since(n int) ([]*notice, chan struct{}) {
+func (l *Listener) since(n int) ([]*Notice, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heard[n:], l.more
@@ -102,7 +102,7 @@ const (
 )
 
 // patience returns how long to wait for a logout token.
-func (l *listener) patience() time.Duration {
+func (l *Listener) patience() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.vain {
@@ -112,14 +112,14 @@ func (l *listener) patience() time.Duration {
 }
 
 // Waited records whether a check has waited without success.
-func (l *listener) Waited(inVain bool) {
+func (l *Listener) Waited(inVain bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.vain = inVain
 }
 
 // Listener returns the listener of the run. A check that uses it must be Alone.
-func (t *T) Listener() *listener {
+func (t *T) Listener() *Listener {
 	t.Require(need.Backchannel)
 	l, err := t.server.Listen()
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *T) Listener() *listener {
 }
 
 // Hears returns the logout token request that is received for the given visits while what is done, or nil.
-func (t *T) Hears(what func(), of ...*visit) *notice {
+func (t *T) Hears(what func(), of ...*Visit) *Notice {
 	l := t.Listener()
 	before, _ := l.since(0)
 	what()
@@ -156,9 +156,9 @@ func (t *T) Hears(what func(), of ...*visit) *notice {
 
 // concerns says whether a logout token can belong to one of the visits. A token with the sid of another visit does
 // not: servers send it late or again. A token without a known sid is left to the check.
-func (t *T) concerns(n *notice, visits []*visit) bool {
+func (t *T) concerns(n *Notice, visits []*Visit) bool {
 	j, err := jose.Read(n.Token)
-	if err != nil || slices.ContainsFunc(visits, func(v *visit) bool { return v.Id.Text("sid") == j.Text("sid") }) {
+	if err != nil || slices.ContainsFunc(visits, func(v *Visit) bool { return v.Id.Text("sid") == j.Text("sid") }) {
 		return true
 	}
 	_, another := t.server.visited.Load(j.Text("sid"))
@@ -166,20 +166,20 @@ func (t *T) concerns(n *notice, visits []*visit) bool {
 }
 
 // SignOut logs the person out at the client of a visit.
-func (t *T) SignOut(v *visit) {
+func (t *T) SignOut(v *Visit) {
 	t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 	t.SignedOut(v)
 }
 
 // SignedOut blocks the check if a logout did not work.
-func (t *T) SignedOut(v *visit) {
+func (t *T) SignedOut(v *Visit) {
 	if t.StillSignedIn(v) {
 		t.Blockedf("the person could not be logged out")
 	}
 }
 
 // Notified logs a person out, and returns the logout token request. Without one the check is blocked.
-func (t *T) Notified() (*notice, *visit) {
+func (t *T) Notified() (*Notice, *Visit) {
 	t.Listener()
 	v := t.Visit(need.Backchannel)
 	n := t.Hears(func() { t.SignOut(v) }, v)
@@ -190,7 +190,7 @@ func (t *T) Notified() (*notice, *visit) {
 }
 
 // LogoutToken does the same, and parses the logout token.
-func (t *T) LogoutToken() (*jose.JWT, *visit) {
+func (t *T) LogoutToken() (*jose.JWT, *Visit) {
 	n, v := t.Notified()
 	j, err := jose.Read(n.Token)
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 // What a server tells late of a session that another check has ended is not for the one that listens now.
 func TestNoticeOfAnotherVisit(t *testing.T) {
 	check := &T{server: &Server{}}
-	visitTo := func(sid string) *visit {
+	visitTo := func(sid string) *Visit {
 		check.server.visited.Store(sid, true)
-		return &visit{Id: &jose.JWT{Claims: map[string]any{"sid": sid}}}
+		return &Visit{Id: &jose.JWT{Claims: map[string]any{"sid": sid}}}
 	}
 	own := visitTo("own")
 	visitTo("another")
 	visitTo("") // of a client that is told no name
 	for sid, want := range map[string]bool{"own": true, "another": false, "never seen": true, "": true} {
-		n := &notice{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
-		if got := check.concerns(n, []*visit{own}); got != want {
+		n := &Notice{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
+		if got := check.concerns(n, []*Visit{own}); got != want {
 			t.Errorf("%q: %t, want %t", sid, got, want)
 		}
 	}
-	if !check.concerns(&notice{Token: "no token"}, []*visit{own}) {
+	if !check.concerns(&Notice{Token: "no token"}, []*Visit{own}) {
 		t.Error("what is no token is kept from the check")
 	}
 }

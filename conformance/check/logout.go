@@ -14,7 +14,7 @@ import (
 )
 
 // Visit is a person's login at a client, in a browser of its own, so that it can be ended.
-type visit struct {
+type Visit struct {
 	Client  *target.Client
 	Browser *browser.Browser
 	Tokens  *Tokens
@@ -22,24 +22,24 @@ type visit struct {
 }
 
 // Visit signs the user in to the client of a role, in a new browser.
-func (t *T) Visit(role need.Need, scopes ...string) *visit {
+func (t *T) Visit(role need.Need, scopes ...string) *Visit {
 	return t.VisitIn(t.NewBrowser(), role, scopes...)
 }
 
 // VisitIn does the same in a given browser.
-func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *visit {
+func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *Visit {
 	r := t.OpenID(t.Client(role), scopes...).Set("nonce", t.Random())
 	if slices.Contains(scopes, "offline_access") {
 		r.Set("prompt", "consent") // OIDC Core §11
 	}
 	tokens := t.GrantIn(b, r)
-	v := &visit{r.Client, b, tokens, t.IDToken(tokens)}
+	v := &Visit{r.Client, b, tokens, t.IDToken(tokens)}
 	t.server.visited.Store(v.Id.Text("sid"), true)
 	return v
 }
 
 // StillSignedIn says whether the person is signed in. Then a request with prompt=none is answered with a code.
-func (t *T) StillSignedIn(v *visit) bool {
+func (t *T) StillSignedIn(v *Visit) bool {
 	r := t.Walk(v.Browser, t.OpenID(v.Client).Set("prompt", "none"), true)
 	switch {
 	case r.Params.Get("code") != "", r.ErrorCode() == "consent_required":
@@ -52,7 +52,7 @@ func (t *T) StillSignedIn(v *visit) bool {
 }
 
 // WantSignedOut asserts that the person is signed out.
-func (t *T) WantSignedOut(v *visit) {
+func (t *T) WantSignedOut(v *Visit) {
 	shown := t.seen
 	if t.StillSignedIn(v) {
 		t.At(shown)
@@ -61,7 +61,7 @@ func (t *T) WantSignedOut(v *visit) {
 }
 
 // WantSignedIn asserts that the person is still signed in.
-func (t *T) WantSignedIn(v *visit, although string) {
+func (t *T) WantSignedIn(v *Visit, although string) {
 	shown := t.seen
 	if !t.StillSignedIn(v) {
 		t.At(shown)
@@ -71,7 +71,7 @@ func (t *T) WantSignedIn(v *visit, although string) {
 
 // WantIgnored asserts that, without the person's confirmation, a logout request neither ends the session nor
 // redirects the browser.
-func (t *T) WantIgnored(v *visit, request url.Values, although string) {
+func (t *T) WantIgnored(v *Visit, request url.Values, although string) {
 	if d := t.OpenLogout(v.Browser, request); d.Away != "" {
 		t.At(d.Answer)
 		t.Errorf("the browser was sent to %s, although %s", wire.Clip(d.Away, 200), although)
@@ -80,7 +80,7 @@ func (t *T) WantIgnored(v *visit, request url.Values, although string) {
 }
 
 // LogoutRequest returns a logout request with the registered post-logout redirect URI and a state.
-func (t *T) LogoutRequest(v *visit, pairs ...string) url.Values {
+func (t *T) LogoutRequest(v *Visit, pairs ...string) url.Values {
 	request := wire.Params(pairs...)
 	request.Set("post_logout_redirect_uri", v.Client.PostLogoutRedirectURIs[0])
 	request.Set("state", t.Random())
@@ -88,13 +88,13 @@ func (t *T) LogoutRequest(v *visit, pairs ...string) url.Values {
 }
 
 // Departure is the outcome of a logout request.
-type departure struct {
+type Departure struct {
 	Away   string // where the browser was sent, or ""
 	Answer *wire.Answer
 }
 
 // WantNotSent asserts that the browser was not sent to an address.
-func (t *T) WantNotSent(d *departure, uri string) {
+func (t *T) WantNotSent(d *Departure, uri string) {
 	if strings.HasPrefix(d.Away, uri) {
 		t.At(d.Answer)
 		t.Failf("the browser was sent to %s", wire.Clip(d.Away, 200))
@@ -106,21 +106,21 @@ func (t *T) endSession(request url.Values) string {
 }
 
 // OpenLogout sends a logout request, and confirms nothing.
-func (t *T) OpenLogout(b *browser.Browser, request url.Values) *departure {
+func (t *T) OpenLogout(b *browser.Browser, request url.Values) *Departure {
 	err := b.Open(t.endSession(request))
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	return &departure{b.Away, b.Page}
+	return &Departure{b.Away, b.Page}
 }
 
 // Logout sends a logout request, and confirms it if asked.
-func (t *T) Logout(b *browser.Browser, request url.Values) *departure {
+func (t *T) Logout(b *browser.Browser, request url.Values) *Departure {
 	return t.sayYes(b, b.Open(t.endSession(request)))
 }
 
 // LogoutByPost does the same by POST, from a page of another site.
-func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *departure {
+func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *Departure {
 	r, err := http.NewRequest(http.MethodPost, t.Endpoint(need.EndSession), strings.NewReader(request.Encode()))
 	if err != nil {
 		t.Blockedf("%v", err)
@@ -131,7 +131,7 @@ func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *departure {
 	return t.sayYes(b, b.Follow(r))
 }
 
-func (t *T) sayYes(b *browser.Browser, err error) *departure {
+func (t *T) sayYes(b *browser.Browser, err error) *Departure {
 	for range steps {
 		if err != nil {
 			t.Blockedf("%v", err)
@@ -142,5 +142,5 @@ func (t *T) sayYes(b *browser.Browser, err error) *departure {
 		}
 		err = b.Submit(f)
 	}
-	return &departure{b.Away, b.Page}
+	return &Departure{b.Away, b.Page}
 }

@@ -36,7 +36,7 @@ type Server struct {
 	visited sync.Map        // sid of each visit
 
 	mu      sync.Mutex
-	listens *listener // for logout tokens; started by the first check that needs it
+	listens *Listener // for logout tokens; started by the first check that needs it
 }
 
 // NewServer returns the server of a target, without its metadata.
@@ -76,6 +76,7 @@ func MetadataAddresses(issuer string) []string {
 	return append(addresses, root+"/.well-known/openid-configuration"+path)
 }
 
+// ErrNoMetadata says that no address of the issuer has metadata.
 var ErrNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)")
 
 // Discover reads the metadata. A server without metadata can be checked if the target names its endpoints.

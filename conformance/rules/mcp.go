@@ -9,8 +9,8 @@ import (
 	"mandate/conformance/need"
 )
 
-// What a client of the Model Context Protocol asks of an authorization server. The text numbers nothing:
-// the clauses are the lines of the project's sheet of it.
+// mcp returns what the Model Context Protocol requires of an authorization server. Its text has no numbered sections:
+// the clauses are the lines of the project's notes on it.
 func mcp() []Rule {
 	core, bearerTokens, best := rfc6749(), rfc6750(), rfc9700()
 	return []Rule{
@@ -75,7 +75,7 @@ func mcp() []Rule {
 				}
 				if answer.Params.Get("code") == "" {
 					t.At(answer.Answer)
-					t.Failf("with resource it ends with %s", answer.Outcome())
+					t.Failf("a request with resource ends with %s", answer.Outcome())
 				}
 				form := (&check.Code{Value: answer.Params.Get("code"), Request: r}).Form()
 				form.Set("resource", resource)
@@ -103,7 +103,7 @@ func mcp() []Rule {
 				}
 				told := t.Introspect(t.Granted(a).Access)["aud"]
 				if list, is := told.([]any); told != resource && (!is || !slices.Contains(list, any(resource))) {
-					t.Failf("the request named %s, and aud is %v", resource, told)
+					t.Failf("the request named the resource %s, but aud is %v", resource, told)
 				}
 			},
 		},
@@ -187,13 +187,13 @@ func mcp() []Rule {
 				second := t.Granted(t.Redeem(t.Code(t.Request(c).Set("scope", strings.Join(all[:2], " ")))))
 				got := strings.Fields(second.Scope)
 				if second.Scope != "" && (!slices.Contains(got, all[0]) || !slices.Contains(got, all[1])) {
-					t.Errorf("%s was asked for, and the token has %q", strings.Join(all[:2], " "), second.Scope)
+					t.Errorf("%s was requested, but the token has %q", strings.Join(all[:2], " "), second.Scope)
 				}
 				if !t.Works(first.Access) {
-					t.Errorf("the first access token works no more")
+					t.Errorf("the first access token is no longer valid")
 				}
 				if !t.Works(second.Access) {
-					t.Errorf("the second access token does not work")
+					t.Errorf("the second access token is not valid")
 				}
 			},
 		},

@@ -11,22 +11,22 @@ import (
 	"mandate/conformance/wire"
 )
 
-// get8414 fetches the metadata by the path of RFC 8414. A server may have chosen that of OpenID Connect
-// alone, which is another document's business.
+// get8414 fetches the metadata at the address of RFC 8414. A server may publish it only at the address of OpenID
+// Connect Discovery, which other rules check.
 func get8414(t *T) *wire.Answer {
 	addresses := check.MetadataAddresses(t.Issuer())
 	a := t.Get(addresses[0])
 	if a.Status == http.StatusNotFound && t.MetadataAddress() != "" && t.MetadataAddress() != addresses[0] {
-		t.Skipf("the server publishes its metadata at %s only", t.MetadataAddress())
+		t.Skipf("the server publishes its metadata only at %s", t.MetadataAddress())
 	}
 	return a
 }
 
-// publishedMetadata is the metadata of RFC 8414.
+// publishedMetadata returns the metadata of RFC 8414.
 func publishedMetadata(t *T) check.Metadata {
 	a := get8414(t)
 	if a.Status != http.StatusOK || a.JSON() == nil {
-		t.Blockedf("could not read the metadata: %s", a)
+		t.Blockedf("the metadata cannot be read: %s", a)
 	}
 	return a.JSON()
 }
@@ -39,7 +39,7 @@ func wantIssuerURL(t *T, issuer string) {
 	wantTLS(t, issuer)
 }
 
-// wantArrays asserts that the claims which are lists are written as such.
+// wantArrays asserts that the members with several values are arrays.
 func wantArrays(t *T, m check.Metadata) {
 	for name, value := range m {
 		plural := strings.HasSuffix(name, "s_supported") && !strings.HasSuffix(name, "_session_supported")
@@ -53,7 +53,7 @@ func wantArrays(t *T, m check.Metadata) {
 func wantNothingEmpty(t *T, m check.Metadata) {
 	for name, value := range m {
 		if list, is := value.([]any); is && len(list) == 0 {
-			t.Errorf("%s is there, and empty", name)
+			t.Errorf("%s is an empty array", name)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func wantNamed(t *T, m check.Metadata, endpoint Need) {
 	}
 }
 
-// wantSecure asserts that an endpoint is named, and reached by TLS.
+// wantSecure asserts that the metadata has an endpoint, and that it uses TLS.
 func wantSecure(t *T, m check.Metadata, endpoint Need) {
 	wantNamed(t, m, endpoint)
 	wantTLS(t, m.Text(string(endpoint)))
@@ -72,11 +72,11 @@ func wantSecure(t *T, m check.Metadata, endpoint Need) {
 
 func wantList(t *T, m check.Metadata, name string) {
 	if list, is := m.List(name); !is || len(list) == 0 || slices.Contains(list, "") {
-		t.Failf("%s is no list of names", name)
+		t.Failf("%s is no list of strings", name)
 	}
 }
 
-// metadataList is a list that another rule asks for.
+// metadataList returns a list whose presence another rule checks.
 func metadataList(t *T, m check.Metadata, name string) []string {
 	list, is := m.List(name)
 	if !is {
@@ -85,7 +85,7 @@ func metadataList(t *T, m check.Metadata, name string) []string {
 	return list
 }
 
-// postOnly are the endpoints that have no GET.
+// postOnly are the endpoints without GET.
 var postOnly = []string{"token_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
 	"pushed_authorization_request_endpoint", "device_authorization_endpoint", "backchannel_authentication_endpoint"}
 
@@ -101,17 +101,17 @@ func wantEndpointsThere(t *T, m check.Metadata) {
 		}
 		if a.Status == http.StatusNotFound || a.Status == http.StatusMethodNotAllowed {
 			t.At(a)
-			t.Errorf("%s is answered with %s", name, a)
+			t.Errorf("%s answers %s", name, a)
 		}
 	}
 }
 
-// keySet fetches a set of keys, each as it stands there.
+// keySet fetches the published keys, without interpreting them.
 func keySet(t *T, address string) []map[string]any {
 	a := t.Get(address)
 	members, _ := a.JSON()["keys"].([]any)
 	if a.Status != http.StatusOK || len(members) == 0 {
-		t.Blockedf("could not read the keys: %s", a)
+		t.Blockedf("the keys cannot be read: %s", a)
 	}
 	var keys []map[string]any
 	for _, member := range members {
@@ -127,7 +127,7 @@ func wantSigningKey(t *T, address string) {
 			return
 		}
 	}
-	t.Failf("no key is for signatures")
+	t.Failf("no key has the use sig")
 }
 
 func wantUseOfKeys(t *T, address string) {
@@ -137,7 +137,7 @@ func wantUseOfKeys(t *T, address string) {
 	}
 	for _, key := range keys {
 		if key["use"] == nil {
-			t.Errorf("the key %v does not say its use", key["kid"])
+			t.Errorf("the key %v has no use", key["kid"])
 		}
 	}
 }
@@ -151,7 +151,7 @@ func wantScopesListed(t *T, m check.Metadata) {
 	}
 	for _, scope := range strings.Fields(t.Granted(t.Redeem(t.CodeOf(response))).Scope) {
 		if !slices.Contains(list, scope) {
-			t.Errorf("the scope %s is given, and not listed", scope)
+			t.Errorf("the scope %s is granted, but not listed", scope)
 		}
 	}
 }
@@ -165,18 +165,18 @@ func wantScopesKnown(t *T, m check.Metadata) {
 		beside := t.Authorize(t.Request(t.Client(need.Code)).Set("scope", "openid "+scope))
 		alone := t.Token(t.Client(need.Introspect), wire.Params("grant_type", "client_credentials", "scope", scope))
 		if beside.ErrorCode() == "invalid_scope" && !alone.Granted() {
-			t.Errorf("the scope %s is listed, and refused", scope)
+			t.Errorf("the scope %s is listed, but refused", scope)
 		}
 	}
 }
 
-// wantResponseTypes: which of the others a client may use is its registration's business, but that a type
-// is supported which the list lacks would be wrong.
+// wantResponseTypes asserts that the server supports no response type that is not listed. Which of the listed types a
+// client may use depends on its registration.
 func wantResponseTypes(t *T, m check.Metadata) {
 	list := metadataList(t, m, "response_types_supported")
 	c := t.Client(need.Code)
 	if code := t.Authorize(t.Request(c)).Params.Get("code"); (code != "") != slices.Contains(list, "code") {
-		t.Errorf("code is listed: %t; a code is given: %t", slices.Contains(list, "code"), code != "")
+		t.Errorf("code is listed: %t; a code is issued: %t", slices.Contains(list, "code"), code != "")
 	}
 	for _, kind := range []string{"token", "id_token", "id_token token", "code token", "code id_token"} {
 		if slices.ContainsFunc(list, func(listed string) bool { return sameWords(listed, kind) }) {
@@ -186,13 +186,13 @@ func wantResponseTypes(t *T, m check.Metadata) {
 		for _, name := range []string{"code", "access_token", "id_token"} {
 			if r.Params.Get(name) != "" {
 				t.At(r.Answer)
-				t.Errorf("the response type %s is not listed, and gives %s", kind, name)
+				t.Errorf("the response type %s is not listed, but returns %s", kind, name)
 			}
 		}
 	}
 }
 
-// sameWords compares what is a set of words.
+// sameWords compares two sets of words.
 func sameWords(a, b string) bool {
 	return slices.Equal(slices.Sorted(strings.FieldsSeq(a)), slices.Sorted(strings.FieldsSeq(b)))
 }
@@ -200,18 +200,18 @@ func sameWords(a, b string) bool {
 func wantResponseModes(t *T, m check.Metadata) {
 	list, listed := m.List("response_modes_supported")
 	if !listed {
-		list = []string{"query"} // fragment, the other default, is that of other response types
+		list = []string{"query"} // fragment, the other default, is for other response types
 	}
 	for _, mode := range list {
 		if !slices.Contains([]string{"query", "fragment", "form_post"}, mode) {
-			continue // of another document
+			continue // defined in another document
 		}
 		r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", mode))
 		if r.Params.Get("code") == "" {
-			t.Errorf("the response mode %s is listed, and gives no code: %s", mode, r)
+			t.Errorf("the response mode %s is listed, but returns no code: %s", mode, r)
 		} else if r.Mode != mode {
 			t.At(r.Answer)
-			t.Errorf("the response mode %s is listed, and the code comes by %s", mode, r.Mode)
+			t.Errorf("the response mode %s is listed, but the code is returned by %s", mode, r.Mode)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func wantGrantTypes(t *T, m check.Metadata) {
 	}
 	c := t.Client(need.Code)
 	if !slices.Contains(list, "authorization_code") && t.Redeem(t.Code(t.Request(c))).Granted() {
-		t.Errorf("the grant authorization_code is not listed, and gives a token")
+		t.Errorf("the grant authorization_code is not listed, but returns a token")
 	}
 	if !slices.Contains(list, "client_credentials") && t.Has(need.Machine) {
 		other := t.OptionalClient(need.Machine)
@@ -231,17 +231,17 @@ func wantGrantTypes(t *T, m check.Metadata) {
 	}
 	for _, grant := range list {
 		if grant == "implicit" {
-			continue // it has nothing to do with the token endpoint
+			continue // it does not use the token endpoint
 		}
 		if a := t.Token(c, wire.Params("grant_type", grant)); a.Text("error") == "unsupported_grant_type" {
 			t.At(a)
-			t.Errorf("the grant %s is listed, and not supported", grant)
+			t.Errorf("the grant %s is listed, but not supported", grant)
 		}
 	}
 	t.WantRefused(t.Token(c, wire.Params("grant_type", "urn:example:conformance")), "there is no such grant")
 }
 
-// secretMethods are the ways in which a client can send its secret.
+// secretMethods are the methods by which a client can send its secret.
 func secretMethods(c *target.Client) map[string]wire.Auth {
 	return map[string]wire.Auth{need.SecretBasic: wire.Basic(c.ID, c.Secret), need.SecretPost: wire.InBody(c.ID, c.Secret)}
 }
@@ -251,19 +251,19 @@ func wantTokenAuth(t *T, m check.Metadata) {
 	wantMethodListed(t, m, "token", c, t.Token(c, wire.Params("grant_type", "client_credentials")).Granted())
 }
 
-// wantMethodListed asserts that the method by which a client has just been known is listed.
+// wantMethodListed asserts that the metadata lists the method by which a client has just authenticated.
 //
 // RFC 8414 §2: the default is client_secret_basic.
 func wantMethodListed(t *T, m check.Metadata, endpoint string, c *target.Client, known bool) {
 	if !known {
-		t.Blockedf("the client %s was not known at the %s endpoint", c.Role, endpoint)
+		t.Blockedf("the client %s could not authenticate at the %s endpoint", c.Role, endpoint)
 	}
 	list, listed := m.List(endpoint + "_endpoint_auth_methods_supported")
 	if !listed {
 		list = []string{need.SecretBasic}
 	}
 	if c.Auth != need.NoAuthentication && !slices.Contains(list, c.Auth) {
-		t.Errorf("a client is known by %s, and the %s endpoint has %s", c.Auth, endpoint, strings.Join(list, ", "))
+		t.Errorf("a client authenticates by %s, but the %s endpoint lists %s", c.Auth, endpoint, strings.Join(list, ", "))
 	}
 }
 
@@ -271,18 +271,18 @@ func wantAuthAlgorithms(t *T, m check.Metadata, endpoint string) {
 	methods := endpoint + "_endpoint_auth_methods_supported"
 	_, listed := m.List(endpoint + "_endpoint_auth_signing_alg_values_supported")
 	if (m.Lists(methods, "private_key_jwt") || m.Lists(methods, "client_secret_jwt")) && !listed {
-		t.Failf("clients authenticate by JWT at the %s endpoint, and the algorithms are not listed", endpoint)
+		t.Failf("clients can authenticate by JWT at the %s endpoint, but no algorithms are listed", endpoint)
 	}
 }
 
 func wantNoUnsigned(t *T, m check.Metadata, name string) {
 	if m.Lists(name, "none") {
-		t.Failf("%s has none", name)
+		t.Failf("%s contains none", name)
 	}
 }
 
-// wantChallengeMethods asks for codes with a challenge, and redeems them with another verifier: who gets a
-// token has not checked it.
+// wantChallengeMethods redeems codes with a wrong verifier. If the server issues a token, it does not verify the
+// challenge.
 func wantChallengeMethods(t *T, m check.Metadata) {
 	for _, method := range []string{"S256", "plain"} {
 		listed := m.Lists("code_challenge_methods_supported", method)
@@ -294,7 +294,7 @@ func wantChallengeMethods(t *T, m check.Metadata) {
 		if response.Params.Get("code") == "" {
 			if listed {
 				t.At(response.Answer)
-				t.Errorf("%s is listed, and gives no code: %s", method, response)
+				t.Errorf("%s is listed, but no code is issued: %s", method, response)
 			}
 			continue
 		}
@@ -312,10 +312,10 @@ func wantPages(t *T, m check.Metadata) {
 	for _, name := range []string{"service_documentation", "op_policy_uri", "op_tos_uri"} {
 		address := m.Text(name)
 		if address == "" || !t.AtServer(address) {
-			continue // not for us to fetch
+			continue // an address of another server is not fetched
 		}
 		if a := t.Get(address); a.Status >= http.StatusBadRequest {
-			t.Errorf("%s is answered with %s", name, a)
+			t.Errorf("%s answers %s", name, a)
 		}
 	}
 }

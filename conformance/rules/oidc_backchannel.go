@@ -8,17 +8,18 @@ import (
 	"mandate/conformance/wire"
 )
 
+// LogoutEvent is the member of events in a logout token.
 const LogoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// hearing is what a check needs that listens for a logout token.
+// hearing returns what a check of logout tokens needs.
 func hearing(more ...Need) []Need {
 	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Backchannel, need.User}, more...)
 }
 
-// Back-channel logout.
+// oidcBackChannel returns the rules of OpenID Connect Back-Channel Logout.
 func oidcBackChannel() []Rule { return slices.Concat(oidcLogoutToken(), oidcLogoutNotice()) }
 
-// oidcLogoutToken is what a logout token says.
+// oidcLogoutToken returns the rules about the content of a logout token.
 func oidcLogoutToken() []Rule {
 	return []Rule{
 		{
@@ -62,7 +63,7 @@ func oidcLogoutToken() []Rule {
 				j, _ := t.LogoutToken()
 				at, _ := j.Claims["iat"].(float64)
 				if until, is := j.Claims["exp"].(float64); !is || until <= at {
-					t.Failf("exp is %v, and iat %v", j.Claims["exp"], j.Claims["iat"])
+					t.Failf("exp is %v, and iat is %v", j.Claims["exp"], j.Claims["iat"])
 				}
 			},
 		},
@@ -74,7 +75,7 @@ func oidcLogoutToken() []Rule {
 				one, _ := t.LogoutToken()
 				other, _ := t.LogoutToken()
 				if one.Text("jti") == "" || one.Claims["jti"] == other.Claims["jti"] {
-					t.Failf("jti is %v, and then %v", one.Claims["jti"], other.Claims["jti"])
+					t.Failf("jti is %v, and %v in the next token", one.Claims["jti"], other.Claims["jti"])
 				}
 			},
 		},
@@ -109,11 +110,11 @@ func oidcLogoutToken() []Rule {
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
 				if j.Claims["sub"] == nil && j.Claims["sid"] == nil {
-					t.Failf("there is neither sub nor sid")
+					t.Failf("the token has neither sub nor sid")
 				}
 				for _, name := range []string{"sub", "sid"} {
 					if j.Claims[name] != nil && j.Claims[name] != v.Id.Claims[name] {
-						t.Errorf("%s is %v, and in the ID token %v", name, j.Claims[name], v.Id.Claims[name])
+						t.Errorf("%s is %v, but %v in the ID token", name, j.Claims[name], v.Id.Claims[name])
 					}
 				}
 			},
@@ -124,7 +125,7 @@ func oidcLogoutToken() []Rule {
 			Needs: hearing(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
-					t.Failf("sub is %v, and sid %v", j.Claims["sub"], j.Claims["sid"])
+					t.Failf("sub is %v, and sid is %v", j.Claims["sub"], j.Claims["sid"])
 				}
 			},
 		},
@@ -170,7 +171,7 @@ func oidcLogoutToken() []Rule {
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
 				if j.Header["alg"] != v.Id.Header["alg"] {
-					t.Failf("alg is %v, and that of the ID token %v", j.Header["alg"], v.Id.Header["alg"])
+					t.Failf("alg is %v, but %v in the ID token", j.Header["alg"], v.Id.Header["alg"])
 				}
 			},
 		},
@@ -193,7 +194,7 @@ func oidcLogoutToken() []Rule {
 				from, _ := j.Claims["iat"].(float64)
 				until, is := j.Claims["exp"].(float64)
 				if !is || until-from > 120 {
-					t.Failf("iat is %v, and exp %v", j.Claims["iat"], j.Claims["exp"])
+					t.Failf("iat is %v, and exp is %v", j.Claims["iat"], j.Claims["exp"])
 				}
 			},
 		},

@@ -12,7 +12,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcLogoutNotice is who is told, how, and what else ends.
+// oidcLogoutNotice returns the rules about who receives logout tokens, how, and what else ends.
 func oidcLogoutNotice() []Rule {
 	return []Rule{
 		{
@@ -65,7 +65,7 @@ func oidcLogoutNotice() []Rule {
 					t.SignedOut(other)
 				}, v)
 				if n == nil {
-					t.Failf("the client was not told")
+					t.Failf("the client received no logout token")
 				}
 			},
 		},
@@ -76,17 +76,17 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				v, other := t.Visit(need.Backchannel), t.Visit(need.Code)
 				if v.Id.Claims["sid"] == nil {
-					t.Skipf("sessions have no names: without, all of the person's may be meant")
+					t.Skipf("the server has no sid: a logout token without sid can mean all sessions of the person")
 				}
 				n := t.Hears(func() {
 					t.SignOut(other)
 					t.SignOut(v)
 				}, v, other)
 				if n == nil {
-					t.Blockedf("the client was not told of its own session")
+					t.Blockedf("the client received no logout token for its own session")
 				}
 				if j, err := jose.Read(n.Token); err != nil || j.Claims["sid"] != v.Id.Claims["sid"] {
-					t.Failf("the client was told of another session than its own, %v", v.Id.Claims["sid"])
+					t.Failf("the client received a logout token for a session that it has no part in, %v", v.Id.Claims["sid"])
 				}
 			},
 		},
@@ -98,10 +98,10 @@ func oidcLogoutNotice() []Rule {
 				v := t.Visit(need.Backchannel)
 				n := t.Hears(func() { t.SignOut(v) }, v)
 				if n == nil {
-					t.Failf("the client was not told")
+					t.Failf("the client received no logout token")
 				}
 				if n.Method != http.MethodPost {
-					t.Failf("the client was told by %s", n.Method)
+					t.Failf("the client received the logout token by %s", n.Method)
 				}
 			},
 		},
@@ -112,7 +112,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				n, _ := t.Notified()
 				if kind, _, err := mime.ParseMediaType(n.ContentType); err != nil || kind != wire.FormEncoded {
-					t.Failf("the body is of the type %q", n.ContentType)
+					t.Failf("the body has the type %q", n.ContentType)
 				}
 			},
 		},
@@ -123,7 +123,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				n, _ := t.Notified()
 				if _, err := jose.Read(n.Token); err != nil || len(n.Form["logout_token"]) != 1 {
-					t.Failf("logout_token came %d times, and the first is %d characters long", len(n.Form["logout_token"]), len(n.Token))
+					t.Failf("logout_token appears %d times, and the first has %d characters", len(n.Form["logout_token"]), len(n.Token))
 				}
 			},
 		},
@@ -148,7 +148,7 @@ func oidcLogoutNotice() []Rule {
 					took = time.Since(began)
 				}, v)
 				if took >= slow/2 {
-					t.Failf("the browser waited %s", took.Round(time.Second/10))
+					t.Failf("the browser had to wait for %s", took.Round(time.Second/10))
 				}
 			},
 		},
@@ -164,7 +164,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
 				if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
-					t.Skipf("the server gives no refresh token without offline_access")
+					t.Skipf("the server issues no refresh token without offline_access")
 				}
 				t.SignOut(v)
 				t.WantRefused(t.Refresh(v.Client, v.Tokens.Refresh), "the session has ended")
@@ -180,7 +180,7 @@ func oidcLogoutNotice() []Rule {
 				}
 				v := t.Visit(need.Backchannel, "offline_access")
 				if v.Tokens.Refresh == "" {
-					t.Skipf("the server gives no refresh token with offline_access")
+					t.Skipf("the server issues no refresh token with offline_access")
 				}
 				t.SignOut(v)
 				t.WantGranted(t.Refresh(v.Client, v.Tokens.Refresh))

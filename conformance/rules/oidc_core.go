@@ -20,13 +20,13 @@ func oidcCore() []Rule {
 		oidcMandatory(), oidcSecurity(), oidcPrivacy())
 }
 
-// signIn is what a check needs that has a person sign in to a client.
+// signIn returns what a check needs that performs a login at a client.
 func signIn(more ...Need) []Need { return append(codeFlow(need.OpenID), more...) }
 
-// openID is what an authentication request needs that is not redeemed.
+// openID returns what a check needs that sends an authentication request, but does not redeem the code.
 func openID(more ...Need) []Need { return append(asking(need.OpenID), more...) }
 
-// wantSignature asserts that a JWT for a client is signed as it says it is.
+// wantSignature asserts that the signature of a JWT is valid.
 func wantSignature(t *T, j *jose.JWT, c *target.Client) {
 	var keys []jose.JWK
 	if !strings.HasPrefix(j.Algorithm(), "HS") {
@@ -37,52 +37,52 @@ func wantSignature(t *T, j *jose.JWT, c *target.Client) {
 	case errors.Is(err, jose.ErrUnsupported):
 		t.Skipf("%v", err)
 	case err != nil:
-		t.Failf("the signature by %s does not hold: %v", j.Algorithm(), err)
+		t.Failf("the signature with %s is invalid: %v", j.Algorithm(), err)
 	}
 }
 
-// wantsScope ends the check if the server does not list a scope.
+// wantsScope skips the check if the server does not list a scope.
 func wantsScope(t *T, scope string) {
 	if !t.Metadata().Lists("scopes_supported", scope) {
 		t.Skipf("the server does not list the scope %s", scope)
 	}
 }
 
-// wantsClaimsParameter ends the check if the server does not have the parameter.
+// wantsClaimsParameter skips the check if the server does not support the parameter claims.
 func wantsClaimsParameter(t *T) {
 	if !t.Metadata().Is("claims_parameter_supported") {
-		t.Skipf("the server does not say claims_parameter_supported")
+		t.Skipf("the server does not list claims_parameter_supported")
 	}
 }
 
-// withID skips the check if a refresh gave no ID token.
+// withID skips the check if a refresh returned no ID token.
 func withID(t *T, tokens *check.Tokens) *check.Tokens {
 	if tokens.ID == "" {
-		t.Skipf("a refresh gives no ID token, which it need not")
+		t.Skipf("the refresh returned no ID token, which is optional")
 	}
 	return tokens
 }
 
-// wantReauthentication asserts that a request in a browser where somebody is signed in leads to the login,
-// or else to an error.
+// wantReauthentication asserts that a request in a browser with a session is answered with the login page or with an
+// error.
 func wantReauthentication(t *T, b *browser.Browser, r *check.Request, why string) {
 	asked, response := t.AsksPassword(b, r)
 	if asked || response.ErrorCode() != "" {
 		return
 	}
 	t.At(response.Answer)
-	t.Failf("nobody is asked to sign in, although %s: %s", why, response)
+	t.Failf("the server does not ask for a login, although %s: %s", why, response)
 }
 
-// wantErrorBack asserts that a request came back to the client with some error and no code.
+// wantErrorBack asserts that the client receives an error and no code.
 func wantErrorBack(t *T, r *check.Response, why string) {
 	t.WantNoCode(r, why)
 	if !r.Arrived() || r.ErrorCode() == "" {
-		t.Failf("no error came back to the redirect URI, although %s: %s", why, r)
+		t.Failf("no error was returned to the redirect URI, although %s: %s", why, r)
 	}
 }
 
-// wantCode asserts that a request is granted.
+// wantCode asserts that a code is issued.
 func wantCode(t *T, r *check.Response, what string) {
 	if r.Stuck != "" {
 		t.Blockedf("%s", r)
@@ -93,14 +93,14 @@ func wantCode(t *T, r *check.Response, what string) {
 	}
 }
 
-// wantOwnQuestion asserts that a person's yes counts for the question that their own browser was asked: an attacker's
-// question, answered by it, gives no code.
+// wantOwnQuestion asserts that an approval counts only for the request of the same browser. A victim's browser
+// submits the approval form of an attacker's request, and gets no code.
 func wantOwnQuestion(t *T, attackers *browser.Browser, ask func() *check.Request) {
 	victims := t.NewBrowser()
-	// Asked to ask (OIDC Core §3.1.2.1), in case that a yes is remembered.
+	// With prompt=consent the server asks even if the person has approved before (OIDC Core §3.1.2.1).
 	question := t.Question(attackers, ask().Set("prompt", "consent"))
 	question.Action = attackers.Page.URL.ResolveReference(wire.ParseURL(question.Action)).String()
 	t.Question(victims, ask().Set("prompt", "consent"))
 	r := check.Ended(ask(), victims, victims.Submit(question))
-	t.WantNoCode(r, "the answer is to a question that another browser was asked")
+	t.WantNoCode(r, "the approval belongs to the request of another browser")
 }

@@ -12,7 +12,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// What the server checks of a request, and how it signs people in (OIDC Core §3.1.2.2 to §3.1.2.4).
+// oidcValidation returns the rules about the validation of a request and about the login (OIDC Core §3.1.2.2 to
+// §3.1.2.4).
 func oidcValidation() []Rule {
 	return []Rule{
 		{
@@ -21,8 +22,8 @@ func oidcValidation() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				t.WantNoCode(t.Authorize(t.OpenID(c).Set("client_id", "conformance-"+t.Random())), "nobody has that client_id")
-				t.WantNoCode(t.Authorize(t.OpenID(c).Set("response_type", "conformance")), "nobody knows that response_type")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("client_id", "conformance-"+t.Random())), "the client_id is unknown")
+				t.WantNoCode(t.Authorize(t.OpenID(c).Set("response_type", "conformance")), "the response_type is unknown")
 				t.WantNoCode(t.Authorize(t.OpenID(c).Add("state", "another")), "state was sent twice")
 			},
 		},
@@ -59,9 +60,9 @@ func oidcValidation() []Rule {
 					return t.Silently(b, t.OpenID(c).Set("claims", fmt.Sprintf(`{"id_token":{"sub":{"value":%q}}}`, sub)))
 				}
 				if r := ask(own); r.Params.Get("code") == "" {
-					t.Blockedf("the own sub is refused as well: %s", r)
+					t.Blockedf("a request with the person's own sub is refused too: %s", r)
 				}
-				t.WantNoCode(ask("conformance-"+t.Random()), "the sub that was asked for is somebody else")
+				t.WantNoCode(ask("conformance-"+t.Random()), "the requested sub is that of another person")
 			},
 		},
 		{
@@ -69,7 +70,7 @@ func oidcValidation() []Rule {
 			Text:  "The server ignores unknown parameters.",
 			Needs: openID(),
 			Check: func(t *T) {
-				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1")), "a parameter of no meaning")
+				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1")), "an unknown parameter")
 			},
 		},
 		{
@@ -77,7 +78,7 @@ func oidcValidation() []Rule {
 			Text:  "The server answers an invalid request with an error response.",
 			Needs: openID(),
 			Check: func(t *T) {
-				wantErrorBack(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "nobody knows that response_type")
+				wantErrorBack(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "the response_type is unknown")
 			},
 		},
 		{
@@ -88,7 +89,7 @@ func oidcValidation() []Rule {
 				asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				if !asked {
 					t.At(response.Answer)
-					t.Failf("nobody is asked to sign in: %s", response)
+					t.Failf("the server does not ask for a login: %s", response)
 				}
 			},
 		},
@@ -154,7 +155,7 @@ func oidcValidation() []Rule {
 			Text:  "The server releases nothing without the person's approval: if the person denies, no code is issued.",
 			Needs: openID(),
 			Check: func(t *T) {
-				t.WantNoCode(t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
+				t.WantNoCode(t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person denied")
 			},
 		},
 		{
@@ -167,14 +168,14 @@ func oidcValidation() []Rule {
 				with := browser.Parse(b.Page).Text
 				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
 				if without := browser.Parse(b.Page).Text; with == without {
-					t.Failf("the page says the same with and without the scope profile: %q", wire.Clip(with, 300))
+					t.Failf("the page is the same with and without the scope profile: %q", wire.Clip(with, 300))
 				}
 			},
 		},
 	}
 }
 
-// wantUnframed asserts a header that keeps other sites from framing a page.
+// wantUnframed asserts that a header prevents framing by other sites.
 func wantUnframed(t *T, a *wire.Answer) {
 	policy := strings.ToLower(strings.Join(a.Header.Values("Content-Security-Policy"), ";"))
 	options := strings.ToUpper(a.Header.Get("X-Frame-Options"))
@@ -184,7 +185,7 @@ func wantUnframed(t *T, a *wire.Answer) {
 	}
 }
 
-// The good answer and the error (OIDC Core §3.1.2.5, §3.1.2.6).
+// oidcResponse returns the rules about successful and error responses (OIDC Core §3.1.2.5, §3.1.2.6).
 func oidcResponse() []Rule {
 	return []Rule{
 		{
@@ -196,7 +197,7 @@ func oidcResponse() []Rule {
 				t.CodeOf(r)
 				if r.Mode != "query" || !r.Arrived() {
 					t.At(r.Answer)
-					t.Failf("the code came in the %s, to %s", r.Mode, wire.Clip(r.Location, 200))
+					t.Failf("the code was returned in the %s, to %s", r.Mode, wire.Clip(r.Location, 200))
 				}
 				wantState(t, r)
 			},
@@ -235,7 +236,7 @@ func oidcResponse() []Rule {
 			Check: func(t *T) {
 				if r := silentAnswer(t); r.Mode != "query" {
 					t.At(r.Answer)
-					t.Failf("the error came in the %s", r.Mode)
+					t.Failf("the error was returned in the %s", r.Mode)
 				}
 			},
 		},
@@ -244,7 +245,7 @@ func oidcResponse() []Rule {
 			Text:  "An error response has no parameters except error, error_description, error_uri, state and those of later documents.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
-				// RFC 9207 adds iss, OpenID Connect Session Management session_state.
+				// RFC 9207 adds iss, and OpenID Connect Session Management adds session_state.
 				known := []string{"error", "error_description", "error_uri", "state", "iss", "session_state"}
 				r := silentAnswer(t)
 				for name := range r.Params {
@@ -277,7 +278,7 @@ func oidcResponse() []Rule {
 				}
 				t.At(r.Answer)
 				if r.Location != "" {
-					t.Failf("the browser was sent back: %s", r)
+					t.Failf("the browser was redirected: %s", r)
 				}
 				t.WantStatus(r.Answer, http.StatusBadRequest)
 			},
@@ -310,12 +311,12 @@ func oidcResponse() []Rule {
 	}
 }
 
-// silentAnswer is the error to a request with prompt=none where nobody is signed in; without one the check is
+// silentAnswer returns the error for a request with prompt=none without a session. Without an error the check is
 // blocked.
 func silentAnswer(t *T) *check.Response {
 	r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 	if !r.Arrived() {
-		t.Blockedf("could not get an error: %s", r)
+		t.Blockedf("no error was returned: %s", r)
 	}
 	return r
 }
@@ -324,6 +325,6 @@ func silentAnswer(t *T) *check.Response {
 func wantState(t *T, r *check.Response) {
 	if want := r.Request.Params.Get("state"); r.Params.Get("state") != want {
 		t.At(r.Answer)
-		t.Failf("state was %q, and came back as %q", want, r.Params.Get("state"))
+		t.Failf("state was %q, but %q was returned", want, r.Params.Get("state"))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"mandate/conformance/need"
 )
 
-// aScope is the rule that a scope brings its claims from UserInfo. Claims that the person has not cannot
-// be seen.
+// aScope returns the rule that UserInfo returns the claims of a scope. It cannot see claims for which the person has
+// no value.
 func aScope(scope, text string, names ...string) Rule {
 	return Rule{
 		ID: "OIDCCore/5.4/" + scope, Level: Must, Text: text, Needs: userInfo(),
@@ -20,19 +20,19 @@ func aScope(scope, text string, names ...string) Rule {
 			all := knownClaims(t)
 			known := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] == nil })
 			if len(known) == 0 {
-				t.Skipf("UserInfo tells no %s of the target's user", strings.Join(names, ", "))
+				t.Skipf("UserInfo returns no %s for the target's user", strings.Join(names, ", "))
 			}
 			claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scope)).Access)
 			for _, name := range known {
 				if claims[name] == nil {
-					t.Errorf("%s is not there, although the scope %s was granted and it is known", name, scope)
+					t.Errorf("%s is missing, although the scope %s was granted and the server has a value", name, scope)
 				}
 			}
 		},
 	}
 }
 
-// Claims by scope (OIDC Core §5.4).
+// oidcScopes returns the rules about claims by scope (OIDC Core §5.4).
 func oidcScopes() []Rule {
 	return []Rule{
 		aScope("profile", "The scope profile brings the claims of a profile.", "name", "family_name", "given_name", "middle_name", "nickname",
@@ -48,7 +48,7 @@ func oidcScopes() []Rule {
 				claims := knownClaims(t)
 				for _, name := range []string{"name", "email", "phone_number", "address"} {
 					if claims[name] == nil {
-						t.Errorf("%s is not there", name)
+						t.Errorf("%s is missing", name)
 					}
 				}
 			},
@@ -60,7 +60,7 @@ func oidcScopes() []Rule {
 			Check: func(t *T) {
 				for name := range t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access) {
 					if name != "sub" {
-						t.Errorf("UserInfo tells %s", name)
+						t.Errorf("UserInfo returns %s", name)
 					}
 				}
 			},
@@ -81,19 +81,19 @@ func oidcScopes() []Rule {
 	}
 }
 
-// asks makes a claims parameter.
+// asks returns a claims parameter.
 func asks(where string, claims map[string]any) string {
-	text, _ := json.Marshal(map[string]any{where: claims}) // maps and texts: it cannot fail
+	text, _ := json.Marshal(map[string]any{where: claims}) // maps and strings can always be encoded
 	return string(text)
 }
 
-// signInAsking goes the whole way with a claims parameter.
+// signInAsking performs the code grant with a claims parameter.
 func signInAsking(t *T, claims string) *check.Tokens {
 	wantsClaimsParameter(t)
 	return t.GrantFor(t.OpenID(t.Client(need.Code)).Set("claims", claims))
 }
 
-// someClaim is a claim that is known of the person, with its value.
+// someClaim returns a claim for which the person has a value, and that value.
 func someClaim(t *T) (string, any) {
 	claims := knownClaims(t)
 	for _, name := range []string{"email", "nickname", "name", "preferred_username", "given_name"} {
@@ -101,14 +101,14 @@ func someClaim(t *T) (string, any) {
 			return name, claims[name]
 		}
 	}
-	t.Skipf("UserInfo tells nothing of the target's user but sub")
+	t.Skipf("UserInfo returns only sub for the target's user")
 	return "", nil
 }
 
-// askedAgain is how the browser of the checks says that its login was not taken.
+// askedAgain matches the browser's message for a refused login.
 var askedAgain = regexp.MustCompile(`^the server asks for the password again`)
 
-// The claims parameter (OIDC Core §5.5).
+// oidcClaims returns the rules about the parameter claims (OIDC Core §5.5).
 func oidcClaims() []Rule {
 	return []Rule{
 		{
@@ -120,7 +120,7 @@ func oidcClaims() []Rule {
 				for _, how := range []any{nil, map[string]any{}, map[string]any{"essential": true}, map[string]any{"essential": false}} {
 					claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name: how})).Access)
 					if claims[name] != value || claims["sub"] == nil {
-						t.Errorf("%s was asked for by %s, and is %v", name, Quoted(how), claims[name])
+						t.Errorf("%s was requested by %s, but is %v", name, Quoted(how), claims[name])
 					}
 				}
 			},
@@ -133,7 +133,7 @@ func oidcClaims() []Rule {
 				name, value := someClaim(t)
 				j := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: nil})))
 				if j.Claims[name] != value || j.Text("sub") == "" || j.Number("exp") < 0 {
-					t.Failf("%s was asked for, and is %v", name, j.Claims[name])
+					t.Failf("%s was requested, but is %v", name, j.Claims[name])
 				}
 			},
 		},
@@ -145,11 +145,11 @@ func oidcClaims() []Rule {
 				wantsClaimsParameter(t)
 				wantsScope(t, "email")
 				if knownClaims(t)["email"] == nil {
-					t.Skipf("UserInfo tells no email of the target's user")
+					t.Skipf("UserInfo returns no email for the target's user")
 				}
 				r := t.OpenID(t.Client(need.Code), "email").Set("claims", `{"userinfo":{"locale":null}}`)
 				if t.UserClaims(t.GrantFor(r).Access)["email"] == nil {
-					t.Failf("email is not there, although the scope email was granted")
+					t.Failf("email is missing, although the scope email was granted")
 				}
 			},
 		},
@@ -162,9 +162,9 @@ func oidcClaims() []Rule {
 				name, value := someClaim(t)
 				r := t.OpenID(t.Client(need.Code)).Set("claims", `{"conformance":{"x":1},"other":[1],"userinfo":{`+Quoted(name)+`:null}}`)
 				response := t.Try(r)
-				wantCode(t, response, "a claims parameter with members of no meaning")
+				wantCode(t, response, "a claims parameter with unknown members")
 				if got := t.UserClaims(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})).Access)[name]; got != value {
-					t.Failf("%s, which was asked for beside them, is %v", name, got)
+					t.Failf("%s, which was requested too, is %v", name, got)
 				}
 			},
 		},
@@ -192,7 +192,7 @@ func oidcClaims() []Rule {
 				wantsClaimsParameter(t)
 				for _, where := range []string{"userinfo", "id_token"} {
 					claims := asks(where, map[string]any{"https://conformance.example/claim": map[string]any{"essential": true}, "conformance": nil})
-					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "an essential claim that nobody has")
+					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "an essential claim without a value")
 				}
 			},
 		},
@@ -216,7 +216,7 @@ func oidcClaims() []Rule {
 				name, value := someClaim(t)
 				for _, how := range []map[string]any{{"value": value}, {"values": []any{"conformance", value}}} {
 					if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: how}))).Claims[name]; got != value {
-						t.Errorf("%s was asked for by %s, and is %v", name, Quoted(how), got)
+						t.Errorf("%s was requested by %s, but is %v", name, Quoted(how), got)
 					}
 				}
 			},
@@ -229,7 +229,7 @@ func oidcClaims() []Rule {
 				name, value := someClaim(t)
 				for _, how := range []map[string]any{{"value": "conformance"}, {"values": []any{"conformance", "other"}}} {
 					if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: how}))).Claims[name]; got != nil {
-						t.Errorf("%s was asked for by %s, and is there: %v", name, Quoted(how), value)
+						t.Errorf("%s was requested by %s, but is returned: %v", name, Quoted(how), value)
 					}
 				}
 			},
@@ -242,7 +242,7 @@ func oidcClaims() []Rule {
 				wantsClaimsParameter(t)
 				b := t.Approved(t.OpenID(t.Client(need.Code)))
 				claims := asks("id_token", map[string]any{"sub": map[string]any{"value": "conformance-" + t.Random()}})
-				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the sub that was asked for is somebody else")
+				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the requested sub is that of another person")
 			},
 		},
 		{
@@ -253,7 +253,7 @@ func oidcClaims() []Rule {
 				wantsClaimsParameter(t)
 				b := t.Approved(t.OpenID(t.Client(need.Code)))
 				claims := asks("id_token", map[string]any{"sub": map[string]any{"values": []any{"conformance-" + t.Random(), "conformance"}}})
-				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the subs that were asked for are others")
+				t.WantNoCode(t.Silently(b, t.OpenID(t.Client(need.Code)).Set("claims", claims)), "the requested subs are those of other people")
 			},
 		},
 		{
@@ -267,7 +267,7 @@ func oidcClaims() []Rule {
 				}
 				how := map[string]any{"essential": true, "values": []any{"urn:conformance:unknown", acr}}
 				if got := t.IDToken(signInAsking(t, asks("id_token", map[string]any{"acr": how}))).Text("acr"); got != acr {
-					t.Failf("acr is %q, asked for was %q", got, acr)
+					t.Failf("acr is %q, but %q was requested", got, acr)
 				}
 			},
 		},
@@ -281,9 +281,9 @@ func oidcClaims() []Rule {
 					how["essential"] = true
 					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", asks("id_token", map[string]any{"acr": how})))
 					if askedAgain.MatchString(r.Stuck) {
-						continue // for a login that would do: this one has failed
+						continue // for a login with this acr, this one has failed
 					}
-					t.WantNoCode(r, "no login has the acr that is essential")
+					t.WantNoCode(r, "no login satisfies the essential acr")
 				}
 			},
 		},
@@ -298,10 +298,10 @@ func oidcClaims() []Rule {
 				claims := asks("id_token", map[string]any{"acr": map[string]any{"value": "urn:conformance:unknown"}})
 				for _, r := range []*check.Request{t.OpenID(c).Set("acr_values", "urn:conformance:unknown"), t.OpenID(c).Set("claims", claims)} {
 					response := t.Try(r)
-					wantCode(t, response, "an acr that is not essential and cannot be reached")
+					wantCode(t, response, "a voluntary acr that cannot be satisfied")
 					j := t.IDToken(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})))
 					if j.Text("acr") != own {
-						t.Errorf("acr is %v, and %q where none is asked for", j.Claims["acr"], own)
+						t.Errorf("acr is %v, but %q without a requested acr", j.Claims["acr"], own)
 					}
 				}
 			},
@@ -314,7 +314,7 @@ func oidcClaims() []Rule {
 				name, _ := someClaim(t)
 				claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name + "#tlh": nil})).Access)
 				if got, there := claims[name]; there {
-					t.Failf("%s#tlh was asked for, and %s is there: %v", name, name, got)
+					t.Failf("%s#tlh was requested, but %s is returned: %v", name, name, got)
 				}
 			},
 		},

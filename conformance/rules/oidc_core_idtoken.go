@@ -11,7 +11,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The ID token (OIDC Core §2, §3.1.3.6).
+// oidcIDToken returns the rules about the ID token (OIDC Core §2, §3.1.3.6).
 func oidcIDToken() []Rule {
 	return []Rule{
 		{
@@ -21,9 +21,9 @@ func oidcIDToken() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if tokens.ID == "" {
-					t.Blockedf("there is no ID token in the answer")
+					t.Blockedf("the response has no ID token")
 				}
-				// An encrypted one has five parts; what is in it is another rule's business.
+				// An encrypted ID token has five parts. Other rules check its content.
 				if strings.Count(tokens.ID, ".") == 4 {
 					return
 				}
@@ -71,7 +71,7 @@ func oidcIDToken() []Rule {
 				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
 				other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
 				if one != other {
-					t.Failf("sub is %q at one login and %q at the next", one, other)
+					t.Failf("sub is %q at the first login and %q at the second", one, other)
 				}
 			},
 		},
@@ -92,7 +92,7 @@ func oidcIDToken() []Rule {
 						return
 					}
 				}
-				t.Failf("aud is %v, the client is %s", j.Claims["aud"], c.ID)
+				t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
 			},
 		},
 		{
@@ -113,7 +113,7 @@ func oidcIDToken() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if j := t.IDToken(tokens); j.Number("exp") <= check.ServerTime(tokens.Answer) {
-					t.Failf("exp is %v, and it is %.0f", j.Claims["exp"], check.ServerTime(tokens.Answer))
+					t.Failf("exp is %v, and the time is %.0f", j.Claims["exp"], check.ServerTime(tokens.Answer))
 				}
 			},
 		},
@@ -124,7 +124,7 @@ func oidcIDToken() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if j := t.IDToken(tokens); math.Abs(j.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
-					t.Failf("iat is %v, and it is %.0f", j.Claims["iat"], check.ServerTime(tokens.Answer))
+					t.Failf("iat is %v, and the time is %.0f", j.Claims["iat"], check.ServerTime(tokens.Answer))
 				}
 			},
 		},
@@ -173,13 +173,13 @@ func oidcIDToken() []Rule {
 					t.Blockedf("the ID token has no auth_time")
 				}
 				if math.Abs(at-check.ServerTime(first.Answer)) > 60 {
-					t.Failf("auth_time is %.0f, and the login was at %.0f", at, check.ServerTime(first.Answer))
+					t.Failf("auth_time is %.0f, and the time of the login was %.0f", at, check.ServerTime(first.Answer))
 				}
 				t.WaitPast(at, 0)
 				second := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))
 				if later := t.IDToken(second).Number("auth_time"); later != at {
 					t.At(second.Answer)
-					t.Failf("auth_time was %.0f, and without another login it is %.0f", at, later)
+					t.Failf("auth_time was %.0f, but without another login it is %.0f", at, later)
 				}
 			},
 		},
@@ -191,7 +191,7 @@ func oidcIDToken() []Rule {
 				nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("nonce", nonce)))
 				if j.Text("nonce") != nonce {
-					t.Failf("nonce was %q, and is %v in the ID token", nonce, j.Claims["nonce"])
+					t.Failf("nonce was %q, but is %v in the ID token", nonce, j.Claims["nonce"])
 				}
 			},
 		},
@@ -206,7 +206,7 @@ func oidcIDToken() []Rule {
 					wantCode(t, response, "a request with the nonce "+nonce)
 					j := t.IDToken(t.Granted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r})))
 					if j.Text("nonce") != nonce {
-						t.Errorf("nonce was %q, and is %v in the ID token", nonce, j.Claims["nonce"])
+						t.Errorf("nonce was %q, but is %v in the ID token", nonce, j.Claims["nonce"])
 					}
 				}
 			},
@@ -238,7 +238,7 @@ func oidcIDToken() []Rule {
 				case text == "" || strings.ContainsAny(text, " \t\n"):
 					t.Failf("acr is %v", acr)
 				case err != nil || !u.IsAbs():
-					t.Skipf("acr is %q, which is no URI: whether RFC 6711 has it registered is not known here", text)
+					t.Skipf("acr is %q, which is no URI: this program does not know the names of RFC 6711", text)
 				}
 			},
 		},
@@ -260,11 +260,11 @@ func oidcIDToken() []Rule {
 				amr, there := t.SignIn(t.Client(need.Code)).Claims["amr"]
 				list, is := amr.([]any)
 				if there && !is {
-					t.Failf("amr is %v, which is no list", amr)
+					t.Failf("amr is %v, which is no array", amr)
 				}
 				for _, method := range list {
 					if text, _ := method.(string); text == "" {
-						t.Errorf("amr has %v, which is no text", method)
+						t.Errorf("amr contains %v, which is no string", method)
 					}
 				}
 			},
@@ -276,7 +276,7 @@ func oidcIDToken() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if azp, there := t.SignIn(c).Claims["azp"]; there && azp != any(c.ID) {
-					t.Failf("azp is %v, the client is %s", azp, c.ID)
+					t.Failf("azp is %v, but the client is %s", azp, c.ID)
 				}
 			},
 		},
@@ -339,7 +339,7 @@ func oidcIDToken() []Rule {
 	}
 }
 
-// wantHash asserts that at_hash, where it is there, is that of the access token.
+// wantHash asserts that at_hash, if present, is the hash of the access token.
 func wantHash(t *T, j *jose.JWT, tokens *check.Tokens) {
 	hash, there := j.Claims["at_hash"]
 	if !there {
@@ -347,10 +347,10 @@ func wantHash(t *T, j *jose.JWT, tokens *check.Tokens) {
 	}
 	want := jose.LeftHash(j.Algorithm(), tokens.Access)
 	if want == "" {
-		t.Skipf("which hash goes with %s is not known here", j.Algorithm())
+		t.Skipf("the hash function of %s is not known to this program", j.Algorithm())
 	}
 	if hash != any(want) {
 		t.At(tokens.Answer)
-		t.Failf("at_hash is %v, for the access token and %s it is %s", hash, j.Algorithm(), want)
+		t.Failf("at_hash is %v, but for the access token and %s it is %s", hash, j.Algorithm(), want)
 	}
 }

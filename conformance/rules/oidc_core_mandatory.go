@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/need"
 )
 
-// How messages are written and compared (OIDC Core §13, §14).
+// oidcSerialization returns the rules about the form and the comparison of messages (OIDC Core §13, §14).
 func oidcSerialization() []Rule {
 	return []Rule{
 		{
@@ -22,7 +22,7 @@ func oidcSerialization() []Rule {
 				response := check.Ended(r, b, b.Open(strings.ReplaceAll(r.URL(), "+", "%20")))
 				if !response.Arrived() {
 					t.At(response.Answer)
-					t.Failf("a scope with %%20 for the space is not understood: %s", response)
+					t.Failf("a scope with %%20 for the space is refused: %s", response)
 				}
 			},
 		},
@@ -53,7 +53,7 @@ func oidcSerialization() []Rule {
 				for what, object := range map[string]map[string]any{"the answer": tokens.Answer.JSON(), "the ID token": t.IDToken(tokens).Claims} {
 					for name, value := range object {
 						if value == nil {
-							t.Errorf("%s has %s, which is null", what, name)
+							t.Errorf("%s contains %s, which is null", what, name)
 						}
 					}
 				}
@@ -67,9 +67,9 @@ func oidcSerialization() []Rule {
 				c := t.Client(need.Code)
 				wantsClaimsParameter(t)
 				b := t.Approved(t.OpenID(c))
-				// The name and the value of a claim that has to be refused, with escapes in both.
+				// The name and the value of the claim are escaped. The request has to be refused.
 				r := t.OpenID(c).Set("claims", `{"id\u005ftoken":{"s\u0075b":{"v\u0061lue":"conformance\u002d`+t.Random()+`"}}}`)
-				t.WantNoCode(t.Silently(b, r), "the sub that was asked for, written with escapes, is somebody else")
+				t.WantNoCode(t.Silently(b, r), "the requested sub, written with escapes, is that of another person")
 			},
 		},
 		{
@@ -77,11 +77,11 @@ func oidcSerialization() []Rule {
 			Text:  "The server does not change the Unicode normal form of a string.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				// What NFC, NFD, NFKC and NFKD change.
+				// Characters that NFC, NFD, NFKC and NFKD change.
 				nonce := "e\u0301-\u00e9-\u212b-\ufb01-" + t.Random()
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("nonce", nonce)))
 				if j.Text("nonce") != nonce {
-					t.Failf("nonce was %+q, and is %+q", nonce, j.Text("nonce"))
+					t.Failf("nonce was %+q, but is %+q", nonce, j.Text("nonce"))
 				}
 			},
 		},
@@ -98,7 +98,7 @@ func oidcSerialization() []Rule {
 						continue
 					}
 					r := t.OpenID(c).Set("claims", asks("id_token", map[string]any{"sub": map[string]any{"value": other}}))
-					t.WantNoCode(t.Silently(b, r), fmt.Sprintf("%q was asked for, and the person is %q", other, sub))
+					t.WantNoCode(t.Silently(b, r), fmt.Sprintf("the requested sub is %q, and the person's is %q", other, sub))
 				}
 			},
 		},
@@ -116,7 +116,7 @@ func oidcSerialization() []Rule {
 	}
 }
 
-// widened has the first letter of a text in its full width, which NFKC would undo.
+// widened replaces the first letter of a text by its full-width form, which NFKC would undo.
 func widened(text string) string {
 	for i, r := range text {
 		if r > ' ' && r <= '~' {
@@ -126,9 +126,9 @@ func widened(text string) string {
 	return text
 }
 
-// What every OpenID Provider must have (OIDC Core §15).
+// oidcMandatory returns the rules about mandatory features (OIDC Core §15).
 func oidcMandatory() []Rule {
-	const static = "Mandate's clients are registered by people, so it is no dynamic provider."
+	const static = "People register Mandate's clients, so Mandate is no dynamic provider."
 	return []Rule{
 		{
 			ID: "OIDCCore/15.1/rs256", Level: Must,
@@ -141,7 +141,7 @@ func oidcMandatory() []Rule {
 				case published && !slices.Contains(list, "RS256"):
 					t.Failf("id_token_signing_alg_values_supported does not list RS256")
 				case !published && alg != "RS256":
-					t.Skipf("the server does not list its algorithms, and the client code has %s", alg)
+					t.Skipf("the server lists no algorithms, and the client code has %s", alg)
 				}
 			},
 		},
@@ -215,7 +215,7 @@ func oidcMandatory() []Rule {
 				}
 				t.WaitPast(at, 1)
 				_, response := t.AsksPassword(b, t.OpenID(c).Set("max_age", "1"))
-				t.WantNoCode(response, "more than the one second of max_age has gone")
+				t.WantNoCode(response, "max_age of one second has expired")
 			},
 		},
 		{

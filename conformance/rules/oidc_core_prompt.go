@@ -7,7 +7,7 @@ import (
 	"mandate/conformance/target"
 )
 
-// The parameters that say how the person signs in: prompt and max_age (OIDC Core §3.1.2.1).
+// oidcPrompt returns the rules about prompt and max_age (OIDC Core §3.1.2.1).
 func oidcPrompt() []Rule {
 	return []Rule{
 		{
@@ -20,7 +20,7 @@ func oidcPrompt() []Rule {
 				for _, a := range r.Seen {
 					if a.Status < 300 && a.MediaType() == "text/html" {
 						t.At(a)
-						t.Errorf("a page was shown: %s", a)
+						t.Errorf("the server showed a page: %s", a)
 					}
 				}
 			},
@@ -32,7 +32,7 @@ func oidcPrompt() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
-				wantCode(t, t.Silently(b, t.OpenID(c)), "the same request again with prompt=none")
+				wantCode(t, t.Silently(b, t.OpenID(c)), "the same request with prompt=none")
 			},
 		},
 		{
@@ -80,7 +80,7 @@ func oidcPrompt() []Rule {
 				}
 				if !r.Asked && r.ErrorCode() == "" {
 					t.At(r.Answer)
-					t.Failf("nobody was asked: %s", r)
+					t.Failf("the server did not ask for approval: %s", r)
 				}
 			},
 		},
@@ -89,7 +89,7 @@ func oidcPrompt() []Rule {
 			Text:  "With prompt=consent the server returns an error if the person does not approve.",
 			Needs: openID(),
 			Check: func(t *T) {
-				wantErrorBack(t, t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person said no")
+				wantErrorBack(t, t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person denied")
 			},
 		},
 		{
@@ -102,7 +102,7 @@ func oidcPrompt() []Rule {
 				response := t.Open(b, t.OpenID(c).Set("prompt", "select_account"))
 				if response.Params.Get("code") != "" {
 					t.At(response.Answer)
-					t.Failf("nobody was asked: %s", response)
+					t.Failf("the server did not ask: %s", response)
 				}
 			},
 		},
@@ -133,7 +133,7 @@ func oidcPrompt() []Rule {
 					t.Blockedf("the ID token has no auth_time")
 				}
 				t.WaitPast(at, 1)
-				wantReauthentication(t, b, t.OpenID(c).Set("max_age", "1"), "more than the one second of max_age has gone")
+				wantReauthentication(t, b, t.OpenID(c).Set("max_age", "1"), "max_age of one second has expired")
 			},
 		},
 		{
@@ -150,7 +150,7 @@ func oidcPrompt() []Rule {
 				again := t.GrantIn(b, t.OpenID(c).Set("max_age", "1"))
 				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
 					t.At(again.Answer)
-					t.Failf("auth_time was %.0f, and is %.0f after max_age had run out", at, renewed)
+					t.Failf("auth_time was %.0f, but is %.0f after max_age expired", at, renewed)
 				}
 			},
 		},
@@ -165,7 +165,7 @@ func oidcPrompt() []Rule {
 					t.Blockedf("the ID token has no auth_time")
 				}
 				t.WaitPast(at, 1)
-				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "more than the one second of max_age has gone")
+				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "max_age of one second has expired")
 			},
 		},
 		{
@@ -175,7 +175,7 @@ func oidcPrompt() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
-				wantCode(t, t.Silently(b, t.OpenID(c).Set("max_age", "36000")), "max_age of ten hours")
+				wantCode(t, t.Silently(b, t.OpenID(c).Set("max_age", "36000")), "a request with max_age of ten hours")
 			},
 		},
 		{
@@ -212,7 +212,7 @@ func oidcPrompt() []Rule {
 	}
 }
 
-// id_token_hint (OIDC Core §3.1.2.1, §3.1.2.2).
+// oidcHints returns the rules about id_token_hint (OIDC Core §3.1.2.1, §3.1.2.2).
 func oidcHints() []Rule {
 	return []Rule{
 		{
@@ -221,7 +221,7 @@ func oidcHints() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
-				wantCode(t, t.Silently(b, t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint)), "the own ID token as a hint")
+				wantCode(t, t.Silently(b, t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint)), "a request with the person's own ID token as id_token_hint")
 			},
 		},
 		{
@@ -292,21 +292,21 @@ func oidcHints() []Rule {
 	}
 }
 
-// sessionHint is an ID token of the client code, and a browser in which its person is signed in and has approved.
-// It has to be taken where it is whole: else a refusal of another says nothing.
+// sessionHint returns an ID token of the client code, and a browser in which its person is signed in and has
+// approved. The server has to accept this token as a hint. Otherwise the refusal of another one proves nothing.
 func sessionHint(t *T) (*browser.Browser, string) {
 	b := t.NewBrowser()
 	tokens := t.GrantIn(b, t.OpenID(t.Client(need.Code)))
 	if tokens.ID == "" {
-		t.Blockedf("there is no ID token in the answer")
+		t.Blockedf("the response has no ID token")
 	}
 	return b, tokens.ID
 }
 
-// silentToBegin blocks the check if prompt=none is refused without a hint as well.
+// silentToBegin blocks the check if prompt=none is refused without a hint too.
 func silentToBegin(t *T, b *browser.Browser, c *target.Client) {
 	if r := t.Silently(b, t.OpenID(c)); r.Params.Get("code") == "" {
-		t.Blockedf("prompt=none is refused without a hint as well: %s", r)
+		t.Blockedf("prompt=none is refused without id_token_hint too: %s", r)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Offline access (OIDC Core §11).
+// oidcOffline returns the rules about offline access (OIDC Core §11).
 func oidcOffline() []Rule {
 	return []Rule{
 		{
@@ -22,7 +22,7 @@ func oidcOffline() []Rule {
 				c := t.Client(need.Code)
 				tokens := t.GrantFor(t.OpenID(c, "offline_access").Set("prompt", "consent"))
 				if tokens.Refresh == "" {
-					t.Failf("there is no refresh token")
+					t.Failf("the response has no refresh token")
 				}
 				t.WantGranted(t.Refresh(c, tokens.Refresh))
 			},
@@ -49,7 +49,7 @@ func oidcOffline() []Rule {
 				}
 				if !r.Asked && r.Params.Get("code") != "" {
 					t.At(r.Answer)
-					t.Failf("a code was given, and nobody was asked")
+					t.Failf("a code was issued, but the person was not asked")
 				}
 			},
 		},
@@ -67,7 +67,7 @@ func oidcOffline() []Rule {
 				r := t.Try(t.OpenID(t.Client(need.Public), "offline_access").Set("prompt", "consent"))
 				if !r.Asked && r.Params.Get("code") != "" {
 					t.At(r.Answer)
-					t.Failf("a code was given, and nobody was asked")
+					t.Failf("a code was issued, but the person was not asked")
 				}
 			},
 		},
@@ -77,14 +77,14 @@ func oidcOffline() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
-					t.Failf("there is no refresh token")
+					t.Failf("the response has no refresh token")
 				}
 			},
 		},
 	}
 }
 
-// Refresh tokens (OIDC Core §12).
+// oidcRefresh returns the rules about refresh tokens (OIDC Core §12).
 func oidcRefresh() []Rule {
 	return []Rule{
 		{
@@ -103,7 +103,7 @@ func oidcRefresh() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, token := range Spoilt(t.GrantOffline(c).Refresh) {
-					t.WantRefused(t.Refresh(c, token), "the refresh token was not issued")
+					t.WantRefused(t.Refresh(c, token), "the server did not issue the refresh token")
 				}
 			},
 		},
@@ -132,13 +132,13 @@ func oidcRefresh() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if t.Granted(t.Refresh(c, t.GrantOffline(c).Refresh)).ID == "" {
-					t.Failf("the answer has no id_token")
+					t.Failf("the response has no id_token")
 				}
 			},
 		},
-		refreshedClaim("iss", "The ID token of a refresh has the iss of the first."),
-		refreshedClaim("sub", "The ID token of a refresh has the sub of the first."),
-		refreshedClaim("aud", "The ID token of a refresh has the aud of the first."),
+		refreshedClaim("iss", "A refreshed ID token has the same iss."),
+		refreshedClaim("sub", "A refreshed ID token has the same sub."),
+		refreshedClaim("aud", "A refreshed ID token has the same aud."),
 		{
 			ID: "OIDCCore/12.2/iat", Level: Must,
 			Text:  "iat of a refreshed ID token is the time of the refresh.",
@@ -147,7 +147,7 @@ func oidcRefresh() []Rule {
 				first, second, tokens := refreshedIDToken(t, true)
 				if second.Number("iat") <= first.Number("iat") || math.Abs(second.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
 					t.At(tokens.Answer)
-					t.Failf("iat was %.0f, and is %v; it is %.0f", first.Number("iat"), second.Claims["iat"], check.ServerTime(tokens.Answer))
+					t.Failf("iat was %.0f, and is %v; the time is %.0f", first.Number("iat"), second.Claims["iat"], check.ServerTime(tokens.Answer))
 				}
 			},
 		},
@@ -159,7 +159,7 @@ func oidcRefresh() []Rule {
 				first, second, tokens := refreshedIDToken(t, true)
 				if at, there := second.Claims["auth_time"]; there && first.Claims["auth_time"] != nil && at != first.Claims["auth_time"] {
 					t.At(tokens.Answer)
-					t.Failf("auth_time was %v, and is %v", first.Claims["auth_time"], at)
+					t.Failf("auth_time was %v, but is %v", first.Claims["auth_time"], at)
 				}
 			},
 		},
@@ -188,7 +188,7 @@ func oidcRefresh() []Rule {
 				first, second, tokens := refreshedIDToken(t, false)
 				if nonce, there := second.Claims["nonce"]; there && nonce != first.Claims["nonce"] {
 					t.At(tokens.Answer)
-					t.Failf("nonce was %v, and is %v", first.Claims["nonce"], nonce)
+					t.Failf("nonce was %v, but is %v", first.Claims["nonce"], nonce)
 				}
 			},
 		},
@@ -202,7 +202,7 @@ func oidcRefresh() []Rule {
 				wantHash(t, second, tokens)
 				if second.Number("exp") <= check.ServerTime(tokens.Answer) {
 					t.At(tokens.Answer)
-					t.Failf("exp is %v, and it is %.0f", second.Claims["exp"], check.ServerTime(tokens.Answer))
+					t.Failf("exp is %v, and the time is %.0f", second.Claims["exp"], check.ServerTime(tokens.Answer))
 				}
 			},
 		},
@@ -217,8 +217,8 @@ func oidcRefresh() []Rule {
 	}
 }
 
-// refreshedIDToken is the ID token of a login with a nonce and, when the clock has gone on if that matters, that of
-// a refresh.
+// refreshedIDToken returns the ID tokens of a login with a nonce and of a refresh. If later is true, it waits until
+// the server's time has changed.
 func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.Tokens) {
 	c := t.Client(need.Code)
 	granted := t.WithRefresh(c, t.GrantFor(t.Refreshable(c).Set("max_age", "36000").Set("nonce", t.Random())))
@@ -230,7 +230,7 @@ func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.
 	return first, t.IDToken(tokens), tokens
 }
 
-// refreshedClaim is the rule that a claim stays.
+// refreshedClaim returns the rule that a refresh does not change a claim.
 func refreshedClaim(name, text string) Rule {
 	return Rule{
 		ID: "OIDCCore/12.2/" + name, Level: Must, Text: text,
@@ -243,7 +243,7 @@ func refreshedClaim(name, text string) Rule {
 			}
 			if !same {
 				t.At(tokens.Answer)
-				t.Failf("%s was %v, and is %v", name, first.Claims[name], second.Claims[name])
+				t.Failf("%s was %v, but is %v", name, first.Claims[name], second.Claims[name])
 			}
 		},
 	}

@@ -10,8 +10,8 @@ import (
 	"mandate/conformance/need"
 )
 
-// The authentication request and its parameters (OIDC Core §3.1.2, §3.1.2.1), but for those of the
-// login itself.
+// oidcRequest returns the rules about the authentication request, except those about the login (OIDC Core §3.1.2,
+// §3.1.2.1).
 func oidcRequest() []Rule {
 	return []Rule{
 		{
@@ -24,7 +24,7 @@ func oidcRequest() []Rule {
 				for _, name := range []string{"access_token", "id_token", "refresh_token"} {
 					if r.Params.Has(name) {
 						t.At(r.Answer)
-						t.Errorf("%s came beside the code", name)
+						t.Errorf("%s was returned with the code", name)
 					}
 				}
 			},
@@ -43,7 +43,7 @@ func oidcRequest() []Rule {
 				r := t.Look(t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
 				if !r.Arrived() {
 					t.At(r.Answer)
-					t.Failf("the request by GET was not understood: %s", r)
+					t.Failf("the request by GET was refused: %s", r)
 				}
 			},
 		},
@@ -52,11 +52,11 @@ func oidcRequest() []Rule {
 			Text:  "The server accepts an authentication request by POST with a form.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
-				// Nobody is signed in, so that the answer to prompt=none shows that the form was read.
+				// Nobody is signed in. The error for prompt=none shows that the server has read the form.
 				r := t.Posted(t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
 				if !r.Arrived() {
 					t.At(r.Answer)
-					t.Failf("the request by POST was not understood: %s", r)
+					t.Failf("the request by POST was refused: %s", r)
 				}
 			},
 		},
@@ -67,7 +67,7 @@ func oidcRequest() []Rule {
 			Waived: "Mandate refuses it with invalid_scope, as RFC 6749 §3.3 allows, so that a misspelt scope is noticed.",
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code), "conformance-unknown"))
-				wantCode(t, r, "a request with a scope that nobody knows")
+				wantCode(t, r, "a request with an unknown scope")
 			},
 		},
 		{
@@ -81,7 +81,7 @@ func oidcRequest() []Rule {
 					r.Set("scope", strings.Join(scopes, " "))
 				}
 				if tokens := t.GrantFor(r); tokens.ID != "" {
-					t.Failf("there is an ID token")
+					t.Failf("the response has an ID token")
 				}
 			},
 		},
@@ -139,7 +139,7 @@ func oidcRequest() []Rule {
 					shown = append(shown, fields)
 				}
 				if !slices.Equal(shown[0], shown[1]) {
-					t.Failf("without display the page has the fields %v, with page %v", shown[0], shown[1])
+					t.Failf("without display the page has the fields %v, but with display=page %v", shown[0], shown[1])
 				}
 			},
 		},
@@ -158,7 +158,7 @@ func oidcRequest() []Rule {
 			Text:  "With display=wap the pages suit a simple telephone: they work without scripts.",
 			Needs: openID(),
 			Check: func(t *T) {
-				// The browser of the checks has no scripts.
+				// The browser of the checks runs no scripts.
 				b, r := t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("display", "wap")
 				wantCode(t, t.Walk(b, r, true), "display=wap in a browser without scripts")
 			},
@@ -177,7 +177,7 @@ func oidcRequest() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"))
-				wantCode(t, r, "a language that nobody has")
+				wantCode(t, r, "an unknown language")
 			},
 		},
 		{
@@ -194,7 +194,7 @@ func oidcRequest() []Rule {
 						}
 					}
 				}
-				t.Failf("no field of the login page has %s", hint)
+				t.Failf("no field of the login page contains %s", hint)
 			},
 		},
 		{
@@ -205,7 +205,7 @@ func oidcRequest() []Rule {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Request{t.OpenID(c), t.OpenID(c).Set("acr_values", "urn:conformance:unknown 0")} {
 					if t.IDToken(t.GrantFor(r)).Text("acr") == "" {
-						t.Errorf("with acr_values=%q there is no acr", r.Params.Get("acr_values"))
+						t.Errorf("the ID token has no acr with acr_values=%q", r.Params.Get("acr_values"))
 					}
 				}
 			},

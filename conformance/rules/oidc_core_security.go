@@ -12,7 +12,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Security (OIDC Core §16).
+// oidcSecurity returns the security rules (OIDC Core §16).
 func oidcSecurity() []Rule {
 	return []Rule{
 		{
@@ -28,13 +28,13 @@ func oidcSecurity() []Rule {
 				b := t.NewBrowser()
 				response := t.Walk(b, t.OpenID(t.Client(need.Code)), true)
 				token := t.Granted(t.Redeem(t.CodeOf(response))).Access
-				// There is a token now: what the browser sees from here on can have it.
+				// From here on there is a token that the browser could receive.
 				again := t.Walk(b, t.OpenID(t.Client(need.Code)), true)
 				wantNoCookie(t, b, token)
 				for _, a := range slices.Concat(response.Seen, again.Seen) {
 					if strings.Contains(string(a.Body)+a.Header.Get("Location"), token) {
 						t.At(a)
-						t.Errorf("an answer to the browser has the access token")
+						t.Errorf("an answer to the browser contains the access token")
 					}
 				}
 			},
@@ -46,10 +46,10 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if tokens.ID == "" {
-					t.Blockedf("there is no ID token in the answer")
+					t.Blockedf("the response has no ID token")
 				}
 				if a := t.UserInfo(tokens.ID); a.Status/100 == 2 {
-					t.Failf("UserInfo takes an ID token for an access token")
+					t.Failf("UserInfo accepts an ID token as an access token")
 				}
 			},
 		},
@@ -69,7 +69,7 @@ func oidcSecurity() []Rule {
 			Needs: signIn(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				if t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["aud"] == nil {
-					t.Failf("introspection tells no aud")
+					t.Failf("the introspection response has no aud")
 				}
 			},
 		},
@@ -80,7 +80,7 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				scope, _ := t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["scope"].(string)
 				if scope != "openid" {
-					t.Failf("the scope openid was asked for, the token has %q", scope)
+					t.Failf("the scope openid was requested, but the token has %q", scope)
 				}
 			},
 		},
@@ -99,7 +99,7 @@ func oidcSecurity() []Rule {
 				t.UserClaims(token)
 				t.Redeem(code)
 				if a := t.UserInfo(token); a.Status/100 == 2 {
-					t.Failf("the access token works after its code came a second time")
+					t.Failf("the access token is still valid after its code was used twice")
 				}
 			},
 		},
@@ -115,7 +115,7 @@ func oidcSecurity() []Rule {
 					t.Skipf("the request has no PKCE")
 				}
 				form.Set("code_verifier", ours.Verifier)
-				t.WantRefused(t.Token(c, form), "the verifier is of another request")
+				t.WantRefused(t.Token(c, form), "the verifier belongs to another request")
 			},
 		},
 		{
@@ -152,7 +152,7 @@ func oidcSecurity() []Rule {
 				}
 				a := t.Get(wire.Origin(issuer) + "/.well-known/openid-configuration")
 				if other := a.Text("issuer"); a.Status == http.StatusOK && other != issuer {
-					t.Failf("the issuer at the root is %q, and this one %q", other, issuer)
+					t.Failf("the issuer at the root is %q, but this one is %q", other, issuer)
 				}
 			},
 		},
@@ -197,7 +197,7 @@ func oidcSecurity() []Rule {
 				with := browser.Parse(b.Page).Text
 				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
 				if without := browser.Parse(b.Page).Text; with == without {
-					t.Failf("the page says the same with and without offline_access: %q", wire.Clip(with, 300))
+					t.Failf("the page is the same with and without offline_access: %q", wire.Clip(with, 300))
 				}
 			},
 		},
@@ -229,11 +229,11 @@ func oidcSecurity() []Rule {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Response{t.Walk(t.NewBrowser(), t.OpenID(c), true), t.Refuse(t.OpenID(c)), t.Silently(t.NewBrowser(), t.OpenID(c))} {
 					if r.Location == "" {
-						t.Blockedf("the browser was not sent to the client: %s", r)
+						t.Blockedf("the browser was not redirected to the client: %s", r)
 					}
 					if r.Answer.Status == http.StatusTemporaryRedirect || r.Answer.Status == http.StatusPermanentRedirect {
 						t.At(r.Answer)
-						t.Failf("the browser is sent to the client by %s", r.Answer)
+						t.Failf("the browser was redirected to the client with %s", r.Answer)
 					}
 				}
 			},
@@ -245,7 +245,7 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
 				if r.Location == "" {
-					t.Blockedf("the browser was not sent to the client: %s", r)
+					t.Blockedf("the browser was not redirected to the client: %s", r)
 				}
 				t.WantStatus(r.Answer, http.StatusSeeOther)
 			},
@@ -253,7 +253,7 @@ func oidcSecurity() []Rule {
 	}
 }
 
-// Privacy (OIDC Core §17).
+// oidcPrivacy returns the privacy rules (OIDC Core §17).
 func oidcPrivacy() []Rule {
 	return []Rule{
 		{

@@ -10,10 +10,10 @@ import (
 	"mandate/conformance/need"
 )
 
-// Signatures and their keys (OIDC Core §10).
+// oidcSigning returns the rules about signatures and keys (OIDC Core §10).
 func oidcSigning() []Rule {
 	hmac := []Need{need.Authorization, need.Token, need.HS256, need.User, need.OpenID}
-	const noEncryption = "Mandate encrypts nothing, and publishes no keys to encrypt with."
+	const noEncryption = "Mandate does not encrypt, and publishes no keys for encryption."
 	return []Rule{
 		{
 			ID: "OIDCCore/10/signed-first", Level: Must, Inapplicable: noEncryption,
@@ -26,7 +26,7 @@ func oidcSigning() []Rule {
 			Check: func(t *T) {
 				alg := t.SignIn(t.Client(need.Code)).Algorithm()
 				if list, is := t.Metadata().List("id_token_signing_alg_values_supported"); is && !slices.Contains(list, alg) {
-					t.Failf("alg is %q, which id_token_signing_alg_values_supported does not list", alg)
+					t.Failf("alg is %q, but id_token_signing_alg_values_supported does not list it", alg)
 				}
 			},
 		},
@@ -61,7 +61,7 @@ func oidcSigning() []Rule {
 				c := t.Client(need.Code)
 				j := t.SignIn(c)
 				if strings.HasPrefix(j.Algorithm(), "HS") {
-					t.Skipf("the client code has its tokens signed with its secret")
+					t.Skipf("the client code uses HMAC signatures")
 				}
 				wantSignature(t, j, c)
 			},
@@ -73,16 +73,16 @@ func oidcSigning() []Rule {
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				if strings.HasPrefix(j.Algorithm(), "HS") {
-					t.Skipf("the client code has its tokens signed with its secret")
+					t.Skipf("the client code uses HMAC signatures")
 				}
 				keys := t.Keys()
 				if len(keys) < 2 {
-					t.Skipf("the server has one key")
+					t.Skipf("the server has only one key")
 				}
 				id, _ := j.Header["kid"].(string)
 				named := slices.DeleteFunc(keys, func(k jose.JWK) bool { return k.ID != id })
 				if id == "" || len(named) != 1 {
-					t.Failf("kid is %v, which names %d of the keys", j.Header["kid"], len(named))
+					t.Failf("kid is %v, and %d of the keys have it", j.Header["kid"], len(named))
 				}
 			},
 		},
@@ -94,7 +94,7 @@ func oidcSigning() []Rule {
 				j := t.SignIn(t.Client(need.Code))
 				for _, k := range t.Keys() {
 					if k.ID != "" && any(k.ID) == j.Header["kid"] && !k.Signs() {
-						t.Failf("the key %s is for %s %v", k.ID, k.Use, k.Operations)
+						t.Failf("the key %s has the use %s %v", k.ID, k.Use, k.Operations)
 					}
 				}
 			},
@@ -117,7 +117,7 @@ func oidcSigning() []Rule {
 				j := signedByHMAC(t, t.GrantFor(t.OpenID(t.Client(need.HS256))))
 				for _, secret := range []string{t.Client(need.Second).Secret, "", t.Client(need.HS256).ID} {
 					if j.Verify(nil, secret) == nil {
-						t.Failf("the signature holds with a key that is not the client's secret")
+						t.Failf("the signature is valid with another key than the client's secret")
 					}
 				}
 			},
@@ -155,7 +155,7 @@ func oidcSigning() []Rule {
 				tokens := t.GrantIn(b, t.OpenID(c))
 				signedByHMAC(t, tokens)
 				silentToBegin(t, b, c)
-				wantCode(t, t.Silently(b, t.OpenID(c).Set("id_token_hint", tokens.ID)), "the own ID token as a hint")
+				wantCode(t, t.Silently(b, t.OpenID(c).Set("id_token_hint", tokens.ID)), "a request with the person's own ID token as id_token_hint")
 			},
 		},
 		{
@@ -211,7 +211,7 @@ func oidcSigning() []Rule {
 			Text: "Nothing is encrypted with a key derived from the secret of a public client.",
 		},
 		{
-			// The document asks it of who decrypts, so that the keys to encrypt with are not fetched each time.
+			// The document requires this for encryption, so that the keys are not fetched for each message.
 			ID: "OIDCCore/10.2.1/cached", Level: May,
 			Text:  "The response with the keys limits their caching by max-age.",
 			Needs: []Need{need.Keys},
@@ -229,14 +229,14 @@ func oidcSigning() []Rule {
 	}
 }
 
-// RFC 7518 §3.1, and those that later documents added to the registry.
+// knownAlgorithm matches the algorithms of RFC 7518 §3.1, and those that were registered later.
 var knownAlgorithm = regexp.MustCompile(`^((HS|RS|ES|PS)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$`)
 
-// signedByHMAC is the ID token of the client hs256; where it is signed otherwise, that is another rule's business.
+// signedByHMAC returns the ID token of the client hs256. Without an HMAC the check is blocked.
 func signedByHMAC(t *T, tokens *check.Tokens) *jose.JWT {
 	j := t.IDToken(tokens)
 	if j.Algorithm() != "HS256" {
-		t.Blockedf("the ID token is signed by %s", j.Algorithm())
+		t.Blockedf("the ID token is signed with %s", j.Algorithm())
 	}
 	return j
 }

@@ -12,10 +12,10 @@ import (
 	"mandate/conformance/need"
 )
 
-// allScopes are those that bring claims (OIDC Core §5.4).
+// allScopes are the scopes with claims (OIDC Core §5.4).
 var allScopes = []string{"profile", "email", "address", "phone"}
 
-// knownClaims are the claims about the person, as far as the scopes of the server bring them.
+// knownClaims returns the claims about the person that the scopes of the server return.
 func knownClaims(t *T) map[string]any {
 	scopes := claimScopes(t.Metadata())
 	if _, published := t.Metadata().List("scopes_supported"); !published {
@@ -24,11 +24,11 @@ func knownClaims(t *T) map[string]any {
 	return t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scopes...)).Access)
 }
 
-// userInfo is what a check of UserInfo needs.
+// userInfo returns what a check of UserInfo needs.
 func userInfo(more ...Need) []Need { return append(signIn(need.UserInfo), more...) }
 
-// aClaim is the rule for the form of claims that the person may or may not have. Where the person of the
-// target has none of them, there is nothing to see.
+// aClaim returns the rule about the form of optional claims. If the target's user has no value for any of them, the
+// check is skipped.
 func aClaim(id string, level check.Level, text string, names []string, wrong func(value any) string) Rule {
 	return Rule{
 		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfo(),
@@ -45,13 +45,13 @@ func aClaim(id string, level check.Level, text string, names []string, wrong fun
 				}
 			}
 			if !seen {
-				t.Skipf("UserInfo tells no %s of the target's user", strings.Join(names, ", "))
+				t.Skipf("UserInfo returns no %s for the target's user", strings.Join(names, ", "))
 			}
 		},
 	}
 }
 
-// notText says what is wrong with a claim that is to be a text.
+// notText describes a value that should be a string.
 func notText(value any) string {
 	if _, is := value.(string); !is {
 		return "no text"
@@ -66,7 +66,7 @@ func notTrueOrFalse(value any) string {
 	return ""
 }
 
-// notMatching says what is wrong with a text that is to have a form.
+// notMatching describes a string that should match a form.
 func notMatching(form *regexp.Regexp, called string) func(any) string {
 	return func(value any) string {
 		text, _ := value.(string)
@@ -81,17 +81,17 @@ var (
 	dateForm     = regexp.MustCompile(`^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4})$`)
 	zoneForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)
 	languageForm = regexp.MustCompile(`^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`)
-	// E.164 is + and up to 15 digits, which people write with blanks, brackets and dashes between them; an
+	// A number of E.164 is + and up to 15 digits. People write blanks, brackets and dashes between them. The
 	// extension is that of RFC 3966 §3.
 	phoneForm = regexp.MustCompile(`^\+[0-9][0-9 ().-]{1,25}(;ext=[0-9().-]+)?$`)
 )
 
-// The standard claims (OIDC Core §5.1).
+// oidcStandardClaims returns the rules about standard claims (OIDC Core §5.1).
 func oidcStandardClaims() []Rule {
 	texts := []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
 		"website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}
 	return []Rule{
-		aClaim("5.1/texts", Must, "Standard claims that are texts are JSON strings.", texts, notText),
+		aClaim("5.1/texts", Must, "Standard claims with text values are JSON strings.", texts, notText),
 		aClaim("5.1/email-verified", Must, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
 		aClaim("5.1/phone-number-verified", Must, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
 		aClaim("5.1/address", Must, "address is an object.", []string{"address"}, func(value any) string {
@@ -100,14 +100,14 @@ func oidcStandardClaims() []Rule {
 			}
 			return ""
 		}),
-		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and not in the future.", []string{"updated_at"}, func(value any) string {
+		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
 			at, is := value.(float64)
 			if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
-				return "no time of the past in seconds"
+				return "no past time in seconds"
 			}
 			return ""
 		}),
-		aClaim("5.1/email", Must, "email is an address as RFC 5322 has it, without a name beside it.", []string{"email"}, func(value any) string {
+		aClaim("5.1/email", Must, "email is an address of RFC 5322, without a display name.", []string{"email"}, func(value any) string {
 			text, _ := value.(string)
 			address, err := mail.ParseAddress(text)
 			if err != nil || address.Name != "" || strings.ContainsAny(text, "<>") {
@@ -115,7 +115,7 @@ func oidcStandardClaims() []Rule {
 			}
 			return ""
 		}),
-		aClaim("5.1/birthdate", Must, "birthdate is a date, with the year 0000 where it is left out, or a year alone.", []string{"birthdate"}, notMatching(dateForm, "date")),
+		aClaim("5.1/birthdate", Must, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
 		aClaim("5.1/zoneinfo", Must, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
 		aClaim("5.1/locale", Must, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
 		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
@@ -126,7 +126,7 @@ func oidcStandardClaims() []Rule {
 			Check: func(t *T) {
 				claims := knownClaims(t)
 				if claims["phone_number_verified"] != true {
-					t.Skipf("no phone number of the target's user is verified")
+					t.Skipf("the phone number of the target's user is not verified")
 				}
 				if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
 					t.Failf("phone_number is %v", claims["phone_number"])
@@ -158,7 +158,7 @@ func oidcStandardClaims() []Rule {
 			Check: func(t *T) {
 				address, is := knownClaims(t)["address"].(map[string]any)
 				if !is {
-					t.Skipf("UserInfo tells no address of the target's user")
+					t.Skipf("UserInfo returns no address for the target's user")
 				}
 				standard := 0
 				for name, value := range address {
@@ -171,7 +171,7 @@ func oidcStandardClaims() []Rule {
 					}
 				}
 				if standard == 0 {
-					t.Errorf("address has none of the members that it may have: %v", address)
+					t.Errorf("address has none of its possible members: %v", address)
 				}
 			},
 		},
@@ -188,7 +188,7 @@ func oidcStandardClaims() []Rule {
 				for name := range knownClaims(t) {
 					name, _, _ = strings.Cut(name, "#")
 					if !slices.Contains(registeredClaims, name) && !strings.ContainsAny(name, ":/.") {
-						t.Errorf("%s is neither registered nor a name of a space of its own", name)
+						t.Errorf("%s is neither a registered nor a collision-resistant name", name)
 					}
 				}
 			},
@@ -199,7 +199,7 @@ func oidcStandardClaims() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"))
-				wantCode(t, r, "a language that nobody has")
+				wantCode(t, r, "an unknown language")
 			},
 		},
 		{
@@ -234,9 +234,9 @@ func oidcStandardClaims() []Rule {
 	}
 }
 
-const oneLanguage = "Mandate keeps each claim once, in no language that it knows."
+const oneLanguage = "Mandate stores each claim once, without a language."
 
-// registeredClaims are those of the registry "JSON Web Token Claims" that say something of people and logins.
+// registeredClaims are those in the registry "JSON Web Token Claims" that are about people and logins.
 var registeredClaims = []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
 	"website", "email", "email_verified", "gender", "birthdate", "zoneinfo", "locale", "phone_number", "phone_number_verified", "address", "updated_at",
 	"iss", "aud", "exp", "nbf", "iat", "jti", "azp", "nonce", "auth_time", "at_hash", "c_hash", "acr", "amr", "sub_jwk", "sid", "scope", "client_id",

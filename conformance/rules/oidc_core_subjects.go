@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/target"
 )
 
-// The types of claims, and what of them stays (OIDC Core §5.6, §5.7).
+// oidcClaimTypes returns the rules about claim types and stable subjects (OIDC Core §5.6, §5.7).
 func oidcClaimTypes() []Rule {
 	const normalOnly = "Mandate has normal claims only."
 	return []Rule{
@@ -21,14 +21,14 @@ func oidcClaimTypes() []Rule {
 			Check: func(t *T) {
 				claims := knownClaims(t)
 				if len(claims) < 2 {
-					t.Skipf("UserInfo tells nothing of the target's user but sub")
+					t.Skipf("UserInfo returns only sub for the target's user")
 				}
 				for name := range claims {
 					if slices.Contains(registeredClaims, name) && name != "sub" && !strings.HasPrefix(name, "_") {
 						return
 					}
 				}
-				t.Failf("no standard claim is a member of the answer")
+				t.Failf("no standard claim is a member of the response")
 			},
 		},
 		{
@@ -67,9 +67,9 @@ func oidcClaimTypes() []Rule {
 	}
 }
 
-// Requests as JWTs, and the self-issued provider (OIDC Core §6, §7).
+// oidcRequestObjects returns the rules about request objects and self-issued providers (OIDC Core §6, §7).
 func oidcRequestObjects() []Rule {
-	const noObjects = "Mandate takes no request objects."
+	const noObjects = "Mandate does not support request objects."
 	return []Rule{
 		{
 			ID: "OIDCCore/6.1/not-supported", Level: Must,
@@ -77,7 +77,7 @@ func oidcRequestObjects() []Rule {
 			Needs: openID(),
 			Check: func(t *T) {
 				if t.Metadata().Is("request_parameter_supported") {
-					t.Skipf("the server says request_parameter_supported")
+					t.Skipf("the metadata has request_parameter_supported")
 				}
 				c := t.Client(need.Code)
 				t.WantRedirectError(t.Try(t.OpenID(c).Set("request", requestObject(t, c, t.Random()))), "request_not_supported")
@@ -100,9 +100,9 @@ func oidcRequestObjects() []Rule {
 			Text:  "A server that does not support request_uri answers it with request_uri_not_supported.",
 			Needs: openID(),
 			Check: func(t *T) {
-				// OIDC Discovery §3: left out, it means true.
+				// OIDC Discovery §3: the default is true.
 				if t.Metadata()["request_uri_parameter_supported"] != false {
-					t.Skipf("the server does not say request_uri_parameter_supported: false")
+					t.Skipf("the metadata does not have request_uri_parameter_supported: false")
 				}
 				r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
 				t.WantRedirectError(t.Try(r), "request_uri_not_supported")
@@ -146,13 +146,13 @@ func oidcRequestObjects() []Rule {
 	}
 }
 
-// requestObject is an unsigned one of a client, with a state.
+// requestObject returns an unsigned request object of a client, with a state.
 func requestObject(t *T, c *target.Client, state string) string {
 	return jose.Unsigned("." + jose.Encoded(map[string]any{"iss": c.ID, "aud": t.Issuer(), "response_type": "code", "client_id": c.ID,
 		"redirect_uri": c.RedirectURI(), "scope": "openid", "state": state}) + ".")[0]
 }
 
-// Subject identifiers (OIDC Core §8).
+// oidcSubjects returns the rules about subject identifiers (OIDC Core §8).
 func oidcSubjects() []Rule {
 	pairwise := []Need{need.Authorization, need.Token, need.Pairwise, need.User, need.OpenID}
 	return []Rule{
@@ -179,7 +179,7 @@ func oidcSubjects() []Rule {
 					return
 				}
 				if t.Metadata().Lists("subject_types_supported", "pairwise") && !t.Has(need.Pairwise) {
-					t.Skipf("the clients code and second may have pairwise subjects: the target has no client pairwise to tell them from")
+					t.Skipf("the clients code and second can have pairwise subjects: the target has no client pairwise to compare with")
 				}
 				t.Failf("sub is %q for one client and %q for the other", one, other)
 			},
@@ -191,7 +191,7 @@ func oidcSubjects() []Rule {
 			Check: func(t *T) {
 				public, own := t.Subject(t.SignIn(t.Client(need.Code))), t.Subject(t.SignIn(t.Client(need.Pairwise)))
 				if own == public {
-					t.Failf("sub is %q for both", own)
+					t.Failf("sub is %q for both clients", own)
 				}
 			},
 		},
@@ -224,7 +224,7 @@ func oidcSubjects() []Rule {
 				c := t.Client(need.Pairwise)
 				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
 				if other := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c)))); one != other {
-					t.Failf("sub is %q at one login and %q at the next", one, other)
+					t.Failf("sub is %q at the first login and %q at the second", one, other)
 				}
 			},
 		},
@@ -248,7 +248,7 @@ func oidcSubjects() []Rule {
 				for _, reading := range readings {
 					for _, secret := range []string{public, t.User().Username} {
 						if strings.Contains(strings.ToLower(reading), strings.ToLower(secret)) {
-							t.Failf("the pairwise subject %q has %q in it", sub, secret)
+							t.Failf("the pairwise subject %q contains %q", sub, secret)
 						}
 					}
 				}
@@ -261,7 +261,7 @@ func oidcSubjects() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Pairwise)))
 				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
-					t.Failf("sub is %v, in the ID token %s", sub, t.Subject(t.IDToken(tokens)))
+					t.Failf("sub is %v, but %s in the ID token", sub, t.Subject(t.IDToken(tokens)))
 				}
 			},
 		},

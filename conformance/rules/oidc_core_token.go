@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The token endpoint (OIDC Core §3.1.3).
+// oidcToken returns the rules about the token endpoint (OIDC Core §3.1.3).
 func oidcToken() []Rule {
 	return []Rule{
 		{
@@ -89,7 +89,7 @@ func oidcToken() []Rule {
 			Check: func(t *T) {
 				form := t.Code(t.OpenID(t.Client(need.Code))).Form()
 				form.Del("redirect_uri")
-				t.WantRefused(t.Token(t.Client(need.Code), form), "redirect_uri was left out")
+				t.WantRefused(t.Token(t.Client(need.Code), form), "redirect_uri is missing")
 			},
 		},
 		{
@@ -99,13 +99,13 @@ func oidcToken() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				code := t.Code(t.OpenID(c))
-				// A code of plain OAuth 2.0 in between, where the server has such.
+				// Between the two the server issues a code of plain OAuth 2.0, if it supports that.
 				r := t.Request(c)
 				if other := t.Authorize(r).Params.Get("code"); other != "" {
 					t.Redeem(&check.Code{Value: other, Request: r})
 				}
 				if tokens := t.Granted(t.Redeem(code)); tokens.ID == "" {
-					t.Failf("the answer has no id_token")
+					t.Failf("the response has no id_token")
 				}
 			},
 		},
@@ -117,7 +117,7 @@ func oidcToken() []Rule {
 				a := t.Redeem(t.Code(t.OpenID(t.Client(need.Code))))
 				t.WantGranted(a)
 				if a.Text("id_token") == "" {
-					t.Failf("the answer has no id_token")
+					t.Failf("the response has no id_token")
 				}
 			},
 		},
@@ -166,16 +166,17 @@ func oidcToken() []Rule {
 					"redirect_uri", c.RedirectURI(), "code_verifier", strings.Repeat("conformance", 5)))
 				t.WantStatus(a, http.StatusBadRequest)
 				if a.MediaType() != "application/json" || a.Text("error") == "" {
-					t.Errorf("Content-Type is %q, error %q", a.Header.Get("Content-Type"), a.Text("error"))
+					t.Errorf("Content-Type is %q, and error is %q", a.Header.Get("Content-Type"), a.Text("error"))
 				}
 			},
 		},
 	}
 }
 
-// The implicit and the hybrid flow, and logins that others begin (OIDC Core §3.2, §3.3, §4).
+// oidcOtherFlows returns the rules about the implicit and the hybrid flow, and about logins that a third party
+// initiates (OIDC Core §3.2, §3.3, §4).
 func oidcOtherFlows() []Rule {
-	const only = "Mandate has the code flow and no other (RFC 9700 §2.1.2)."
+	const only = "Mandate supports only the code flow (RFC 9700 §2.1.2)."
 	return []Rule{
 		{
 			ID: "OIDCCore/3.2/refused", Level: May,
@@ -251,9 +252,9 @@ func oidcOtherFlows() []Rule {
 	}
 }
 
-// Client authentication (OIDC Core §9).
+// oidcClients returns the rules about client authentication (OIDC Core §9).
 func oidcClients() []Rule {
-	const noAssertions = "Mandate takes client_secret_basic, client_secret_post and none."
+	const noAssertions = "Mandate supports client_secret_basic, client_secret_post and none."
 	return []Rule{
 		{
 			ID: "OIDCCore/9/basic-by-default", Level: Must,

@@ -14,7 +14,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The UserInfo endpoint (OIDC Core §5.3).
+// oidcUserInfo returns the rules about the UserInfo endpoint (OIDC Core §5.3).
 func oidcUserInfo() []Rule {
 	return []Rule{
 		{
@@ -70,7 +70,7 @@ func oidcUserInfo() []Rule {
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				if a := t.Get(t.Endpoint(need.UserInfo) + "?access_token=" + url.QueryEscape(token)); a.Status/100 == 2 {
-					t.Failf("the access token in the query is taken")
+					t.Failf("the access token in the query is accepted")
 				}
 			},
 		},
@@ -80,17 +80,17 @@ func oidcUserInfo() []Rule {
 			Needs: userInfo(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may let no others read it
+				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may allow no other origin
 				a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
 				if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
 					t.Failf("Access-Control-Allow-Origin is %q", allowed)
 				}
-				// The header Authorization has a browser ask first.
+				// Because of the header Authorization a browser sends a preflight request first.
 				a = t.Send(http.MethodOptions, t.Endpoint(need.UserInfo), "", "", wire.Header("Origin", site),
 					wire.Header("Access-Control-Request-Method", "GET"), wire.Header("Access-Control-Request-Headers", "authorization"))
 				headers := strings.ToLower(a.Header.Get("Access-Control-Allow-Headers"))
 				if a.Status/100 != 2 || !strings.Contains(headers, "authorization") && headers != "*" {
-					t.Failf("the question before it is answered with %s, Access-Control-Allow-Headers: %q", a, headers)
+					t.Failf("the preflight request is answered with %s, Access-Control-Allow-Headers: %q", a, headers)
 				}
 			},
 		},
@@ -102,7 +102,7 @@ func oidcUserInfo() []Rule {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
 				plainJSON(t, a)
 				if a.JSON() == nil {
-					t.Failf("the answer is no JSON object")
+					t.Failf("the response is no JSON object")
 				}
 			},
 		},
@@ -137,7 +137,7 @@ func oidcUserInfo() []Rule {
 			Check: func(t *T) {
 				sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
 				if sub == "" {
-					t.Failf("there is no sub")
+					t.Failf("the response has no sub")
 				}
 			},
 		},
@@ -148,7 +148,7 @@ func oidcUserInfo() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
-					t.Failf("sub is %v, in the ID token %s", sub, t.Subject(t.IDToken(tokens)))
+					t.Failf("sub is %v, but %s in the ID token", sub, t.Subject(t.IDToken(tokens)))
 				}
 			},
 		},
@@ -208,7 +208,7 @@ func oidcUserInfo() []Rule {
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.Code))
 				if slices.Contains(strings.Fields(tokens.Scope), "openid") {
-					t.Skipf("the target's scope has openid in it")
+					t.Skipf("the target's scope contains openid")
 				}
 				a := t.UserInfo(tokens.Access)
 				t.WantStatus(a, http.StatusForbidden)
@@ -218,22 +218,23 @@ func oidcUserInfo() []Rule {
 	}
 }
 
-// plainJSON ends the check where the answer is no JSON by agreement.
+// plainJSON blocks the check if the client registered another format than JSON.
 func plainJSON(t *T, a *wire.Answer) {
 	if a.Status != http.StatusOK {
-		t.Blockedf("UserInfo does not answer: %s", a)
+		t.Blockedf("there is no UserInfo response: %s", a)
 	}
 	if a.MediaType() == "application/jwt" {
-		t.Skipf("the client code has its UserInfo signed or encrypted")
+		t.Skipf("the client code registered signed or encrypted UserInfo responses")
 	}
 }
 
+// Quoted returns a value as JSON.
 func Quoted(value any) string {
-	text, _ := json.Marshal(value) // it was JSON before
+	text, _ := json.Marshal(value) // the value was parsed from JSON
 	return string(text)
 }
 
-// UserInfo as a JWT (OIDC Core §5.3.2).
+// oidcUserInfoSigned returns the rules about signed UserInfo responses (OIDC Core §5.3.2).
 func oidcUserInfoSigned() []Rule {
 	needs := []Need{need.Authorization, need.Token, need.Signed, need.User, need.OpenID, need.UserInfo}
 	return []Rule{
@@ -277,7 +278,7 @@ func oidcUserInfoSigned() []Rule {
 				c := t.Client(need.Signed)
 				j := signedUserInfo(t, t.GrantFor(t.OpenID(c)))
 				if !slices.Contains(j.Audience(), c.ID) {
-					t.Failf("aud is %v, the client is %s", j.Claims["aud"], c.ID)
+					t.Failf("aud is %v, but the client is %s", j.Claims["aud"], c.ID)
 				}
 			},
 		},
@@ -289,7 +290,7 @@ func oidcUserInfoSigned() []Rule {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
 				want := t.Subject(t.IDToken(tokens))
 				if j := signedUserInfo(t, tokens); j.Text("sub") != want {
-					t.Failf("sub is %v, in the ID token %s", j.Claims["sub"], want)
+					t.Failf("sub is %v, but %s in the ID token", j.Claims["sub"], want)
 				}
 			},
 		},
@@ -301,12 +302,12 @@ func oidcUserInfoSigned() []Rule {
 	}
 }
 
-// signedUserInfo is the answer for the client whose UserInfo is signed.
+// signedUserInfo returns the response for the client with signed UserInfo responses.
 func signedUserInfo(t *T, tokens *check.Tokens) *jose.JWT {
 	a := t.UserInfo(tokens.Access)
 	j, err := jose.Read(string(a.Body))
 	if a.Status != http.StatusOK || err != nil {
-		t.Blockedf("UserInfo is not signed: %s", a)
+		t.Blockedf("the UserInfo response is not signed: %s", a)
 	}
 	return j
 }

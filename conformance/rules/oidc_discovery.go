@@ -11,14 +11,14 @@ import (
 	"mandate/conformance/wire"
 )
 
-// OpenID Connect Discovery.
+// oidcDiscovery returns the rules of OpenID Connect Discovery.
 func oidcDiscovery() []Rule {
 	return slices.Concat(oidcDiscoveryEndpoints(), oidcDiscoveryValues(), oidcDiscoveryDocument())
 }
 
 var discovering = []Need{need.OpenID}
 
-// oidcDiscoveryEndpoints is where the metadata says that everything is.
+// oidcDiscoveryEndpoints returns the rules about addresses in the metadata.
 func oidcDiscoveryEndpoints() []Rule {
 	return []Rule{
 		{
@@ -90,7 +90,7 @@ func oidcDiscoveryEndpoints() []Rule {
 						return
 					}
 				}
-				t.Failf("no RSA key is for signatures")
+				t.Failf("there is no RSA key for signatures")
 			},
 		},
 		{
@@ -129,7 +129,7 @@ func oidcDiscoveryEndpoints() []Rule {
 				values := map[any]string{"RSA": "n", "EC": "x", "OKP": "x"}
 				for _, key := range keySet(t, discoveredMetadata(t).Text("jwks_uri")) {
 					if value := values[key["kty"]]; key["x5c"] != nil && value != "" && key[value] == nil {
-						t.Errorf("the key %v is in its certificate only", key["kid"])
+						t.Errorf("the key %v is only in its certificate", key["kid"])
 					}
 				}
 			},
@@ -155,7 +155,7 @@ func oidcDiscoveryEndpoints() []Rule {
 	}
 }
 
-// oidcDiscoveryDocument is how the metadata is published.
+// oidcDiscoveryDocument returns the rules about the publication of the metadata.
 func oidcDiscoveryDocument() []Rule {
 	return []Rule{
 		{
@@ -164,7 +164,7 @@ func oidcDiscoveryDocument() []Rule {
 			Needs: discovering,
 			Check: func(t *T) {
 				if a := getDiscovery(t); a.Status/100 != 2 || a.JSON() == nil {
-					t.Failf("there is no JSON object: %s", a)
+					t.Failf("the response is no JSON object: %s", a)
 				}
 			},
 		},
@@ -175,10 +175,10 @@ func oidcDiscoveryDocument() []Rule {
 			Check: func(t *T) {
 				a := getDiscovery(t)
 				if a.Status/100 != 2 {
-					t.Blockedf("could not read the metadata: %s", a)
+					t.Blockedf("the metadata cannot be read: %s", a)
 				}
 				if a.MediaType() != "application/json" {
-					t.Failf("it is of the type %q", a.MediaType())
+					t.Failf("the type is %q", a.MediaType())
 				}
 			},
 		},
@@ -189,7 +189,7 @@ func oidcDiscoveryDocument() []Rule {
 			Check: func(t *T) {
 				a := getDiscovery(t)
 				if a.Status/100 != 2 {
-					t.Blockedf("could not read the metadata: %s", a)
+					t.Blockedf("the metadata cannot be read: %s", a)
 				}
 				t.WantStatus(a, http.StatusOK)
 			},
@@ -212,7 +212,7 @@ func oidcDiscoveryDocument() []Rule {
 			Needs: discovering,
 			Check: func(t *T) {
 				if issuer := discoveredMetadata(t).Text("issuer"); issuer != t.Issuer() {
-					t.Failf("the issuer is %q, found by %q", issuer, t.Issuer())
+					t.Failf("the issuer is %q, but the address was formed from %q", issuer, t.Issuer())
 				}
 			},
 		},
@@ -235,38 +235,38 @@ func discoveryAddress(t *T) string {
 	return strings.TrimSuffix(t.Issuer(), "/") + "/.well-known/openid-configuration"
 }
 
-// getDiscovery fetches the metadata by the path of OpenID Connect, which a provider may leave out.
+// getDiscovery fetches the metadata at the address of OpenID Connect Discovery, which a provider may leave out.
 func getDiscovery(t *T) *wire.Answer {
 	t.Require(need.OpenID)
 	a := t.Get(discoveryAddress(t))
 	if a.Status == http.StatusNotFound && t.MetadataAddress() != discoveryAddress(t) && t.MetadataAddress() != "" {
-		t.Skipf("the server publishes its metadata at %s only", t.MetadataAddress())
+		t.Skipf("the server publishes its metadata only at %s", t.MetadataAddress())
 	}
 	return a
 }
 
-// discoveredMetadata is the metadata of OpenID Connect Discovery.
+// discoveredMetadata returns the metadata of OpenID Connect Discovery.
 func discoveredMetadata(t *T) check.Metadata {
 	a := getDiscovery(t)
 	if a.Status != http.StatusOK || a.JSON() == nil {
-		t.Blockedf("could not read the metadata: %s", a)
+		t.Blockedf("the metadata cannot be read: %s", a)
 	}
 	return a.JSON()
 }
 
 func wantIssOfIDToken(t *T, issuer string) {
 	if iss := t.SignIn(t.Client(need.Code)).Claims["iss"]; iss != issuer {
-		t.Failf("iss of the ID token is %v, and the issuer %s", iss, issuer)
+		t.Failf("iss of the ID token is %v, but the issuer is %s", iss, issuer)
 	}
 }
 
-// claimScopes are those listed scopes that bring claims (OIDC Core §5.4).
+// claimScopes returns the listed scopes with claims (OIDC Core §5.4).
 func claimScopes(m check.Metadata) []string {
 	return slices.DeleteFunc(slices.Clone(allScopes), func(s string) bool { return !m.Lists("scopes_supported", s) })
 }
 
-// claimByClaims looks for a claim that a scope brings and the scope openid alone does not, and says whether
-// the claims parameter brings it.
+// claimByClaims finds a claim that a scope returns and the scope openid alone does not. It says whether the parameter
+// claims returns it too.
 func claimByClaims(t *T, m check.Metadata) bool {
 	told := func(r *check.Request) map[string]any { return t.UserClaims(t.GrantFor(r).Access) }
 	c := t.Client(need.Code)
@@ -277,6 +277,6 @@ func claimByClaims(t *T, m check.Metadata) bool {
 			return reflect.DeepEqual(told(r)[name], value)
 		}
 	}
-	t.Skipf("the user has no claim that a scope would bring")
+	t.Skipf("the user has no value for a claim of a scope")
 	return false
 }

@@ -8,7 +8,7 @@ import (
 	"mandate/conformance/need"
 )
 
-// oidcDiscoveryValues is what the metadata says, held against what the provider does.
+// oidcDiscoveryValues returns the rules that compare the metadata with what the provider does.
 func oidcDiscoveryValues() []Rule {
 	return []Rule{
 		{
@@ -23,7 +23,7 @@ func oidcDiscoveryValues() []Rule {
 			Needs: signIn(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).ID == "" {
-					t.Failf("the scope openid brings no ID token")
+					t.Failf("the scope openid returns no ID token")
 				}
 			},
 		},
@@ -43,7 +43,7 @@ func oidcDiscoveryValues() []Rule {
 						continue
 					}
 					if given := t.Granted(t.Redeem(&check.Code{Value: code, Request: r})).Scope; slices.Contains(strings.Fields(given), scope) {
-						t.Errorf("the scope %s is given, and not listed", scope)
+						t.Errorf("the scope %s is granted, but not listed", scope)
 					}
 				}
 			},
@@ -90,7 +90,7 @@ func oidcDiscoveryValues() []Rule {
 				m := discoveredMetadata(t)
 				acr := t.SignIn(t.Client(need.Code)).Text("acr")
 				if _, listed := m.List("acr_values_supported"); listed && acr != "" && !m.Lists("acr_values_supported", acr) {
-					t.Failf("acr is %s, which is not listed", acr)
+					t.Failf("acr is %s, but not listed", acr)
 				}
 			},
 		},
@@ -231,7 +231,7 @@ func oidcDiscoveryValues() []Rule {
 				m := discoveredMetadata(t)
 				claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), claimScopes(m)...)).Access)
 				if claims["_claim_names"] != nil && !m.Lists("claim_types_supported", "aggregated") && !m.Lists("claim_types_supported", "distributed") {
-					t.Failf("UserInfo has _claim_names, and the metadata neither aggregated nor distributed claims")
+					t.Failf("UserInfo has _claim_names, but the metadata lists neither aggregated nor distributed claims")
 				}
 			},
 		},
@@ -252,7 +252,7 @@ func oidcDiscoveryValues() []Rule {
 				for _, from := range []map[string]any{t.IDToken(tokens).Claims, t.UserClaims(tokens.Access)} {
 					for name := range from {
 						if !m.Lists("claims_supported", name) {
-							t.Errorf("the claim %s is told, and not listed", name)
+							t.Errorf("the claim %s is returned, but not listed", name)
 						}
 					}
 				}
@@ -270,7 +270,7 @@ func oidcDiscoveryValues() []Rule {
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				if brings := claimByClaims(t, m); brings != m.Is("claims_parameter_supported") {
-					t.Failf("claims_parameter_supported is %v; the parameter brings the claim: %t", m["claims_parameter_supported"], brings)
+					t.Failf("claims_parameter_supported is %v; the parameter returns the claim: %t", m["claims_parameter_supported"], brings)
 				}
 			},
 		},
@@ -285,9 +285,9 @@ func oidcDiscoveryValues() []Rule {
 				t.At(response.Answer)
 				switch used := response.Params.Get("state") == mark; {
 				case used && !m.Is("request_parameter_supported"):
-					t.Failf("request is not supported by the metadata, and is used")
+					t.Failf("the metadata does not list request as supported, but the server uses it")
 				case response.ErrorCode() == "request_not_supported" && m.Is("request_parameter_supported"):
-					t.Failf("request is supported by the metadata, and not in truth")
+					t.Failf("the metadata lists request as supported, but the server does not use it")
 				}
 			},
 		},
@@ -300,7 +300,7 @@ func oidcDiscoveryValues() []Rule {
 				response := t.Authorize(t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt"))
 				t.At(response.Answer)
 				if response.ErrorCode() == "request_uri_not_supported" && (!there || said == true) {
-					t.Failf("request_uri is supported by the metadata, and not in truth")
+					t.Failf("the metadata lists request_uri as supported, but the server does not use it")
 				}
 			},
 		},
@@ -333,25 +333,25 @@ func wantSubjectType(t *T, one, other Need) {
 		kind = "pairwise"
 	}
 	if !m.Lists("subject_types_supported", kind) {
-		t.Failf("the subjects are %s and %s, and subject_types_supported lacks %s", first, second, kind)
+		t.Failf("the subjects are %s and %s, but subject_types_supported does not contain %s", first, second, kind)
 	}
 }
 
 func wantAlgorithmListed(t *T, role Need) {
 	algorithm := t.SignIn(t.Client(role)).Algorithm()
 	if !slices.Contains(metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"), algorithm) {
-		t.Failf("an ID token is signed by %q, which is not listed", algorithm)
+		t.Failf("an ID token is signed with %q, which is not listed", algorithm)
 	}
 }
 
-// wantValuesTaken tries each value of a list: none may be called wrong.
+// wantValuesTaken asserts that the server accepts each value of a list.
 func wantValuesTaken(t *T, list, parameter string) {
 	values, _ := discoveredMetadata(t).List(list)
 	for _, value := range values {
 		r := t.Authorize(t.OpenID(t.Client(need.Code)).Set(parameter, value))
 		if r.ErrorCode() == "invalid_request" || r.Location == "" && r.Stuck == "" && r.Answer.Status/100 == 4 {
 			t.At(r.Answer)
-			t.Errorf("%s=%s is listed, and refused: %s", parameter, value, r)
+			t.Errorf("%s=%s is listed, but refused: %s", parameter, value, r)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The form post response mode. A server without it is let off.
+// oidcFormPost returns the rules of OAuth 2.0 Form Post Response Mode. They are skipped for servers that do not
+// support it.
 func oidcFormPost() []Rule {
 	return []Rule{
 		{
@@ -21,7 +22,7 @@ func oidcFormPost() []Rule {
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
-					t.Failf("the form has code %q and state %q, and the state was %q", f.Values.Get("code"), f.Values.Get("state"), r.Request.Params.Get("state"))
+					t.Failf("the form has code %q and state %q, but the state was %q", f.Values.Get("code"), f.Values.Get("state"), r.Request.Params.Get("state"))
 				}
 			},
 		},
@@ -43,7 +44,7 @@ func oidcFormPost() []Rule {
 				r := t.WithError(t.Deny(t.Request(t.Client(need.Code)).Set("response_mode", "form_post")))
 				if r.Mode != "form_post" {
 					t.At(r.Answer)
-					t.Failf("the error comes by %s", r.Mode)
+					t.Failf("the error is returned by %s", r.Mode)
 				}
 			},
 		},
@@ -54,7 +55,7 @@ func oidcFormPost() []Rule {
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, f.Values.Get("code")) {
-					t.Failf("the form goes to %s", f.Action)
+					t.Failf("the form is sent to %s", f.Action)
 				}
 			},
 		},
@@ -65,7 +66,7 @@ func oidcFormPost() []Rule {
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if want := r.Request.Params.Get("redirect_uri"); f.Action != want {
-					t.Failf("the form goes to %s, want %s", f.Action, want)
+					t.Failf("the form is sent to %s, want %s", f.Action, want)
 				}
 			},
 		},
@@ -77,7 +78,7 @@ func oidcFormPost() []Rule {
 				c := t.Client(need.Several)
 				for _, uri := range c.RedirectURIs {
 					if _, f := postedBack(t, t.Request(c).Set("redirect_uri", uri)); f.Action != uri {
-						t.Errorf("the form goes to %s, want %s", f.Action, uri)
+						t.Errorf("the form is sent to %s, want %s", f.Action, uri)
 					}
 				}
 			},
@@ -136,7 +137,7 @@ func oidcFormPost() []Rule {
 	}
 }
 
-// postedBack asks for the answer by form_post, and finds the form on the last page.
+// postedBack sends a request with response_mode=form_post, and returns the form on the last page.
 func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
 	response := t.Authorize(r.Set("response_mode", "form_post"))
 	if response.Mode == "query" || response.Mode == "fragment" {
@@ -153,6 +154,6 @@ func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
 			return response, f
 		}
 	}
-	t.Blockedf("there is no form for the client: %s", response)
+	t.Blockedf("the server shows no form for the client: %s", response)
 	return nil, nil
 }

@@ -11,15 +11,15 @@ import (
 	"mandate/conformance/wire"
 )
 
-// leaving is what a check needs that sends a person to log out. It ends sessions, and so is for itself.
+// leaving returns what a check of the logout endpoint needs. Such a check ends sessions, so its rule must be Alone.
 func leaving(more ...Need) []Need {
 	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Logout, need.User}, more...)
 }
 
-// RP-initiated logout.
+// oidcRPLogout returns the rules of OpenID Connect RP-Initiated Logout.
 func oidcRPLogout() []Rule { return slices.Concat(oidcLogoutRequest(), oidcLogoutRedirect()) }
 
-// oidcLogoutRequest is who is logged out, and who is asked first.
+// oidcLogoutRequest returns the rules about who is logged out, and when the person is asked first.
 func oidcLogoutRequest() []Rule {
 	return []Rule{
 		{
@@ -50,7 +50,7 @@ func oidcLogoutRequest() []Rule {
 				v := t.Visit(need.Logout)
 				t.OpenLogout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 				if !t.StillSignedIn(v) {
-					t.Failf("the person was logged out without being asked")
+					t.Failf("the server logged the person out without asking")
 				}
 			},
 			Waived: "Such an ID token proves that the request comes from the application where the person signed in; OIDC_RP_INITIATED_LOGOUT_ALWAYS_PROMPT makes Mandate ask anyway.",
@@ -62,7 +62,7 @@ func oidcLogoutRequest() []Rule {
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID), t.LogoutRequest(v, "client_id", v.Client.ID)} {
-					t.WantIgnored(v, request, "nobody was asked")
+					t.WantIgnored(v, request, "the person was not asked")
 				}
 			},
 		},
@@ -99,7 +99,7 @@ func oidcLogoutRequest() []Rule {
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
 				t.Logout(here.Browser, wire.Params("id_token_hint", here.Tokens.ID))
 				t.WantSignedOut(here)
-				t.WantSignedIn(there, "somebody logged out in another browser")
+				t.WantSignedIn(there, "the person logged out in another browser")
 			},
 		},
 		{
@@ -186,7 +186,7 @@ func oidcLogoutRequest() []Rule {
 	}
 }
 
-// oidcLogoutRedirect is where the browser goes afterwards.
+// oidcLogoutRedirect returns the rules about the redirect after a logout.
 func oidcLogoutRedirect() []Rule {
 	return []Rule{
 		{
@@ -213,12 +213,12 @@ func oidcLogoutRedirect() []Rule {
 				request.Set("state", "a b&c=d+ä/"+t.Random())
 				d := t.Logout(v.Browser, request)
 				if d.Away == "" {
-					t.Blockedf("the browser was not sent back: %s", d.Answer)
+					t.Blockedf("the browser was not redirected: %s", d.Answer)
 				}
 				target, err := url.Parse(d.Away)
 				if err != nil || target.Query().Get("state") != request.Get("state") {
 					t.At(d.Answer)
-					t.Failf("the state was %q, and the browser was sent to %s", request.Get("state"), d.Away)
+					t.Failf("the state was %q, but the browser was sent to %s", request.Get("state"), d.Away)
 				}
 			},
 		},
@@ -231,7 +231,7 @@ func oidcLogoutRedirect() []Rule {
 				uri := v.Client.PostLogoutRedirectURIs[0]
 				d := t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri))
 				if d.Away == "" {
-					t.Blockedf("the browser was not sent back: %s", d.Answer)
+					t.Blockedf("the browser was not redirected: %s", d.Answer)
 				}
 				if target, err := url.Parse(d.Away); err != nil || target.Query().Has("state") {
 					t.At(d.Answer)
@@ -282,7 +282,7 @@ func oidcLogoutRedirect() []Rule {
 			Check: func(t *T) {
 				v, uri := t.Visit(need.Code), t.Client(need.Logout).PostLogoutRedirectURIs[0]
 				if slices.Contains(v.Client.PostLogoutRedirectURIs, uri) {
-					t.Skipf("the client code has the address too")
+					t.Skipf("the client code has the same address")
 				}
 				t.WantNotSent(t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri)), uri)
 			},
@@ -300,7 +300,7 @@ func oidcLogoutRedirect() []Rule {
 				v := t.Visit(need.Logout)
 				for _, request := range []url.Values{t.LogoutRequest(v, "id_token_hint", "conformance"), t.LogoutRequest(v, "client_id", "conformance-"+t.Random()),
 					t.LogoutRequest(v, "id_token_hint", v.Tokens.Access)} {
-					t.WantIgnored(v, request, "the request cannot be validated")
+					t.WantIgnored(v, request, "the request is invalid")
 				}
 			},
 		},
@@ -315,7 +315,7 @@ func oidcLogoutRedirect() []Rule {
 				t.WantSignedOut(v)
 				if d := t.Logout(v.Browser, request); d.Away == "" && d.Answer.Status >= http.StatusBadRequest {
 					t.At(d.Answer)
-					t.Failf("the second request is answered with %s", d.Answer)
+					t.Failf("the second logout request is answered with %s", d.Answer)
 				}
 			},
 		},

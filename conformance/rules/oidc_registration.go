@@ -1,12 +1,12 @@
 package rules
 
 const (
-	noRegistration = "Mandate has no dynamic registration: people register applications, on its pages or at the command line."
-	noRequests     = "There are no request objects."
+	noRegistration = "Mandate does not support dynamic registration: people register applications, on its pages or at the command line."
+	noRequests     = "Mandate does not support request objects."
 )
 
-// Dynamic client registration, which Mandate does not offer. What it takes from the document is how a
-// client's metadata is understood.
+// oidcRegistration returns the rules of OpenID Connect Dynamic Client Registration. Mandate does not support it, but
+// gives the client metadata the same meaning.
 func oidcRegistration() []Rule {
 	return []Rule{
 		{

@@ -16,26 +16,26 @@ func rfc6749() []Rule {
 		rfc6749Grants(), rfc6749Answers(), rfc6749Errors(), rfc6749Refresh(), rfc6749Security())
 }
 
-// codeFlow is what the whole way through the authorization code grant needs.
+// codeFlow returns what a check of the authorization code grant needs.
 func codeFlow(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Token, need.Code, need.User}, more...)
 }
 
-// asking is what an authorization request needs that is not redeemed.
+// asking returns what a check needs that sends an authorization request, but does not redeem the code.
 func asking(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Code, need.User}, more...)
 }
 
 var machine = []Need{need.Token, need.Machine}
 
-// badScopes are one that no server knows, and one of characters that RFC 6749 §3.3 does not let stand there.
+// badScopes are an unknown scope, and one with characters that RFC 6749 §3.3 does not allow.
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
-// OnLoopback is why a server on this machine shows nothing of TLS.
+// OnLoopback is the reason for which rules about TLS are skipped on this machine.
 const OnLoopback = "on loopback nobody is on the way"
 
-// wantTLS asserts that addresses are https. Where one of them is on this machine and does without, and nothing is wrong
-// with the others, the check is skipped.
+// wantTLS asserts that addresses use https. If some use http on this machine, and the others are correct, the check
+// is skipped.
 func wantTLS(t *T, addresses ...string) {
 	local := false
 	for _, address := range addresses {
@@ -46,7 +46,7 @@ func wantTLS(t *T, addresses ...string) {
 		case u.Scheme == "http" && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname()):
 			local = true
 		case u.Scheme != "https":
-			t.Errorf("%s goes over the network in the clear", u)
+			t.Errorf("%s does not use TLS", u)
 		}
 	}
 	if local {
@@ -54,14 +54,14 @@ func wantTLS(t *T, addresses ...string) {
 	}
 }
 
-// wantNoFragment asserts that an endpoint's address has none.
+// wantNoFragment asserts that the address of an endpoint has no fragment.
 func wantNoFragment(t *T, endpoint Need) {
 	if strings.Contains(t.Endpoint(endpoint), "#") {
 		t.Failf("%s is %s, which has a fragment", endpoint, t.Endpoint(endpoint))
 	}
 }
 
-// wantUnmoved asserts that the browser was sent nowhere.
+// wantUnmoved asserts that the browser was not redirected.
 func wantUnmoved(t *T, r *check.Response) {
 	if r.Location != "" {
 		t.At(r.Answer)
@@ -69,14 +69,14 @@ func wantUnmoved(t *T, r *check.Response) {
 	}
 }
 
-// wantASCII asserts that the text of an error keeps to what RFC 6749 allows.
+// wantASCII asserts that the text of an error contains only characters that RFC 6749 allows.
 func wantASCII(t *T, name, text string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		t.Errorf("%s is %q, with a character that is not allowed there", name, text)
+		t.Errorf("%s is %q, which contains a character that is not allowed", name, text)
 	}
 }
 
-// wantScheme asserts that WWW-Authenticate names a scheme.
+// wantScheme asserts that WWW-Authenticate contains a scheme.
 func wantScheme(t *T, a *wire.Answer, scheme string) {
 	for _, challenge := range a.Header.Values("WWW-Authenticate") {
 		for part := range strings.SplitSeq(challenge, ",") {
@@ -90,7 +90,7 @@ func wantScheme(t *T, a *wire.Answer, scheme string) {
 	t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "), scheme)
 }
 
-// wantHeader asserts that a header holds a word.
+// wantHeader asserts that a header contains a word.
 func wantHeader(t *T, a *wire.Answer, name, word string) {
 	value := strings.Join(a.Header.Values(name), ", ")
 	if !strings.Contains(strings.ToLower(value), word) {

@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The answers of the token endpoint (RFC 6749 §5.1).
+// rfc6749Answers returns the rules about successful responses of the token endpoint (RFC 6749 §5.1).
 func rfc6749Answers() []Rule {
 	return []Rule{
 		{
@@ -36,7 +36,7 @@ func rfc6749Answers() []Rule {
 			Needs: machine,
 			Check: func(t *T) {
 				if kind := t.Machine().Answer.Text("token_type"); kind == "" {
-					t.Failf("the answer has no token_type")
+					t.Failf("the response has no token_type")
 				}
 			},
 		},
@@ -86,7 +86,7 @@ func rfc6749Answers() []Rule {
 	}
 }
 
-// The errors of the token endpoint (RFC 6749 §5.2).
+// rfc6749Errors returns the rules about error responses of the token endpoint (RFC 6749 §5.2).
 func rfc6749Errors() []Rule {
 	return []Rule{
 		{
@@ -96,7 +96,7 @@ func rfc6749Errors() []Rule {
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
 				if a.Granted() {
-					t.Blockedf("a request without grant_type got a token")
+					t.Blockedf("a request without grant_type returned a token")
 				}
 				t.WantStatus(a, http.StatusBadRequest)
 			},
@@ -199,7 +199,7 @@ func rfc6749Errors() []Rule {
 					t.WantError(a, "invalid_scope")
 				}
 				if ignored == len(badScopes) {
-					t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
+					t.Skipf("the server ignores unknown scopes, as RFC 6749 §3.3 allows")
 				}
 			},
 		},
@@ -210,7 +210,7 @@ func rfc6749Errors() []Rule {
 			Check: func(t *T) {
 				a := t.Token(t.Client(need.Machine), wire.Params("scope", "conformance"))
 				if !strings.Contains(a.Text("error_description"), "grant_type") {
-					t.Failf("grant_type is missing, and error_description is %q", a.Text("error_description"))
+					t.Failf("grant_type is missing, but error_description is %q", a.Text("error_description"))
 				}
 			},
 		},
@@ -228,7 +228,7 @@ func rfc6749Errors() []Rule {
 	}
 }
 
-// Refreshing (RFC 6749 §6).
+// rfc6749Refresh returns the rules about refreshing (RFC 6749 §6).
 func rfc6749Refresh() []Rule {
 	return []Rule{
 		{
@@ -268,7 +268,7 @@ func rfc6749Refresh() []Rule {
 				c := t.Client(need.Code)
 				tokens := t.GrantRefresh(c)
 				for _, value := range append(Spoilt(tokens.Refresh), tokens.Access) {
-					t.WantRefused(t.Refresh(c, value), "the refresh token was not issued")
+					t.WantRefused(t.Refresh(c, value), "the server did not issue the refresh token")
 				}
 			},
 		},
@@ -279,7 +279,7 @@ func rfc6749Refresh() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				all := t.Scopes(t.Grant(c))
-				// Which scope a refresh token depends on is the server's affair: each is left out in turn.
+				// The server decides on which scope a refresh token depends, so each scope is left out in turn.
 				for i, missing := range all {
 					asked := strings.Join(slices.Delete(slices.Clone(all), i, i+1), " ")
 					narrow := t.Granted(t.Redeem(t.Code(t.Request(c).Set("scope", asked))))
@@ -287,13 +287,13 @@ func rfc6749Refresh() []Rule {
 						continue
 					}
 					a := t.Refresh(c, narrow.Refresh, "scope", strings.Join(all, " "))
-					// RFC 6749 §5.1: an answer without scope gives what was asked for.
+					// RFC 6749 §5.1: a response without scope grants the requested scope.
 					if got := a.Text("scope"); a.Granted() && (got == "" || slices.Contains(strings.Fields(got), missing)) {
-						t.Failf("%s was granted, and a refresh gave %s too", asked, missing)
+						t.Failf("%s was granted, but a refresh returned %s too", asked, missing)
 					}
 					return
 				}
-				t.Skipf("the server gives the client code no refresh token for less than %s", strings.Join(all, " "))
+				t.Skipf("the server issues no refresh token to the client code without %s", strings.Join(all, " "))
 			},
 		},
 		{
@@ -305,7 +305,7 @@ func rfc6749Refresh() []Rule {
 				first := t.GrantRefresh(c)
 				again := t.Granted(t.Refresh(c, first.Refresh))
 				if again.Scope != "" && again.Scope != first.Scope {
-					t.Failf("%q was granted, and a refresh gave %q", first.Scope, again.Scope)
+					t.Failf("%q was granted, but a refresh returned %q", first.Scope, again.Scope)
 				}
 			},
 		},
@@ -319,11 +319,11 @@ func rfc6749Refresh() []Rule {
 				all := t.Scopes(first)
 				narrow := t.Granted(t.Refresh(c, first.Refresh, "scope", all[0]))
 				if narrow.Refresh == "" {
-					t.Skipf("the server keeps the refresh token that it gave")
+					t.Skipf("the server returns no new refresh token")
 				}
 				whole := t.WantGranted(t.Refresh(c, narrow.Refresh))
 				if whole.Scope != first.Scope {
-					t.Failf("%q was granted; after one refresh for %q the next gave %q", first.Scope, all[0], whole.Scope)
+					t.Failf("%q was granted; after a refresh with %q the next refresh returned %q", first.Scope, all[0], whole.Scope)
 				}
 			},
 		},
@@ -336,7 +336,7 @@ func rfc6749Refresh() []Rule {
 				first := t.GrantRefresh(c)
 				second := t.Granted(t.Refresh(c, first.Refresh))
 				if second.Refresh == "" || second.Refresh == first.Refresh {
-					t.Failf("the refresh gave no new refresh token")
+					t.Failf("the refresh returned no new refresh token")
 				}
 				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
 			},
@@ -350,7 +350,7 @@ func rfc6749Refresh() []Rule {
 				first := workingTokens(t, t.GrantRefresh(c))
 				t.Granted(t.Refresh(c, first.Refresh))
 				if !t.Works(first.Access) {
-					t.Failf("the first access token works no more")
+					t.Failf("the first access token is no longer valid")
 				}
 			},
 		},

@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/need"
 )
 
-// The authorization endpoint (RFC 6749 §3.1).
+// rfc6749Authorization returns the rules about the authorization endpoint (RFC 6749 §3.1).
 func rfc6749Authorization() []Rule {
 	return []Rule{
 		{
@@ -43,7 +43,7 @@ func rfc6749Authorization() []Rule {
 				}
 				if first := r.Seen[0]; first.Status >= 400 {
 					t.At(first)
-					t.Failf("a good request by GET is answered with %s", first)
+					t.Failf("a correct request by GET is answered with %s", first)
 				}
 			},
 		},
@@ -55,7 +55,7 @@ func rfc6749Authorization() []Rule {
 				r := t.Request(t.Client(need.Code))
 				a := t.Post(r.Endpoint, r.Params)
 				if a.Status >= 400 {
-					t.Failf("a good request by POST is answered with %s", a)
+					t.Failf("a correct request by POST is answered with %s", a)
 				}
 			},
 		},
@@ -68,13 +68,13 @@ func rfc6749Authorization() []Rule {
 				without := t.Authorize(t.Request(c).Del("scope"))
 				empty := t.Authorize(t.Request(c).Set("scope", ""))
 				if without.Params.Get("code") == "" && without.ErrorCode() == "" {
-					t.Blockedf("without scope it ends with %s", without)
+					t.Blockedf("a request without scope ends with %s", without)
 				}
 				if empty.Stuck == "" && without.Stuck == "" && empty.Outcome() == without.Outcome() {
 					return
 				}
 				t.At(empty.Answer)
-				t.Failf("with an empty scope it ends with %s, without scope with %s", empty.Outcome(), without.Outcome())
+				t.Failf("a request with an empty scope ends with %s, but one without scope with %s", empty.Outcome(), without.Outcome())
 			},
 		},
 		{
@@ -87,7 +87,7 @@ func rfc6749Authorization() []Rule {
 				r := t.Authorize(t.Request(c).Set("conformance_unknown", "1"))
 				if r.Outcome() != "a code" {
 					t.At(r.Answer)
-					t.Failf("with a parameter of no meaning it ends with %s", r.Outcome())
+					t.Failf("a request with an unknown parameter ends with %s", r.Outcome())
 				}
 			},
 		},
@@ -148,7 +148,7 @@ func rfc6749Authorization() []Rule {
 				}
 				for name := range query {
 					if r.Params.Get(name) != query.Get(name) {
-						t.Errorf("%s=%s of the redirect URI is lost", name, query.Get(name))
+						t.Errorf("%s=%s of the redirect URI is missing", name, query.Get(name))
 					}
 				}
 			},
@@ -191,10 +191,10 @@ func rfc6749Authorization() []Rule {
 					}
 				}
 				if len(without) == len(c.RedirectURIs) {
-					t.Blockedf("no redirect URI gets an answer")
+					t.Blockedf("the server sends no response to any redirect URI")
 				}
 				if len(without) > 0 {
-					t.Failf("the registered redirect URI %s gets no answer", without[0])
+					t.Failf("the server sends no response to the registered redirect URI %s", without[0])
 				}
 			},
 		},
@@ -217,7 +217,7 @@ func rfc6749Authorization() []Rule {
 				}
 				t.Code(t.Request(c))
 				if r := t.Authorize(t.Request(c).Del("redirect_uri")); !r.Arrived() {
-					t.Failf("without redirect_uri nothing comes to the one that is registered: %s", r)
+					t.Failf("without redirect_uri the server sends no response to the registered one: %s", r)
 				}
 			},
 		},
@@ -266,7 +266,7 @@ func rfc6749Authorization() []Rule {
 	}
 }
 
-// wantErrorPage asserts that the server itself shows what is wrong.
+// wantErrorPage asserts that the server shows an error page.
 func wantErrorPage(t *T, r *check.Response) {
 	if r.Answer == nil || r.Location != "" {
 		t.Blockedf("%s", r)
@@ -277,7 +277,7 @@ func wantErrorPage(t *T, r *check.Response) {
 	}
 }
 
-// almost are redirect URIs that a careless comparison takes for the given one.
+// almost returns redirect URIs that a careless comparison accepts as the given one.
 func almost(uri string) []string {
 	u, err := url.Parse(uri)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The authorization request and its good answer (RFC 6749 §4.1.1, §4.1.2).
+// rfc6749Code returns the rules about authorization requests and successful responses (RFC 6749 §4.1.1, §4.1.2).
 func rfc6749Code() []Rule {
 	return []Rule{
 		{
@@ -21,10 +21,10 @@ func rfc6749Code() []Rule {
 				t.Code(t.Request(t.Client(need.Code)))
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("state"))
 				if r.Params.Get("code") == "" {
-					t.Failf("without state it ends with %s", r.Outcome())
+					t.Failf("a request without state ends with %s", r.Outcome())
 				}
 				if r.Params.Has("state") {
-					t.Failf("the answer has a state that nobody sent: %q", r.Params.Get("state"))
+					t.Failf("the response has a state that was not sent: %q", r.Params.Get("state"))
 				}
 			},
 		},
@@ -37,10 +37,10 @@ func rfc6749Code() []Rule {
 				state := strings.Repeat("s", 4096)
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("state", state))
 				if r.Params.Get("code") == "" {
-					t.Failf("with a state of 4096 characters it ends with %s", r.Outcome())
+					t.Failf("a request with a state of 4096 characters ends with %s", r.Outcome())
 				}
 				if got := r.Params.Get("state"); got != "" && got != state {
-					t.Failf("a state of 4096 characters comes back with %d", len(got))
+					t.Failf("a state of 4096 characters is returned with %d", len(got))
 				}
 			},
 		},
@@ -55,7 +55,7 @@ func rfc6749Code() []Rule {
 				}
 				if !r.Arrived() || r.Params.Get("code") == "" {
 					t.At(r.Answer)
-					t.Failf("no code came to the redirect URI: %s", r)
+					t.Failf("no code was returned to the redirect URI: %s", r)
 				}
 			},
 		},
@@ -68,7 +68,7 @@ func rfc6749Code() []Rule {
 				t.CodeOf(r)
 				if r.Mode != "query" {
 					t.At(r.Answer)
-					t.Failf("the code came in the %s", r.Mode)
+					t.Failf("the code was returned in the %s", r.Mode)
 				}
 			},
 		},
@@ -111,15 +111,15 @@ func rfc6749Code() []Rule {
 				code := t.Code(t.Request(t.Client(need.Code)))
 				tokens := t.Granted(t.Redeem(code))
 				if !t.Works(tokens.Access) {
-					t.Blockedf("the access token does not work from the beginning")
+					t.Blockedf("the access token does not work at first")
 				}
 				again := t.Redeem(code)
 				if t.Works(tokens.Access) {
 					t.At(again)
-					t.Errorf("the access token still works after the code was replayed")
+					t.Errorf("the access token still works after the code was used twice")
 				}
 				if tokens.Refresh != "" && t.Refresh(t.Client(need.Code), tokens.Refresh).Granted() {
-					t.Errorf("the refresh token still works after the code was replayed")
+					t.Errorf("the refresh token still works after the code was used twice")
 				}
 			},
 		},
@@ -131,7 +131,7 @@ func rfc6749Code() []Rule {
 	}
 }
 
-// The errors of the authorization endpoint (RFC 6749 §4.1.2.1).
+// rfc6749CodeErrors returns the rules about errors of the authorization endpoint (RFC 6749 §4.1.2.1).
 func rfc6749CodeErrors() []Rule {
 	return []Rule{
 		{
@@ -185,7 +185,7 @@ func rfc6749CodeErrors() []Rule {
 				ignored := 0
 				for _, scope := range badScopes {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("scope", scope))
-					// A server that leaves unknown scopes out may deny a request of which nothing remains.
+					// A server that ignores unknown scopes can refuse a request in which no scope remains.
 					if r.Params.Get("code") != "" || r.ErrorCode() == "access_denied" {
 						ignored++
 						continue
@@ -193,7 +193,7 @@ func rfc6749CodeErrors() []Rule {
 					t.WantRedirectError(r, "invalid_scope")
 				}
 				if ignored == len(badScopes) {
-					t.Skipf("the server leaves unknown scopes out, which it may (RFC 6749 §3.3)")
+					t.Skipf("the server ignores unknown scopes, as RFC 6749 §3.3 allows")
 				}
 			},
 		},
@@ -230,7 +230,7 @@ func rfc6749CodeErrors() []Rule {
 	}
 }
 
-// The exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
+// rfc6749Redemption returns the rules about the exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
 func rfc6749Redemption() []Rule {
 	return []Rule{
 		{
@@ -280,7 +280,8 @@ func rfc6749Redemption() []Rule {
 			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Several)) },
 		},
 		{
-			// OIDC Core §3.1.3.2 leaves it to an OpenID Provider whether to ask for the only one.
+			// OIDC Core §3.1.3.2: an OpenID Provider may accept a request without redirect_uri if only one is
+			// registered.
 			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
 			Text:  "The token request needs redirect_uri even if the client has only one.",
 			Needs: codeFlow(),
@@ -324,36 +325,36 @@ func rfc6749Redemption() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				if t.Grant(t.Client(need.Code)).Refresh == "" {
-					t.Failf("the answer has no refresh token")
+					t.Failf("the response has no refresh token")
 				}
 			},
 		},
 	}
 }
 
-// withoutRedirectURI asserts that a code is refused to a token request that does not name the redirect URI.
+// withoutRedirectURI asserts that a token request without redirect_uri is refused.
 func withoutRedirectURI(t *T, c *target.Client) {
 	form := t.Code(t.Request(c)).Form()
 	form.Del("redirect_uri")
-	t.WantRefused(t.Token(c, form), "redirect_uri was left out")
+	t.WantRefused(t.Token(c, form), "redirect_uri is missing")
 }
 
-// wantSecret asserts that a token request is refused to a confidential client that does not send its secret.
+// wantSecret asserts that a token request of a confidential client without its secret is refused.
 func wantSecret(t *T, c *target.Client, form url.Values) {
 	t.WantRefused(t.Post(t.Endpoint(need.Token), form, wire.InBody(c.ID, "")), "no secret was sent")
 	t.WantRefused(t.Post(t.Endpoint(need.Token), form, c.With("wrong-"+t.Random())), "the secret was wrong")
 }
 
-// wantWhole asserts that a code is refused that is nearly the given one.
+// wantWhole asserts that modified codes are refused.
 func wantWhole(t *T, code *check.Code) {
 	for _, value := range Spoilt(code.Value) {
 		form := code.Form()
 		form.Set("code", value)
-		t.WantRefused(t.Token(code.Request.Client, form), "the code was not issued")
+		t.WantRefused(t.Token(code.Request.Client, form), "the server did not issue the code")
 	}
 }
 
-// Spoilt are texts that are nearly the given one.
+// Spoilt returns modified copies of a text.
 func Spoilt(token string) []string {
 	middle := len(token) / 2
 	other := "x"

@@ -7,9 +7,9 @@ import (
 	"mandate/conformance/wire"
 )
 
-const noImplicit = "Mandate has no implicit grant (RFC 9700 §2.1.2)."
+const noImplicit = "Mandate does not support the implicit grant (RFC 9700 §2.1.2)."
 
-// The other grants (RFC 6749 §4.2 to §4.5).
+// rfc6749Grants returns the rules about the other grants (RFC 6749 §4.2 to §4.5).
 func rfc6749Grants() []Rule {
 	return []Rule{
 		{
@@ -40,7 +40,7 @@ func rfc6749Grants() []Rule {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "token"))
 				if r.Params.Has("access_token") {
 					t.At(r.Answer)
-					t.Failf("an access token was sent through the browser")
+					t.Failf("the browser received an access token")
 				}
 				t.WantRedirectError(r, "unsupported_response_type", "unauthorized_client")
 			},
@@ -99,7 +99,7 @@ func rfc6749Grants() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				t.WantRefused(t.AsMachine(c.With("wrong-"+t.Random())), "the secret was wrong")
-				t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")), "there was no client")
+				t.WantRefused(t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "client_credentials")), "the client is unknown")
 			},
 		},
 		{
@@ -114,7 +114,7 @@ func rfc6749Grants() []Rule {
 			Needs: machine,
 			Check: func(t *T) {
 				if got := t.Machine(); got.Refresh != "" {
-					t.Failf("the answer has a refresh token")
+					t.Failf("the response has a refresh token")
 				}
 			},
 		},

@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Protected resources and the security considerations (RFC 6749 §7, §10).
+// rfc6749Security returns the rules about protected resources and the security considerations (RFC 6749 §7, §10).
 func rfc6749Security() []Rule {
 	return []Rule{
 		{
@@ -19,11 +19,11 @@ func rfc6749Security() []Rule {
 			Check: func(t *T) {
 				token := t.Machine().Access
 				if a := t.Get(t.API().URL, wire.Bearer(token)); a.Status/100 != 2 {
-					t.Blockedf("the resource refuses a live token: %s", a)
+					t.Blockedf("the resource refuses a valid token: %s", a)
 				}
 				for _, other := range append(Spoilt(token), "conformance") {
 					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
-						t.Failf("the resource took a text that is no token")
+						t.Failf("the resource accepted a text that is no token")
 					}
 				}
 			},
@@ -34,11 +34,11 @@ func rfc6749Security() []Rule {
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
 				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that wants more scope")
+					t.Skipf("the target names no resource that needs more scope")
 				}
 				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
 				if a.Status/100 == 2 {
-					t.Failf("the resource took a token without the scope %s", t.API().Scope)
+					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
 				}
 			},
 		},
@@ -67,9 +67,10 @@ func rfc6749Security() []Rule {
 			Text:  "The server asks the person, and names the client and the scope.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
-				// Asked to ask, in case that a yes is remembered: the next rule is about that.
+				// With prompt=consent the server asks even if the person has approved before. The next rule is about
+				// an earlier approval.
 				if r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent")); !r.Asked && r.Params.Get("code") != "" {
-					t.Failf("a public client was given a code, and nobody was asked")
+					t.Failf("a public client received a code, but the person was not asked")
 				}
 			},
 		},
@@ -81,7 +82,7 @@ func rfc6749Security() []Rule {
 				c := t.Client(need.Public)
 				t.Code(t.Request(c))
 				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
-					t.Failf("the second request was granted, and nobody was asked")
+					t.Failf("the second request was granted, but the person was not asked")
 				}
 			},
 		},
@@ -98,7 +99,7 @@ func rfc6749Security() []Rule {
 				token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
 				for _, other := range Spoilt(token) {
 					if t.Works(other) {
-						t.Failf("a text that differs from the access token works as well")
+						t.Failf("a modified access token works too")
 					}
 				}
 			},
@@ -118,7 +119,7 @@ func rfc6749Security() []Rule {
 				second := t.Granted(t.Refresh(c, first.Refresh))
 				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
 				if second.Refresh != "" {
-					t.WantRefused(t.Refresh(c, second.Refresh), "its predecessor came a second time, so two parties hold it")
+					t.WantRefused(t.Refresh(c, second.Refresh), "its predecessor was used again, so two parties have it")
 				}
 			},
 		},
@@ -206,7 +207,7 @@ func rfc6749Security() []Rule {
 					for _, a := range r.Seen {
 						if a.MediaType() == "text/html" && strings.Contains(string(a.Body), "<svg onload=alert(1)>") {
 							t.At(a)
-							t.Failf("%s stands on the page as it was sent", name)
+							t.Failf("%s is on the page without escaping", name)
 						}
 					}
 				}
@@ -215,22 +216,22 @@ func rfc6749Security() []Rule {
 	}
 }
 
-// lesserScope is a scope of the client machine that is not the one the wider resource wants.
+// lesserScope returns a scope of the client machine that is not sufficient for the wider resource.
 func lesserScope(t *T) string {
 	for _, name := range strings.Fields(t.Machine().Scope) {
 		if name != t.API().Scope {
 			return name
 		}
 	}
-	t.Skipf("the client machine has no scope but %s", t.API().Scope)
+	t.Skipf("the client machine has only the scope %s", t.API().Scope)
 	return ""
 }
 
-// wantBits asserts that two tokens differ in as much as would hold so many random bits. It finds those that
-// are too short or count up; it cannot tell that the rest is random.
+// wantBits asserts that two tokens differ as much as tokens with so many random bits would. It finds tokens that are
+// too short or count up. It cannot prove that they are random.
 func wantBits(t *T, bits float64, one, other string) {
 	if one == other {
-		t.Failf("two requests gave the same")
+		t.Failf("two requests returned the same value")
 	}
 	differ := 0
 	for i := range min(len(one), len(other)) {
@@ -238,13 +239,13 @@ func wantBits(t *T, bits float64, one, other string) {
 			differ++
 		}
 	}
-	// Of two random texts of 64 letters, one place in 64 is the same by chance; of 16, one in 16.
+	// In two random texts of 64 letters one position in 64 is equal by chance; of 16 letters, one in 16.
 	each, expected := math.Log2(64), 0.9
 	if hexadecimal(one) && hexadecimal(other) {
 		each, expected = 4, 0.8
 	}
 	if held := float64(differ) * each; held < bits*expected {
-		t.Failf("two of them differ in %d places, which holds some %.0f bits", differ, held)
+		t.Failf("two values differ in only %d places, which corresponds to %.0f bits", differ, held)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The token endpoint and scopes (RFC 6749 §3.2, §3.3).
+// rfc6749TokenEndpoint returns the rules about the token endpoint and scopes (RFC 6749 §3.2, §3.3).
 func rfc6749TokenEndpoint() []Rule {
 	return []Rule{
 		{
@@ -42,7 +42,7 @@ func rfc6749TokenEndpoint() []Rule {
 				without := t.Machine()
 				empty := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", ""))
 				if without.Scope != "" && empty.Scope != without.Scope {
-					t.Failf("with an empty scope the token has %q, without scope %q", empty.Scope, without.Scope)
+					t.Failf("with an empty scope the token has %q, but without scope %q", empty.Scope, without.Scope)
 				}
 			},
 		},
@@ -83,7 +83,7 @@ func rfc6749TokenEndpoint() []Rule {
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Public)))
-				t.WantRefused(t.Post(t.Endpoint(need.Token), code.Form()), "the request does not say which client it is from")
+				t.WantRefused(t.Post(t.Endpoint(need.Token), code.Form()), "the request has no client_id")
 				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
 			},
 		},
@@ -97,11 +97,11 @@ func rfc6749TokenEndpoint() []Rule {
 					return
 				}
 				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-					t.Skipf("nothing was asked for and nothing is told; only introspection could show what was given")
+					t.Skipf("no scope was requested and none is returned; only introspection could show which scope was granted")
 				}
 				if scope, _ := t.Introspected(got.Access)["scope"].(string); scope != "" {
 					t.At(got.Answer)
-					t.Failf("nothing was asked for, the token has %q, and the answer tells no scope", scope)
+					t.Failf("no scope was requested, the token has %q, but the response has no scope", scope)
 				}
 			},
 		},
@@ -123,7 +123,7 @@ func rfc6749TokenEndpoint() []Rule {
 			Check: func(t *T) {
 				for name := range strings.FieldsSeq(t.Machine().Scope) {
 					if name == "openid" || name == "introspection" {
-						t.Errorf("%s was given to a client that did not ask for it", name)
+						t.Errorf("%s was granted to a client that did not request it", name)
 					}
 				}
 			},
@@ -136,7 +136,7 @@ func rfc6749TokenEndpoint() []Rule {
 				scope := t.Scopes(t.Machine())[0]
 				got := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", scope))
 				if got.Scope != scope && got.Scope != "" {
-					t.Failf("%q was asked for, and the token has %q", scope, got.Scope)
+					t.Failf("%q was requested, but the token has %q", scope, got.Scope)
 				}
 			},
 		},
@@ -157,7 +157,7 @@ func rfc6749TokenEndpoint() []Rule {
 	}
 }
 
-// Roles, registration and client authentication (RFC 6749 §1, §2).
+// rfc6749Clients returns the rules about roles, registration and client authentication (RFC 6749 §1, §2).
 func rfc6749Clients() []Rule {
 	return []Rule{
 		{
@@ -199,7 +199,7 @@ func rfc6749Clients() []Rule {
 				c := t.Client(need.Machine)
 				t.Machine()
 				both := t.AsMachine(wire.Basic(c.ID, c.Secret), "client_id", c.ID, "client_secret", c.Secret)
-				t.WantRefused(both, "the client authenticated by the header and in the body")
+				t.WantRefused(both, "the client authenticated in the header and in the body")
 			},
 		},
 		{
@@ -243,7 +243,7 @@ func rfc6749Clients() []Rule {
 				c := t.Client(need.Machine)
 				query := wire.Params("client_id", c.ID, "client_secret", c.Secret)
 				a := t.Post(t.Endpoint(need.Token)+"?"+query.Encode(), wire.Params("grant_type", "client_credentials"))
-				t.WantRefused(a, "the secret stood in the query")
+				t.WantRefused(a, "the secret was in the query")
 			},
 		},
 		{
@@ -265,7 +265,7 @@ func rfc6749Clients() []Rule {
 	}
 }
 
-// percentEncoded encodes each character, also those that need it not.
+// percentEncoded encodes every character, even if it is not necessary.
 func percentEncoded(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

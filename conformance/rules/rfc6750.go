@@ -11,10 +11,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// bearer is what a check needs that goes to a protected resource with a token.
+// bearer is what a check needs that sends a token to a protected resource.
 var bearer = append([]Need{need.API}, machine...)
 
-// Bearer tokens. Most of RFC 6750 is for the resource server, which the target names as its api.
+// rfc6750 returns the rules about bearer tokens. Most of them are for the resource server, which is the target's api.
 func rfc6750() []Rule {
 	return []Rule{
 		{
@@ -25,7 +25,7 @@ func rfc6750() []Rule {
 				token := workingToken(t)
 				a := t.Get(t.API().URL+"?access_token="+token, wire.Bearer(token))
 				if a.Status/100 == 2 {
-					t.Failf("the token was in the header and in the query, and was taken")
+					t.Failf("a request with the token in the header and in the query was accepted")
 				}
 			},
 		},
@@ -36,7 +36,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				a := t.Get(t.API().URL, wire.Bearer(t.Machine().Access))
 				if a.Status/100 != 2 {
-					t.Failf("a live token in the header is refused: %s", a)
+					t.Failf("a valid token in the header is refused: %s", a)
 				}
 			},
 		},
@@ -60,7 +60,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				a := t.Post(t.API().URL, wire.Params("access_token", workingToken(t)))
 				if a.Status/100 == 2 {
-					t.Failf("the token in the body was taken")
+					t.Failf("the token in the body was accepted")
 				}
 			},
 		},
@@ -71,7 +71,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				a := t.Get(t.API().URL + "?access_token=" + workingToken(t))
 				if a.Status/100 == 2 {
-					t.Failf("the token in the query was taken, where logs and histories keep it")
+					t.Failf("the token in the query was accepted, although queries appear in logs and histories")
 				}
 			},
 		},
@@ -98,7 +98,7 @@ func rfc6750() []Rule {
 			Needs: bearer,
 			Check: func(t *T) {
 				if len(challengeOf(t, t.Get(t.API().URL))) == 0 {
-					t.Failf("the challenge says no more than Bearer")
+					t.Failf("the challenge has no attribute")
 				}
 			},
 		},
@@ -110,7 +110,7 @@ func rfc6750() []Rule {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
 					for name, values := range challengeOf(t, t.Get(t.API().URL, as...)) {
 						if len(values) > 1 {
-							t.Errorf("%s comes %d times", name, len(values))
+							t.Errorf("%s appears %d times", name, len(values))
 						}
 					}
 				}
@@ -168,7 +168,7 @@ func rfc6750() []Rule {
 			Needs: bearer,
 			Check: func(t *T) {
 				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that wants more scope")
+					t.Skipf("the target names no resource that needs more scope")
 				}
 				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
 				turnedAway(t, a)
@@ -182,7 +182,7 @@ func rfc6750() []Rule {
 			Needs: bearer,
 			Check: func(t *T) {
 				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that wants more scope")
+					t.Skipf("the target names no resource that needs more scope")
 				}
 				challenge := challengeOf(t, t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access)))
 				if got := strings.Join(challenge["scope"], " "); got != t.API().Scope {
@@ -225,7 +225,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				for _, other := range Spoilt(workingToken(t)) {
 					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
-						t.Failf("a text that differs from the access token was taken")
+						t.Failf("a modified access token was accepted")
 					}
 				}
 			},
@@ -243,13 +243,13 @@ func rfc6750() []Rule {
 				if told {
 					return
 				}
-				// RFC 6749 §5.1: it may be told by other means.
+				// RFC 6749 §5.1: the lifetime can be documented elsewhere.
 				if !t.Has(need.Introspection) || !t.Has(need.Introspect) {
-					t.Skipf("expires_in is not told; only introspection could show how long the token lives")
+					t.Skipf("the response has no expires_in, and there is no introspection to show the lifetime")
 				}
 				ends, told := t.Introspected(answer.Access)["exp"].(float64)
 				if !told || ends-float64(time.Now().Unix()) > 366*24*3600 {
-					t.Failf("expires_in is not told, and the exp of introspection is %v", ends)
+					t.Failf("the response has no expires_in, and exp of introspection is %v", ends)
 				}
 			},
 		},
@@ -270,7 +270,7 @@ func rfc6750() []Rule {
 			Needs: append([]Need{need.Introspection, need.Introspect}, machine...),
 			Check: func(t *T) {
 				if liveToken(t, t.Machine().Access)["aud"] == nil {
-					t.Failf("introspection tells no aud")
+					t.Failf("the introspection response has no aud")
 				}
 			},
 		},
@@ -281,7 +281,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				b := t.NewBrowser()
 				tokens := t.GrantIn(b, t.Request(t.Client(need.Code)))
-				// Only now is there a token that a page could put in one.
+				// From here on there is a token that a page could put into a cookie.
 				t.Walk(b, t.Request(t.Client(need.Code)), true)
 				wantNoCookie(t, b, tokens.Access)
 			},
@@ -289,7 +289,7 @@ func rfc6750() []Rule {
 	}
 }
 
-// wantNoCookie asserts that no cookie of a browser holds a token.
+// wantNoCookie asserts that no cookie of a browser contains a token.
 func wantNoCookie(t *T, b *browser.Browser, token string) {
 	for _, cookie := range b.Cookies() {
 		if strings.Contains(cookie.Value, token) {
@@ -298,34 +298,34 @@ func wantNoCookie(t *T, b *browser.Browser, token string) {
 	}
 }
 
-// workingToken is one that the target's api takes.
+// workingToken returns a token that the target's api accepts.
 func workingToken(t *T) string {
 	token := t.Machine().Access
 	if a := t.Get(t.API().URL, wire.Bearer(token)); a.Status/100 != 2 {
-		t.Blockedf("the resource refuses a live token: %s", a)
+		t.Blockedf("the resource refuses a valid token: %s", a)
 	}
 	return token
 }
 
-// turnedAway blocks the check if the resource let somebody in who should not be: that is another rule's fault.
+// turnedAway blocks the check if the resource accepted a request that it should refuse. Another rule reports this.
 func turnedAway(t *T, a *wire.Answer) {
 	if a.Status/100 == 2 {
-		t.Blockedf("the resource let the request in")
+		t.Blockedf("the resource accepted the request")
 	}
 }
 
-// tokenLifetime is that of an access token; the check is skipped where it is not told.
+// tokenLifetime returns expires_in. Without it the check is skipped.
 func tokenLifetime(t *T) float64 {
 	seconds, told := t.Machine().Answer.JSON()["expires_in"].(float64)
 	if !told {
-		t.Skipf("expires_in does not tell how long the token lives")
+		t.Skipf("the response has no expires_in")
 	}
 	return seconds
 }
 
 var attributes = regexp.MustCompile(`([A-Za-z_]+)=("(?:[^"\\]|\\.)*"|[^\s,]+)`)
 
-// challengeOf is the attributes of a Bearer challenge; without one the check is blocked.
+// challengeOf returns the attributes of a Bearer challenge. Without a challenge the check is blocked.
 func challengeOf(t *T, a *wire.Answer) map[string][]string {
 	for _, header := range a.Header.Values("WWW-Authenticate") {
 		at := strings.Index(strings.ToLower(header), "bearer")

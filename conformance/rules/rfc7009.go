@@ -8,10 +8,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// revoking is what a check of the revocation endpoint needs.
+// revoking returns what a check of the revocation endpoint needs.
 func revoking(more ...Need) []Need { return append(codeFlow(need.Revocation), more...) }
 
-// Token revocation.
+// rfc7009 returns the rules about token revocation.
 func rfc7009() []Rule {
 	return []Rule{
 		{
@@ -40,7 +40,7 @@ func rfc7009() []Rule {
 				token := workingTokens(t, t.Grant(c)).Access
 				wantRevoked(t, t.Revoke(c, token, "token_type_hint", "access_token"))
 				if t.Works(token) {
-					t.Failf("the access token was revoked, and works")
+					t.Failf("the access token was revoked, but still works")
 				}
 			},
 		},
@@ -65,7 +65,7 @@ func rfc7009() []Rule {
 				refused := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), wire.InBody(c.ID, ""))
 				wrong := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), c.With("wrong-"+t.Random()))
 				if !t.Works(token) {
-					t.Failf("a token was revoked by somebody without the secret")
+					t.Failf("a request without the secret revoked a token")
 				}
 				for _, a := range []*wire.Answer{refused, wrong} {
 					if a.Status/100 == 2 {
@@ -87,7 +87,7 @@ func rfc7009() []Rule {
 					t.Revoke(other, tokens.Refresh)
 				}
 				if !t.Works(tokens.Access) {
-					t.Failf("another client has revoked the token")
+					t.Failf("another client revoked the token")
 				}
 			},
 		},
@@ -98,7 +98,7 @@ func rfc7009() []Rule {
 			Check: func(t *T) {
 				a := t.Revoke(t.Client(need.Second), t.Grant(t.Client(need.Code)).Access)
 				if a.Status/100 != 4 {
-					t.Failf("another client's token is answered with %s", a)
+					t.Failf("the request for another client's token is answered with %s", a)
 				}
 			},
 		},
@@ -112,7 +112,7 @@ func rfc7009() []Rule {
 					token := workingTokens(t, t.Grant(c)).Access
 					revokeOK(t, t.Revoke(c, token))
 					if t.Works(token) {
-						t.Failf("the access token was revoked, and works")
+						t.Failf("the access token was revoked, but still works")
 					}
 				}
 			},
@@ -126,7 +126,7 @@ func rfc7009() []Rule {
 				tokens := workingTokens(t, t.GrantRefresh(c))
 				revokeOK(t, t.Revoke(c, tokens.Refresh))
 				if t.Works(tokens.Access) {
-					t.Failf("the refresh token was revoked, and its access token works")
+					t.Failf("the refresh token was revoked, but its access token still works")
 				}
 			},
 		},
@@ -228,7 +228,7 @@ func rfc7009() []Rule {
 	}
 }
 
-// wantRevoked asserts that a revocation went through. Which of the good statuses says so is another rule's business.
+// wantRevoked asserts that a revocation succeeded. Another rule checks its status.
 func wantRevoked(t *T, a *wire.Answer) {
 	if a.Status/100 != 2 {
 		t.At(a)
@@ -236,17 +236,17 @@ func wantRevoked(t *T, a *wire.Answer) {
 	}
 }
 
-// revokeOK blocks the check if a revocation did not go through.
+// revokeOK blocks the check if a revocation failed.
 func revokeOK(t *T, a *wire.Answer) {
 	if a.Status/100 != 2 {
-		t.Blockedf("could not revoke: %s", a.Failure())
+		t.Blockedf("the revocation failed: %s", a.Failure())
 	}
 }
 
-// workingTokens blocks the check if the access token does not work to begin with.
+// workingTokens blocks the check if the access token does not work at first.
 func workingTokens(t *T, tokens *check.Tokens) *check.Tokens {
 	if !t.Works(tokens.Access) {
-		t.Blockedf("the access token does not work from the beginning")
+		t.Blockedf("the access token does not work at first")
 	}
 	return tokens
 }

@@ -8,7 +8,7 @@ import (
 	"mandate/conformance/need"
 )
 
-// Proof Key for Code Exchange.
+// rfc7636 returns the rules about Proof Key for Code Exchange.
 func rfc7636() []Rule {
 	return []Rule{
 		{
@@ -27,7 +27,7 @@ func rfc7636() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
-					t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier is not of 43 to 128 characters")
+					t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
 				}
 			},
 		},
@@ -62,7 +62,7 @@ func rfc7636() []Rule {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
 					r.Set("code_challenge", r.Verifier)
-					t.WantNoCode(t.Authorize(r), "the method plain shows the verifier to whoever sees the request")
+					t.WantNoCode(t.Authorize(r), "the method plain discloses the verifier in the request")
 				}
 			},
 		},
@@ -74,7 +74,7 @@ func rfc7636() []Rule {
 				r := t.Request(t.Client(need.Code))
 				code := t.Code(r)
 				if strings.Contains(code.Value, r.Params.Get("code_challenge")) {
-					t.Failf("the code shows the challenge")
+					t.Failf("the code contains the challenge")
 				}
 			},
 		},
@@ -87,7 +87,7 @@ func rfc7636() []Rule {
 				one, other := t.Code(t.Request(c)), t.Code(t.Request(c))
 				form := one.Form()
 				form.Set("code_verifier", other.Request.Verifier)
-				t.WantRefused(t.Token(c, form), "the verifier is that of another code")
+				t.WantRefused(t.Token(c, form), "the verifier belongs to another code")
 			},
 		},
 		{
@@ -147,7 +147,7 @@ func rfc7636() []Rule {
 				for _, verifier := range []string{"", other, code.Request.Params.Get("code_challenge"), strings.ToUpper(code.Request.Verifier), code.Request.Verifier + "A"} {
 					form := t.Code(code.Request).Form()
 					form.Set("code_verifier", verifier)
-					t.WantRefused(t.Token(c, form), "the verifier is not the one of the challenge")
+					t.WantRefused(t.Token(c, form), "the verifier does not match the challenge")
 				}
 			},
 		},
@@ -159,7 +159,7 @@ func rfc7636() []Rule {
 				c := t.Client(need.Public)
 				form := t.Code(t.Request(c)).Form()
 				form.Del("code_verifier")
-				t.WantRefused(t.Token(c, form), "the verifier was left out")
+				t.WantRefused(t.Token(c, form), "the verifier is missing")
 			},
 		},
 		{
@@ -202,27 +202,27 @@ func rfc7636() []Rule {
 					t.Skipf("the metadata has no code_challenge_methods_supported")
 				}
 				if slices.Contains(methods, "plain") {
-					t.Failf("the metadata offers plain")
+					t.Failf("the metadata lists plain")
 				}
 			},
 		},
 	}
 }
 
-// withVerifier is a request whose challenge was made of the given verifier.
+// withVerifier returns a request with the challenge of a verifier.
 func withVerifier(t *T, role Need, verifier string) *check.Request {
 	r := t.Request(t.Client(role)).Set("code_challenge", check.Challenge(verifier))
 	r.Verifier = verifier
 	return r
 }
 
-// wantExplained asserts that an error tells the developer what it is about.
+// wantExplained asserts that an error description contains certain words.
 func wantExplained(t *T, r *check.Response, words ...string) {
 	t.WithError(r)
 	t.At(r.Answer)
 	text := r.Params.Get("error_description")
 	says := slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 	if !says && r.Params.Get("error_uri") == "" {
-		t.Failf("error_description is %q, which does not say %s", text, strings.Join(words, " or "))
+		t.Failf("error_description is %q, which does not contain %s", text, strings.Join(words, " or "))
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"mandate/conformance/wire"
 )
 
-// introspecting is what a check of the introspection endpoint needs, with a token to ask about.
+// introspecting returns what a check of the introspection endpoint needs, with a token to introspect.
 func introspecting(more ...Need) []Need {
 	return append([]Need{need.Introspection, need.Introspect, need.Token, need.Machine}, more...)
 }
 
-// Token introspection.
+// rfc7662 returns the rules about token introspection.
 func rfc7662() []Rule {
 	return []Rule{
 		{
@@ -30,7 +30,7 @@ func rfc7662() []Rule {
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
 				if a.JSON()["active"] != true {
-					t.Failf("a live token is answered with %s %s", a, wire.Clip(string(a.Body), 200))
+					t.Failf("for a valid token the response is %s %s", a, wire.Clip(string(a.Body), 200))
 				}
 			},
 		},
@@ -54,7 +54,7 @@ func rfc7662() []Rule {
 				liveToken(t, token)
 				for _, hint := range []string{"access_token", "refresh_token", "conformance"} {
 					if t.Introspect(token, "token_type_hint", hint)["active"] != true {
-						t.Failf("with the hint %s a live access token is inactive", hint)
+						t.Failf("with the hint %s a valid access token is inactive", hint)
 					}
 				}
 			},
@@ -90,7 +90,7 @@ func rfc7662() []Rule {
 				liveToken(t, token)
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Bearer(caller))
 				if a.JSON()["active"] != true {
-					t.Failf("the token with the scope introspection does not do: %s", a.Failure())
+					t.Failf("the token with the scope introspection is refused: %s", a.Failure())
 				}
 			},
 		},
@@ -120,7 +120,7 @@ func rfc7662() []Rule {
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
 				if a.MediaType() != "application/json" || a.JSON() == nil {
-					t.Failf("the answer is %s of the type %q", a, a.Header.Get("Content-Type"))
+					t.Failf("the response is %s with the type %q", a, a.Header.Get("Content-Type"))
 				}
 			},
 		},
@@ -161,7 +161,7 @@ func rfc7662() []Rule {
 					t.Blockedf("a text that is no token is active")
 				}
 				if len(object) != 1 {
-					t.Failf("it has %d members", len(object))
+					t.Failf("the response has %d members", len(object))
 				}
 			},
 		},
@@ -182,10 +182,10 @@ func rfc7662() []Rule {
 			Check: func(t *T) {
 				token := t.GrantRefresh(t.Client(need.Code)).Refresh
 				if t.Introspect(token)["active"] != false {
-					t.Errorf("an API that looks at active alone would take it for an access token")
+					t.Errorf("the response is active, so an API that checks only active would accept a refresh token")
 				}
 				if t.Introspect(token, "token_type_hint", "refresh_token")["active"] != true {
-					t.Errorf("it is inactive to who asks for a refresh token too")
+					t.Errorf("the refresh token is inactive with token_type_hint=refresh_token too")
 				}
 			},
 		},
@@ -221,7 +221,7 @@ func rfc7662() []Rule {
 				issued, _ := object["iat"].(float64)
 				life, _ := tokens.Answer.JSON()["expires_in"].(float64)
 				if expires != 0 && issued != 0 && life != 0 && (expires-issued < life-5 || expires-issued > life+5) {
-					t.Errorf("exp is %v seconds after iat, and expires_in was %v", expires-issued, life)
+					t.Errorf("exp is %v seconds after iat, but expires_in was %v", expires-issued, life)
 				}
 			},
 		},
@@ -249,7 +249,7 @@ func rfc7662() []Rule {
 				token := wire.Params("token", t.Machine().Access)
 				nobody := t.Post(t.Endpoint(need.Introspection), token)
 				if !strings.Contains(strings.Join(nobody.Header.Values("WWW-Authenticate"), ", "), "Bearer") {
-					t.Skipf("the server takes no bearer token from callers: its challenge names other ways")
+					t.Skipf("the server accepts no bearer token from callers: its challenge names other methods")
 				}
 				a := t.Post(t.Endpoint(need.Introspection), token, wire.Bearer("conformance"))
 				toldNothing(t, a)
@@ -292,11 +292,11 @@ func rfc7662() []Rule {
 				c := t.Client(need.Code)
 				token := t.Grant(c).Access
 				if t.Introspect(token)["active"] != true {
-					t.Blockedf("the access token is not active from the beginning")
+					t.Blockedf("the access token is not active at first")
 				}
 				revokeOK(t, t.Revoke(c, token))
 				if t.Introspect(token)["active"] != false {
-					t.Failf("the token was revoked, and is active")
+					t.Failf("the token was revoked, but is active")
 				}
 			},
 		},
@@ -322,7 +322,7 @@ func rfc7662() []Rule {
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
 				if a.JSON()["active"] == true {
-					t.Failf("an application that is no API can introspect the token of another")
+					t.Failf("a client that is not registered for it can introspect the token of another client")
 				}
 			},
 		},
@@ -347,7 +347,7 @@ func rfc7662() []Rule {
 				for name := range t.Introspect(t.Grant(t.Client(need.Code)).Access) {
 					for _, private := range []string{"email", "phone", "address", "birth", "given_name", "family_name"} {
 						if strings.Contains(name, private) {
-							t.Errorf("it has the member %s", name)
+							t.Errorf("the response has the member %s", name)
 						}
 					}
 				}
@@ -356,23 +356,24 @@ func rfc7662() []Rule {
 	}
 }
 
-// introspectAs sends a question to the introspection endpoint, whatever comes of it.
+// introspectAs sends an introspection request.
 func introspectAs(t *T, form url.Values) *wire.Answer {
 	return t.Post(t.Endpoint(need.Introspection), form, t.Client(need.Introspect).Credentials())
 }
 
-// liveToken is what introspection tells of a token, or blocks the check if the token is not active.
+// liveToken returns the introspection response for a token. If the token is not active, the check is blocked.
 func liveToken(t *T, token string) map[string]any {
 	object := t.Introspect(token)
 	if object["active"] != true {
-		t.Blockedf("a live token is inactive")
+		t.Blockedf("a valid token is inactive")
 	}
 	return object
 }
 
-// toldNothing blocks the check if a caller was told of a token who should not be: that is another rule's fault.
+// toldNothing blocks the check if a caller without permission learned something about a token. Another rule reports
+// this.
 func toldNothing(t *T, a *wire.Answer) {
 	if a.JSON()["active"] == true {
-		t.Blockedf("the caller was told that the token is active")
+		t.Blockedf("the caller learned that the token is active")
 	}
 }

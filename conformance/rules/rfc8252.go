@@ -9,17 +9,17 @@ import (
 	"mandate/conformance/wire"
 )
 
-// native is what a request of a native application needs that listens on a loopback address.
+// native returns what a check needs for a native application with a loopback redirect URI.
 func native(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Loopback, need.User}, more...)
 }
 
-// OAuth 2.0 for native apps: the part of the authorization server.
+// rfc8252 returns the rules of OAuth 2.0 for Native Apps for the authorization server.
 func rfc8252() []Rule {
 	return slices.Concat(rfc8252Redirects(), rfc8252Security())
 }
 
-// PKCE and the three kinds of redirect URI (RFC 8252 §6, §7).
+// rfc8252Redirects returns the rules about PKCE and the three kinds of redirect URIs (RFC 8252 §6, §7).
 func rfc8252Redirects() []Rule {
 	pkce := rfc7636()
 	return []Rule{
@@ -45,7 +45,7 @@ func rfc8252Redirects() []Rule {
 				}
 				if !r.Arrived() || r.Params.Get("code") == "" {
 					t.At(r.Answer)
-					t.Failf("no code came to %s: %s", t.Client(need.Scheme).RedirectURI(), r)
+					t.Failf("no code was returned to %s: %s", t.Client(need.Scheme).RedirectURI(), r)
 				}
 			},
 		},
@@ -67,7 +67,7 @@ func rfc8252Redirects() []Rule {
 	}
 }
 
-// The security considerations (RFC 8252 §8).
+// rfc8252Security returns the security rules (RFC 8252 §8).
 func rfc8252Security() []Rule {
 	core := rfc6749()
 	return []Rule{
@@ -77,7 +77,7 @@ func rfc8252Security() []Rule {
 			Needs: native(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Loopback)).Del("code_challenge", "code_challenge_method"))
-				t.WantNoCode(r, "a native application asked for it without PKCE")
+				t.WantNoCode(r, "the request of a native application has no challenge")
 				t.WantRedirectError(r, "invalid_request")
 			},
 		},
@@ -183,7 +183,7 @@ func rfc8252Security() []Rule {
 				t.Code(t.Request(c))
 				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
 					t.At(again.Answer)
-					t.Failf("the second request was granted, and nobody was asked")
+					t.Failf("the second request was granted, but the person was not asked")
 				}
 			},
 		},
@@ -204,7 +204,7 @@ func rfc8252Security() []Rule {
 	}
 }
 
-// splitLoopback cuts the port out of a redirect URI at 127.0.0.1.
+// splitLoopback separates the port from a redirect URI at 127.0.0.1.
 func splitLoopback(uri string) (port, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(uri, "http://127.0.0.1")
 	if !ok || rest != "" && !strings.ContainsAny(rest[:1], ":/?") {
@@ -217,7 +217,7 @@ func splitLoopback(uri string) (port, rest string, ok bool) {
 	return port, rest, true
 }
 
-// wantAnyPort asserts that the client of a loopback address gets its answer at whatever port it listens on.
+// wantAnyPort asserts that a loopback client receives its response at any port.
 func wantAnyPort(t *T) {
 	c := t.Client(need.Loopback)
 	_, rest, ok := splitLoopback(c.RedirectURI())
@@ -232,7 +232,7 @@ func wantAnyPort(t *T) {
 		}
 		if !r.Arrived() || r.Params.Get("code") == "" {
 			t.At(r.Answer)
-			t.Failf("%s is registered, and no code came to %s: %s", c.RedirectURI(), uri, r)
+			t.Failf("%s is registered, but no code was returned to %s: %s", c.RedirectURI(), uri, r)
 		}
 	}
 }

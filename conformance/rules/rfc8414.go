@@ -11,10 +11,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Authorization server metadata.
+// rfc8414 returns the rules about Authorization Server Metadata.
 func rfc8414() []Rule { return slices.Concat(rfc8414Values(), rfc8414Document()) }
 
-// rfc8414Document is how the metadata is published.
+// rfc8414Document returns the rules about the publication of the metadata.
 func rfc8414Document() []Rule {
 	return []Rule{
 		{
@@ -22,7 +22,7 @@ func rfc8414Document() []Rule {
 			Text: "The metadata is at the issuer's host, followed by /.well-known/oauth-authorization-server and the issuer's path.",
 			Check: func(t *T) {
 				if a := get8414(t); a.Status/100 != 2 || a.JSON() == nil {
-					t.Failf("there is no JSON object: %s", a)
+					t.Failf("the response is no JSON object: %s", a)
 				}
 			},
 		},
@@ -40,7 +40,7 @@ func rfc8414Document() []Rule {
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if !reflect.DeepEqual(publishedMetadata(t), discoveredMetadata(t)) {
-					t.Failf("the two descriptions differ")
+					t.Failf("the two metadata documents differ")
 				}
 			},
 		},
@@ -52,7 +52,7 @@ func rfc8414Document() []Rule {
 				other := strings.TrimSuffix(t.Issuer(), "/") + "/conformance-" + strings.ToLower(t.Random())
 				a := t.Get(check.MetadataAddresses(other)[0])
 				if a.Status == http.StatusOK && a.JSON()["issuer"] != nil && a.Text("issuer") != other {
-					t.Failf("what is there for the issuer %s is of the issuer %s", other, a.Text("issuer"))
+					t.Failf("the address of the issuer %s returns the metadata of the issuer %s", other, a.Text("issuer"))
 				}
 			},
 		},
@@ -62,7 +62,7 @@ func rfc8414Document() []Rule {
 			Check: func(t *T) {
 				a := get8414(t)
 				if a.Status/100 != 2 {
-					t.Blockedf("could not read the metadata: %s", a)
+					t.Blockedf("the metadata cannot be read: %s", a)
 				}
 				t.WantStatus(a, http.StatusOK)
 			},
@@ -73,10 +73,10 @@ func rfc8414Document() []Rule {
 			Check: func(t *T) {
 				a := get8414(t)
 				if a.Status/100 != 2 {
-					t.Blockedf("could not read the metadata: %s", a)
+					t.Blockedf("the metadata cannot be read: %s", a)
 				}
 				if a.MediaType() != "application/json" {
-					t.Failf("it is of the type %q", a.MediaType())
+					t.Failf("the type is %q", a.MediaType())
 				}
 			},
 		},
@@ -97,7 +97,7 @@ func rfc8414Document() []Rule {
 				publishedMetadata(t)
 				other := strings.TrimSuffix(t.Issuer(), "/") + "/conformance-" + strings.ToLower(t.Random())
 				if a := t.Get(check.MetadataAddresses(other)[0]); a.Status/100 == 2 && a.JSON()["issuer"] == nil {
-					t.Failf("no metadata, and yet %s", a)
+					t.Failf("there is no metadata, but the status is %s", a)
 				}
 			},
 		},
@@ -106,7 +106,7 @@ func rfc8414Document() []Rule {
 			Text: "The issuer in the metadata equals the issuer from which its address was formed, character by character.",
 			Check: func(t *T) {
 				if issuer := publishedMetadata(t).Text("issuer"); issuer != t.Issuer() {
-					t.Failf("the issuer is %q, found by %q", issuer, t.Issuer())
+					t.Failf("the issuer is %q, but the address was formed from %q", issuer, t.Issuer())
 				}
 			},
 		},
@@ -118,7 +118,7 @@ func rfc8414Document() []Rule {
 	}
 }
 
-// rfc8414Values is what the metadata says, held against what the server does.
+// rfc8414Values returns the rules that compare the metadata with what the server does.
 func rfc8414Values() []Rule {
 	return []Rule{
 		{
@@ -201,7 +201,7 @@ func rfc8414Values() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "conformance"))
-				t.WantNoCode(r, "the response mode is not one of the list")
+				t.WantNoCode(r, "the response mode is not listed")
 			},
 		},
 		{
@@ -224,7 +224,7 @@ func rfc8414Values() []Rule {
 				m, c := publishedMetadata(t), t.Client(need.Machine)
 				for method, as := range secretMethods(c) {
 					if m.Lists("token_endpoint_auth_methods_supported", method) && !t.AsMachine(as).Granted() {
-						t.Errorf("%s is listed, and does not do for the client machine", method)
+						t.Errorf("%s is listed, but the client machine cannot use it", method)
 					}
 				}
 			},
@@ -304,7 +304,7 @@ func rfc8414Values() []Rule {
 				caller := t.Granted(t.Token(t.Client(need.Introspect), form)).Access
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), wire.Bearer(caller))
 				if a.JSON()["active"] != true {
-					t.Failf("Bearer is listed, and does not do: %s", a)
+					t.Failf("Bearer is listed, but refused: %s", a)
 				}
 			},
 		},

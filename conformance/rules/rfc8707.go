@@ -6,9 +6,9 @@ import (
 	"mandate/conformance/need"
 )
 
-const ignoresResource = "Mandate does not take part: it does not know the parameter resource, and ignores it as any unknown one."
+const ignoresResource = "Mandate does not support the parameter resource, and ignores it like any unknown parameter."
 
-// Resource indicators.
+// rfc8707 returns the rules about Resource Indicators.
 func rfc8707() []Rule {
 	return []Rule{
 		{
@@ -27,7 +27,7 @@ func rfc8707() []Rule {
 			Needs: machine,
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://one.example/", "resource", "https://two.example/")
-				t.WantRefused(a, "resource came twice")
+				t.WantRefused(a, "resource was sent twice")
 			},
 		},
 		{
@@ -39,7 +39,7 @@ func rfc8707() []Rule {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("resource", resource))
 					if r.Params.Get("code") == "" {
 						t.At(r.Answer)
-						t.Errorf("with the resource %q there is no code: %s", resource, r)
+						t.Errorf("with the resource %q no code is issued: %s", resource, r)
 					}
 				}
 			},
@@ -50,7 +50,7 @@ func rfc8707() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				if r := t.Authorize(t.Request(t.Client(need.Code))); r.Params.Get("code") == "" {
-					t.Failf("a request without resource gets no code: %s", r)
+					t.Failf("without resource no code is issued: %s", r)
 				}
 			},
 		},
@@ -76,12 +76,12 @@ func rfc8707() []Rule {
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://api.example/")
 				if a.Text("error") == "invalid_target" {
-					t.Skipf("the server knows its resources, and this one is none: %s", a.Failure())
+					t.Skipf("the server supports resources, and does not know this one: %s", a.Failure())
 				}
 				with := t.Granted(a).Access
 				one, other := t.Introspect(with)["aud"], t.Introspect(t.Machine().Access)["aud"]
 				if !reflect.DeepEqual(one, other) {
-					t.Failf("aud is %v with resource, and %v without", one, other)
+					t.Failf("aud is %v with resource, but %v without", one, other)
 				}
 			},
 		},

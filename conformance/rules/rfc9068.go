@@ -10,17 +10,17 @@ import (
 	"mandate/conformance/wire"
 )
 
-const oneResource = "Mandate's access tokens are for one resource, itself as its base URL, and it ignores the parameter resource."
+const oneResource = "Mandate's access tokens are for one resource, its base URL, and it ignores the parameter resource."
 
-// signedToken is what a check of a signed access token needs that an application got for itself.
+// signedToken returns what a check needs for a signed access token of a client itself.
 func signedToken(more ...Need) []Need { return append([]Need{need.Token, need.JWT}, more...) }
 
-// signedApproval is what one needs that a person stands behind.
+// signedApproval returns what a check needs for a signed access token of a person.
 func signedApproval(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Token, need.JWT, need.User}, more...)
 }
 
-// accessJWT reads an access token; one that is no JWT fails the check.
+// accessJWT parses an access token. If it is no JWT, the check fails.
 func accessJWT(t *T, tokens *check.Tokens) *jose.JWT {
 	t.At(tokens.Answer)
 	j, err := jose.Read(tokens.Access)
@@ -30,7 +30,7 @@ func accessJWT(t *T, tokens *check.Tokens) *jose.JWT {
 	return j
 }
 
-// signedTokens are those of the client jwt for itself.
+// signedTokens returns the tokens of the client jwt for itself.
 func signedTokens(t *T) *check.Tokens {
 	form := wire.Params("grant_type", "client_credentials")
 	if t.Scoped() {
@@ -39,7 +39,7 @@ func signedTokens(t *T) *check.Tokens {
 	return t.Granted(t.Token(t.Client(need.JWT), form))
 }
 
-// wantClaim asserts that an access token has a claim that is not empty.
+// wantClaim asserts that an access token has a claim with a value.
 func wantClaim(t *T, name string) any {
 	j := accessJWT(t, t.Grant(t.Client(need.JWT)))
 	if j.Claims[name] == nil || j.Claims[name] == "" {
@@ -48,7 +48,7 @@ func wantClaim(t *T, name string) any {
 	return j.Claims[name]
 }
 
-// JWT profile of access tokens.
+// rfc9068 returns the rules about the JWT profile for access tokens.
 func rfc9068() []Rule {
 	return slices.Concat(rfc9068Header(), rfc9068Claims(), rfc9068Requests(), rfc9068Validation())
 }
@@ -135,7 +135,7 @@ func rfc9068Claims() []Rule {
 				j := accessJWT(t, tokens)
 				lives, said := tokens.Answer.JSON()["expires_in"].(float64)
 				if j.Number("exp") <= check.ServerTime(tokens.Answer) || said && j.Number("exp") > check.ServerTime(tokens.Answer)+lives+1 {
-					t.Failf("exp is %v in an answer of %v that says expires_in %v", j.Claims["exp"], check.ServerTime(tokens.Answer), lives)
+					t.Failf("exp is %v in a response of %v with expires_in %v", j.Claims["exp"], check.ServerTime(tokens.Answer), lives)
 				}
 			},
 		},
@@ -163,7 +163,7 @@ func rfc9068Claims() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				if sub := t.Subject(t.IDToken(tokens)); accessJWT(t, tokens).Text("sub") != sub {
-					t.Failf("sub is %q in the access token, and %q in the ID token beside it", accessJWT(t, tokens).Text("sub"), sub)
+					t.Failf("sub is %q in the access token, but %q in the ID token", accessJWT(t, tokens).Text("sub"), sub)
 				}
 			},
 		},
@@ -195,7 +195,7 @@ func rfc9068Claims() []Rule {
 				tokens := t.Grant(t.Client(need.JWT))
 				at := accessJWT(t, tokens).Number("iat")
 				if off := check.ServerTime(tokens.Answer) - at; at < 0 || off < -1 || off > 60 {
-					t.Failf("iat is %v in an answer of %v", at, check.ServerTime(tokens.Answer))
+					t.Failf("iat is %v in a response of %v", at, check.ServerTime(tokens.Answer))
 				}
 			},
 		},
@@ -208,7 +208,7 @@ func rfc9068Claims() []Rule {
 				at := accessJWT(t, first).Number("iat")
 				t.WaitPast(at, 1)
 				if next := accessJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh))).Number("iat"); next <= at {
-					t.Failf("iat is %v, as it was before the refresh", next)
+					t.Failf("iat is %v, the same as before the refresh", next)
 				}
 			},
 		},
@@ -219,7 +219,7 @@ func rfc9068Claims() []Rule {
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)), accessJWT(t, signedTokens(t))
 				if one.Text("jti") == "" || one.Text("jti") == other.Text("jti") {
-					t.Failf("jti is %q, and %q in the next one", one.Text("jti"), other.Text("jti"))
+					t.Failf("jti is %q, and %q in the next token", one.Text("jti"), other.Text("jti"))
 				}
 			},
 		},
@@ -233,7 +233,7 @@ func rfc9068Claims() []Rule {
 				is := accessJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh)))
 				for _, name := range []string{"auth_time", "acr"} {
 					if was.Claims[name] != is.Claims[name] {
-						t.Errorf("%s is %v, and was %v", name, is.Claims[name], was.Claims[name])
+						t.Errorf("%s is %v, but was %v", name, is.Claims[name], was.Claims[name])
 					}
 				}
 			},
@@ -270,10 +270,10 @@ func rfc9068Claims() []Rule {
 					granted = t.Request(t.Client(need.JWT)).Params.Get("scope")
 				}
 				if granted == "" {
-					t.Skipf("the target has no scope to ask for")
+					t.Skipf("the target has no scope to request")
 				}
 				if scope := accessJWT(t, tokens).Text("scope"); !sameWords(scope, granted) {
-					t.Failf("scope is %q, and %q was granted", scope, granted)
+					t.Failf("scope is %q, but %q was granted", scope, granted)
 				}
 			},
 		},

@@ -39,7 +39,7 @@ func rfc9068Requests() []Rule {
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)).Audience(), accessJWT(t, signedTokens(t)).Audience()
 				if len(one) == 0 || !slices.Equal(one, other) {
-					t.Failf("aud is %q, and %q in the next one", one, other)
+					t.Failf("aud is %q, but %q in the next token", one, other)
 				}
 			},
 		},
@@ -60,7 +60,7 @@ func rfc9068Requests() []Rule {
 			Check: func(t *T) {
 				j, m := accessJWT(t, signedTokens(t)), publishedMetadata(t)
 				if m.Text("issuer") != j.Text("iss") || m.Text("jwks_uri") == "" {
-					t.Failf("the metadata has the issuer %q and jwks_uri %q, and iss is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
+					t.Failf("the metadata has the issuer %q and jwks_uri %q, but iss is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
 				}
 			},
 		},
@@ -72,7 +72,7 @@ func rfc9068Requests() []Rule {
 				one, other := publishedMetadata(t), discoveredMetadata(t)
 				for _, name := range []string{"issuer", "jwks_uri"} {
 					if one.Text(name) != other.Text(name) {
-						t.Errorf("%s is %q, and %q by OpenID Connect Discovery", name, one.Text(name), other.Text(name))
+						t.Errorf("%s is %q, but %q in OpenID Connect Discovery", name, one.Text(name), other.Text(name))
 					}
 				}
 			},
@@ -84,19 +84,20 @@ func rfc9068Requests() []Rule {
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				if id, access := t.IDToken(tokens), accessJWT(t, tokens); id.Header["kid"] != access.Header["kid"] {
-					t.Failf("the ID token has the kid %v, the access token %v", id.Header["kid"], access.Header["kid"])
+					t.Failf("the ID token has the kid %v, but the access token %v", id.Header["kid"], access.Header["kid"])
 				}
 			},
 		},
 	}
 }
 
-// The server is a resource server too: at UserInfo, at introspection, and of its own API.
+// rfc9068Validation returns the rules about the validation of access tokens. Three endpoints of the server act as
+// resource servers: UserInfo, introspection and the sample API.
 func rfc9068Validation() []Rule {
 	none := func(t *T, what string, forged []string) {
 		for _, text := range forged {
 			if t.Works(text) {
-				t.Failf("an access token %s works", what)
+				t.Failf("an access token %s is accepted", what)
 			}
 		}
 	}
@@ -107,7 +108,7 @@ func rfc9068Validation() []Rule {
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				if !t.Works(t.Grant(t.Client(need.JWT)).Access) {
-					t.Failf("the access token does not work")
+					t.Failf("the access token is refused")
 				}
 			},
 		},
@@ -142,15 +143,15 @@ func rfc9068Validation() []Rule {
 			Needs: signedApproval(),
 			Check: func(t *T) {
 				token := t.Grant(t.Client(need.JWT)).Access
-				none(t, "that was altered", jose.Altered(token))
-				none(t, "that somebody else signed", jose.SignedByAnother(token))
+				none(t, "that was modified", jose.Altered(token))
+				none(t, "that is signed with another key", jose.SignedByAnother(token))
 			},
 		},
 		{
 			ID: "RFC9068/4/none", Level: Must,
 			Text:  "An access token with the alg none is refused.",
 			Needs: signedApproval(),
-			Check: func(t *T) { none(t, "of the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
+			Check: func(t *T) { none(t, "with the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
 		},
 		{
 			ID: "RFC9068/4/own-keys", Level: Must,
@@ -159,7 +160,7 @@ func rfc9068Validation() []Rule {
 			Check: func(t *T) {
 				keys := t.Keys()
 				set := t.Get(t.Endpoint(need.Keys))
-				none(t, "signed with what is public", jose.Confused(accessJWT(t, t.Grant(t.Client(need.JWT))), keys, set.Body))
+				none(t, "with an HMAC under public data", jose.Confused(accessJWT(t, t.Grant(t.Client(need.JWT))), keys, set.Body))
 			},
 		},
 		{
@@ -186,7 +187,7 @@ func rfc9068Validation() []Rule {
 			Check: func(t *T) {
 				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
 				if slices.Contains(j.Audience(), t.Client(need.JWT).ID) {
-					t.Failf("aud is %q, with the client among it", j.Audience())
+					t.Failf("aud is %q, which contains the client", j.Audience())
 				}
 			},
 		},

@@ -5,8 +5,8 @@ import (
 	"mandate/conformance/need"
 )
 
-// Issuer identification in the authorization response. A server that neither says that it does this nor
-// does it is let off.
+// rfc9207 returns the rules about Authorization Server Issuer Identification. They are skipped for servers that
+// neither announce nor send iss.
 func rfc9207() []Rule {
 	return []Rule{
 		{
@@ -68,7 +68,7 @@ func rfc9207() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				if iss, issuer := issuerInAnswer(t), t.Metadata().Text("issuer"); iss != issuer {
-					t.Failf("iss is %q, and the issuer of the metadata %q", iss, issuer)
+					t.Failf("iss is %q, but the issuer in the metadata is %q", iss, issuer)
 				}
 			},
 		},
@@ -111,7 +111,7 @@ func saysIss(t *T) bool {
 	return t.Metadata().Is("authorization_response_iss_parameter_supported")
 }
 
-// issuerInAnswer is the parameter of an answer with a code.
+// issuerInAnswer returns iss of a response with a code.
 func issuerInAnswer(t *T) string {
 	r := t.Authorize(t.Request(t.Client(need.Code)))
 	t.At(r.Answer)
@@ -119,16 +119,16 @@ func issuerInAnswer(t *T) string {
 		return iss
 	}
 	if r.Params.Get("code") != "" && !saysIss(t) {
-		t.Skipf("the server does not say who it is in its answers")
+		t.Skipf("the server sends no iss")
 	}
-	t.Blockedf("could not get an answer with iss: %s", r)
+	t.Blockedf("no response with iss was received: %s", r)
 	return ""
 }
 
 func wantIss(t *T, r *check.Response) {
 	iss := r.Params["iss"]
 	if len(iss) == 0 && !saysIss(t) {
-		t.Skipf("the server does not say who it is in its answers")
+		t.Skipf("the server sends no iss")
 	}
 	t.At(r.Answer)
 	if len(iss) != 1 || iss[0] != t.Issuer() {

@@ -10,14 +10,14 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The best current practice. A rule's name begins with the line of the project's sheet of this document
-// that it stands for. Some lines are asked of clients, and a server can only hold them to it: those are a
-// SHOULD here, whatever the document asks of the client.
+// rfc9700 returns the rules of the security best current practice. The name of a rule begins with the line of the
+// project's notes on this document. Some of these lines are about clients, and a server can only enforce them. Such a
+// rule is a SHOULD here.
 func rfc9700() []Rule {
 	return slices.Concat(rfc9700Grants(), rfc9700Tokens(), rfc9700Others(), rfc9700Redirects(), rfc9700Pages(), rfc9700Refresh(), rfc9700Clients())
 }
 
-// likewise is a rule that is tried in the way of another document's.
+// likewise returns a rule with the check of another document's rule.
 func likewise(known []Rule, id string, r Rule) Rule {
 	for _, other := range known {
 		if other.ID == id {
@@ -27,7 +27,7 @@ func likewise(known []Rule, id string, r Rule) Rule {
 	return r
 }
 
-// Redirect-based flows, the code and the implicit grant (RFC 9700 §2.1).
+// rfc9700Grants returns the rules about redirect-based flows, the code grant and the implicit grant (RFC 9700 §2.1).
 func rfc9700Grants() []Rule {
 	core, pkce := rfc6749(), rfc7636()
 	return []Rule{
@@ -60,7 +60,7 @@ func rfc9700Grants() []Rule {
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
-				t.WantNoCode(r, "a public client asked for it without PKCE")
+				t.WantNoCode(r, "the request of a public client has no challenge")
 			},
 		},
 		likewise(pkce, "RFC7636/4.4.1/required-of-all", Rule{
@@ -78,7 +78,7 @@ func rfc9700Grants() []Rule {
 			Check: func(t *T) {
 				methods, is := t.Metadata().List("code_challenge_methods_supported")
 				if !is {
-					t.Skipf("the metadata does not tell, and another way cannot be seen from outside")
+					t.Skipf("the metadata does not say so, and no request shows whether there is another way")
 				}
 				if len(methods) == 0 {
 					t.Failf("code_challenge_methods_supported is empty")
@@ -111,14 +111,14 @@ func rfc9700Grants() []Rule {
 				offered, _ := t.Metadata().List("response_types_supported")
 				for _, kind := range offered {
 					if slices.Contains(strings.Fields(kind), "token") {
-						t.Errorf("the metadata offers the response type %q", kind)
+						t.Errorf("the metadata lists the response type %q", kind)
 					}
 				}
 				for _, kind := range []string{"token", "id_token token", "code token", "code id_token token"} {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
 					if r.Params.Has("access_token") {
 						t.At(r.Answer)
-						t.Failf("the response type %q brought an access token through the browser", kind)
+						t.Failf("the response type %q returned an access token through the browser", kind)
 					}
 				}
 			},
@@ -126,7 +126,7 @@ func rfc9700Grants() []Rule {
 	}
 }
 
-// Tokens and the password grant (RFC 9700 §2.2.1 to §2.4).
+// rfc9700Tokens returns the rules about tokens and the password grant (RFC 9700 §2.2.1 to §2.4).
 func rfc9700Tokens() []Rule {
 	core, bearerTokens := rfc6749(), rfc6750()
 	return []Rule{
@@ -150,7 +150,7 @@ func rfc9700Tokens() []Rule {
 				first := t.GrantRefresh(c)
 				second := t.Granted(t.Refresh(c, first.Refresh))
 				if second.Refresh == "" || second.Refresh == first.Refresh {
-					t.Failf("the refresh gave no new refresh token")
+					t.Failf("the refresh returned no new refresh token")
 				}
 			},
 		},
@@ -186,7 +186,7 @@ func rfc9700Tokens() []Rule {
 			Needs: []Need{need.Token, need.Code, need.Public, need.Machine, need.User},
 			Check: func(t *T) {
 				for _, role := range []Need{need.Code, need.Public, need.Machine} {
-					t.WantRefused(t.Token(t.Client(role), passwordForm(t)), "it was asked for with the person's password")
+					t.WantRefused(t.Token(t.Client(role), passwordForm(t)), "the request used the password grant")
 				}
 			},
 		},
@@ -200,14 +200,14 @@ func rfc9700Tokens() []Rule {
 					t.Skipf("the metadata has no grant_types_supported")
 				}
 				if slices.Contains(grants, "password") {
-					t.Failf("grant_types_supported has password")
+					t.Failf("grant_types_supported contains password")
 				}
 			},
 		},
 	}
 }
 
-// Client authentication and what else is recommended (RFC 9700 §2.5, §2.6).
+// rfc9700Others returns the rules about client authentication and other recommendations (RFC 9700 §2.5, §2.6).
 func rfc9700Others() []Rule {
 	core := rfc6749()
 	return []Rule{
@@ -229,7 +229,7 @@ func rfc9700Others() []Rule {
 						return
 					}
 				}
-				t.Failf("token_endpoint_auth_methods_supported has none of private_key_jwt, tls_client_auth, self_signed_tls_client_auth")
+				t.Failf("token_endpoint_auth_methods_supported contains none of private_key_jwt, tls_client_auth, self_signed_tls_client_auth")
 			},
 		},
 		{
@@ -237,7 +237,7 @@ func rfc9700Others() []Rule {
 			Text: "The server publishes its metadata.",
 			Check: func(t *T) {
 				if len(t.Metadata()) == 0 {
-					t.Failf("no metadata is published at %s", strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
+					t.Failf("there is no metadata at %s", strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
 				}
 			},
 		},
@@ -295,7 +295,7 @@ func rfc9700Others() []Rule {
 				for _, a := range []*wire.Answer{t.Get(address, crossOrigin), asked} {
 					if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
 						t.At(a)
-						t.Failf("%s is answered with Access-Control-Allow-Origin: %s", a.Method, allowed)
+						t.Failf("%s answers with Access-Control-Allow-Origin: %s", a.Method, allowed)
 					}
 				}
 			},
@@ -310,27 +310,27 @@ func isURL(text string) bool {
 
 var crossOrigin = wire.Header("Origin", "https://spa.example")
 
-// wantShared asserts that a script of any site may read the answer.
+// wantShared asserts that scripts of any site can read the response.
 func wantShared(t *T, a *wire.Answer) {
 	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != "https://spa.example" {
 		t.At(a)
-		t.Errorf("%s is answered without Access-Control-Allow-Origin", wire.Bare(a.URL))
+		t.Errorf("%s answers without Access-Control-Allow-Origin", wire.Bare(a.URL))
 	}
 }
 
-// The names by which servers are told where to send a browser next.
+// forwards are the usual names of parameters that say where a server redirects next.
 var forwards = []string{"next", "url", "redirect", "redirect_to", "redirect_url", "return", "return_to", "returnTo", "returnUrl", "continue", "goto", "target", "rd", "back"}
 
-// elsewhere are addresses of another host, as a careless check takes them for one of the server's own.
+// elsewhere are addresses of another host that a careless check accepts as the server's own.
 var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\attacker.example/`, "/%09/attacker.example/", "https:attacker.example/"}
 
-// wantNoOpenRedirector signs in at the login page, which was told to lead elsewhere afterwards, and comes
-// back to it when signed in.
+// wantNoOpenRedirector signs in at a login page whose parameters contain another address. Then it opens that page
+// again with a session.
 func wantNoOpenRedirector(t *T) {
 	c := t.Client(need.Code)
 	login := t.Look(t.Request(c)).Answer
 	if login == nil {
-		t.Blockedf("the server shows no page to sign in at")
+		t.Blockedf("the server shows no login page")
 	}
 	for _, address := range elsewhere {
 		query := login.URL.Query()
@@ -351,6 +351,6 @@ func wantNoOpenRedirector(t *T) {
 func wantNotLedAway(t *T, r *check.Response) {
 	if strings.HasSuffix(wire.ParseURL(r.Location).Hostname(), "attacker.example") {
 		t.At(r.Answer)
-		t.Failf("the browser was sent to %s, which stood in a parameter", r.Location)
+		t.Failf("the browser was redirected to %s, the value of a parameter", r.Location)
 	}
 }

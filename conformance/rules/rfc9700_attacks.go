@@ -10,7 +10,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Redirect URIs, mix-up, downgrades and open redirectors (RFC 9700 §4.1.3 to §4.13).
+// rfc9700Redirects returns the rules about redirect URIs, mix-up attacks, downgrades and open redirectors (RFC 9700
+// §4.1.3 to §4.13).
 func rfc9700Redirects() []Rule {
 	core := rfc6749()
 	return []Rule{
@@ -36,7 +37,7 @@ func rfc9700Redirects() []Rule {
 				}
 				if strings.Contains(r.Location, "#") {
 					t.At(r.Answer)
-					t.Failf("the answer has a fragment")
+					t.Failf("the response has a fragment")
 				}
 			},
 		},
@@ -63,7 +64,7 @@ func rfc9700Redirects() []Rule {
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
 				if !t.Metadata().Lists("response_modes_supported", "form_post") {
-					t.Failf("response_modes_supported has no form_post")
+					t.Failf("response_modes_supported does not contain form_post")
 				}
 			},
 		},
@@ -74,11 +75,11 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) {
 				token := t.Granted(t.Redeem(t.Code(t.Request(t.Client(need.Code)).Set("scope", "openid")))).Access
 				if a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token)); a.Status/100 != 2 {
-					t.Blockedf("UserInfo refuses a live token: %s", a)
+					t.Blockedf("UserInfo refuses a valid token: %s", a)
 				}
 				a := t.Get(t.Endpoint(need.UserInfo) + "?" + wire.Params("access_token", token).Encode())
 				if a.Status/100 == 2 {
-					t.Failf("the token in the query was taken")
+					t.Failf("the token in the query was accepted")
 				}
 			},
 		},
@@ -102,12 +103,12 @@ func rfc9700Redirects() []Rule {
 				r := t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method"))
 				code := r.Params.Get("code")
 				if code == "" {
-					t.WantNoCode(r, "it was asked for without PKCE")
+					t.WantNoCode(r, "the request has no challenge")
 					return
 				}
 				form := (&check.Code{Value: code, Request: r.Request}).Form()
 				form.Set("code_verifier", r.Request.Verifier)
-				t.WantRefused(t.Token(c, form), "a verifier came, and the authorization request had no challenge")
+				t.WantRefused(t.Token(c, form), "the token request has a verifier, but the authorization request had no challenge")
 			},
 		},
 		{
@@ -161,7 +162,7 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) {
 				if a := afterPassword(t); a.Status == http.StatusTemporaryRedirect {
 					t.At(a)
-					t.Failf("the form with the password is answered with %s", a)
+					t.Failf("the login form is answered with %s", a)
 				}
 			},
 		},
@@ -172,7 +173,7 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) {
 				a := afterPassword(t)
 				if a.Status/100 != 3 {
-					t.Skipf("the form with the password is answered with no redirect: %s", a)
+					t.Skipf("the login form is answered without a redirect: %s", a)
 				}
 				t.WantStatus(a, http.StatusSeeOther)
 			},
@@ -195,7 +196,7 @@ func rfc9700Redirects() []Rule {
 	}
 }
 
-// afterPassword is the answer to the form by which a person signs in.
+// afterPassword returns the response to the login form.
 func afterPassword(t *T) *wire.Answer {
 	r := t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), true)
 	for _, a := range r.Seen {
@@ -205,7 +206,7 @@ func afterPassword(t *T) *wire.Answer {
 			}
 		}
 	}
-	t.Blockedf("no form with a password was sent: %s", r)
+	t.Blockedf("the login form was not sent: %s", r)
 	return nil
 }
 
@@ -219,12 +220,12 @@ func wantIssuerInAnswers(t *T) {
 		}
 		if iss := answer.Params.Get("iss"); iss != t.Issuer() {
 			t.At(answer.Answer)
-			t.Errorf("with %s iss is %q, want %s", answer.Outcome(), iss, t.Issuer())
+			t.Errorf("in the response with %s iss is %q, want %s", answer.Outcome(), iss, t.Issuer())
 		}
 	}
 }
 
-// Refresh tokens (RFC 9700 §4.14.2).
+// rfc9700Refresh returns the rules about refresh tokens (RFC 9700 §4.14.2).
 func rfc9700Refresh() []Rule {
 	core := rfc6749()
 	return []Rule{
@@ -268,7 +269,7 @@ func rfc9700Refresh() []Rule {
 	}
 }
 
-// Clients that pass for people (RFC 9700 §4.15.1).
+// rfc9700Clients returns the rules about clients that impersonate people (RFC 9700 §4.15.1).
 func rfc9700Clients() []Rule {
 	return []Rule{
 		{
@@ -284,7 +285,7 @@ func rfc9700Clients() []Rule {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 				for _, name := range []string{"sub", "username"} {
 					if machine[name] != nil && machine[name] == person[name] {
-						t.Errorf("%s is %v both for the client alone and for a person", name, machine[name])
+						t.Errorf("%s is %v both for the client itself and for a person", name, machine[name])
 					}
 				}
 			},
@@ -296,11 +297,11 @@ func rfc9700Clients() []Rule {
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 				if person["sub"] == nil && person["username"] == nil {
-					t.Skipf("introspection names no person")
+					t.Skipf("the introspection response names no person")
 				}
 				client := machine["sub"] == nil || machine["sub"] == t.Client(need.Machine).ID
 				if !client || person["sub"] == t.Client(need.Code).ID {
-					t.Failf("the subject of a client alone is %v, and of a person %v", machine["sub"], person["sub"])
+					t.Failf("sub is %v for a client itself, and %v for a person", machine["sub"], person["sub"])
 				}
 			},
 		},

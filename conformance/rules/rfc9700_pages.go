@@ -15,7 +15,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The pages that people see on the way: referrers, third parties, clickjacking (RFC 9700 §4.2.4, §4.16, §4.17.2).
+// rfc9700Pages returns the rules about the server's pages: referrers, third parties, clickjacking (RFC 9700 §4.2.4,
+// §4.16, §4.17.2).
 func rfc9700Pages() []Rule {
 	return []Rule{
 		{
@@ -27,7 +28,7 @@ func rfc9700Pages() []Rule {
 					for _, address := range addressesIn(a) {
 						if foreign := address.Scheme == "http" || address.Scheme == "https"; foreign && !t.AtServer(address.String()) {
 							t.At(a)
-							t.Errorf("the page at %s has %s", wire.Bare(a.URL), wire.Bare(address))
+							t.Errorf("the page at %s contains %s", wire.Bare(a.URL), wire.Bare(address))
 						}
 					}
 				}
@@ -57,9 +58,9 @@ func rfc9700Pages() []Rule {
 					}
 					t.At(a)
 					if browser.Parse(a).Scripted {
-						t.Skipf("the page at %s has no header against it, and whether its script helps cannot be seen here", wire.Bare(a.URL))
+						t.Skipf("the page at %s has no header against framing, and this program cannot see whether its script prevents it", wire.Bare(a.URL))
 					}
-					t.Errorf("the page at %s can be framed: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
+					t.Errorf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), framed(a))
 				}
 			},
 		},
@@ -102,7 +103,7 @@ func rfc9700Pages() []Rule {
 	}
 }
 
-// visitedPages are those that a person sees: to sign in at, to approve, and that of an error.
+// visitedPages returns the pages that a person sees: login, approval and an error.
 func visitedPages(t *T) []*wire.Answer {
 	c := t.Client(need.Code)
 	way := t.Walk(t.NewBrowser(), t.Request(c).Set("prompt", "consent"), true)
@@ -114,12 +115,12 @@ func visitedPages(t *T) []*wire.Answer {
 		}
 	}
 	if len(pages) == 0 {
-		t.Blockedf("no page was shown: %s", way)
+		t.Blockedf("the server showed no page: %s", way)
 	}
 	return pages
 }
 
-// The attributes by which a page loads something or leads somewhere.
+// leading are the attributes by which a page loads something or links somewhere.
 var leading = map[string]string{"a": "href", "area": "href", "link": "href", "base": "href", "script": "src", "img": "src", "iframe": "src", "frame": "src",
 	"embed": "src", "source": "src", "audio": "src", "video": "src", "track": "src", "object": "data"}
 
@@ -142,10 +143,10 @@ func addressesIn(a *wire.Answer) []*url.URL {
 	return all
 }
 
-// discreet are the referrer policies by which no other site is told more than the host.
+// discreet are the referrer policies that disclose no more than the host to other sites.
 var discreet = []string{"no-referrer", "same-origin", "origin", "strict-origin", "origin-when-cross-origin", "strict-origin-when-cross-origin"}
 
-// referrerPolicy is the header's last word, or the page's.
+// referrerPolicy returns the last value of the header, or the policy of the page.
 func referrerPolicy(a *wire.Answer) string {
 	if header := strings.Join(a.Header.Values("Referrer-Policy"), ","); header != "" {
 		words := strings.Split(header, ",")
@@ -163,8 +164,8 @@ func referrerPolicy(a *wire.Answer) string {
 	return ""
 }
 
-// framed says why a page's content security policy lets any site frame it, or "". Of several policies all
-// hold, so one that forbids it is enough.
+// framed says why a page's content security policy allows any site to frame it, or "". If there are several policies,
+// each of them must allow it.
 func framed(a *wire.Answer) string {
 	why := "there is no frame-ancestors"
 	for _, header := range a.Header.Values("Content-Security-Policy") {
@@ -184,8 +185,8 @@ func framed(a *wire.Answer) string {
 	return why
 }
 
-// framesAreBlind says that no page to act on comes up in a frame of another site, because the cookies that it
-// takes are not sent there.
+// framesAreBlind says that a page in a frame of another site shows nothing to act on, because its cookies are not
+// sent there.
 func framesAreBlind(t *T) bool {
 	request := func() *check.Request { return t.Request(t.Client(need.Code)).Set("prompt", "consent") }
 	signedIn := t.NewBrowser()
@@ -204,13 +205,13 @@ func framesAreBlind(t *T) bool {
 	return true
 }
 
-// oldFraming says that X-Frame-Options keeps other sites from framing a page.
+// oldFraming says whether X-Frame-Options prevents other sites from framing a page.
 func oldFraming(a *wire.Answer) bool {
 	value := strings.ToUpper(strings.TrimSpace(a.Header.Get("X-Frame-Options")))
 	return value == "DENY" || value == "SAMEORIGIN"
 }
 
-// formOf is the form that a request sent.
+// formOf returns the form of a request.
 func formOf(a *wire.Answer) url.Values {
 	form, _ := url.ParseQuery(a.SentForm)
 	return form

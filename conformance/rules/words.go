@@ -5,7 +5,7 @@ import (
 	"mandate/conformance/need"
 )
 
-// The words of a row. They are those of check and need, which a row would otherwise name in each of its lines.
+// The types that each rule uses, so that the rules do not name their packages.
 type (
 	T    = check.T
 	Rule = check.Rule

@@ -76,6 +76,7 @@ var (
 	cleanups []func() // for what all tests share
 )
 
+// Binary builds the program once, and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "mandate")
 	// The go command records which files a test reads. It does not use a cached result if one of them has changed.
