@@ -70,7 +70,7 @@ func mcp() []Rule {
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
 				answer := t.Authorize(r)
-				if answer.Params.Get("error") == "invalid_target" {
+				if answer.ErrorCode() == "invalid_target" {
 					return
 				}
 				if answer.Params.Get("code") == "" {
@@ -92,7 +92,7 @@ func mcp() []Rule {
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
 				answer := t.Authorize(r)
-				if answer.Params.Get("error") == "invalid_target" {
+				if answer.ErrorCode() == "invalid_target" {
 					return
 				}
 				form := t.CodeOf(answer).Form()

@@ -23,12 +23,32 @@ func get8414(t *T) *wire.Answer {
 }
 
 // publishedMetadata returns the metadata of RFC 8414.
-func publishedMetadata(t *T) check.Metadata {
-	a := get8414(t)
+func publishedMetadata(t *T) check.Metadata { return metadataIn(t, get8414(t)) }
+
+// metadataIn returns the metadata in a response. If there is none, the check is blocked.
+func metadataIn(t *T, a *wire.Answer) check.Metadata {
 	if a.Status != http.StatusOK || a.JSON() == nil {
 		t.Blockedf("the metadata cannot be read: %s", a)
 	}
 	return a.JSON()
+}
+
+// wantOK asserts that the metadata has the status 200.
+func wantOK(t *T, a *wire.Answer) {
+	if a.Status/100 != 2 {
+		t.Blockedf("the metadata cannot be read: %s", a)
+	}
+	t.WantStatus(a, http.StatusOK)
+}
+
+// wantJSON asserts that the metadata has the type application/json.
+func wantJSON(t *T, a *wire.Answer) {
+	if a.Status/100 != 2 {
+		t.Blockedf("the metadata cannot be read: %s", a)
+	}
+	if a.MediaType() != "application/json" {
+		t.Failf("the type is %q", a.MediaType())
+	}
 }
 
 // wantIssuerURL asserts the form of an issuer identifier.

@@ -74,6 +74,35 @@ func wantReauthentication(t *T, b *browser.Browser, r *check.Request, why string
 	t.Failf("the server does not ask for a login, although %s: %s", why, response)
 }
 
+// withMaxAge signs the user in with max_age, so that the ID token has auth_time.
+func withMaxAge(t *T, b *browser.Browser) *check.Tokens {
+	return t.GrantIn(b, t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))
+}
+
+// loginTime returns auth_time of the ID token. Without it the check is blocked.
+func loginTime(t *T, tokens *check.Tokens) float64 {
+	at := t.IDToken(tokens).Number("auth_time")
+	if at < 0 {
+		t.Blockedf("the ID token has no auth_time")
+	}
+	return at
+}
+
+// rawIDToken returns the ID token without parsing it. Without one the check is blocked.
+func rawIDToken(t *T, tokens *check.Tokens) string {
+	if tokens.ID == "" {
+		t.Blockedf("the response has no ID token")
+	}
+	return tokens.ID
+}
+
+// wantNewLogin asserts that with prompt=login no code is issued before a new login.
+func wantNewLogin(t *T, c *target.Client) {
+	b := t.Approved(t.OpenID(c))
+	_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
+	t.WantNoCode(response, "nobody has signed in again")
+}
+
 // wantErrorBack asserts that the client receives an error and no code.
 func wantErrorBack(t *T, r *check.Response, why string) {
 	t.WantNoCode(r, why)

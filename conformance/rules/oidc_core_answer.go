@@ -99,10 +99,7 @@ func oidcValidation() []Rule {
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
-				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
-				if at < 0 {
-					t.Blockedf("the ID token has no auth_time")
-				}
+				at := loginTime(t, withMaxAge(t, b))
 				t.WaitPast(at, 0)
 				again := t.GrantIn(b, t.OpenID(c).Set("prompt", "login").Set("max_age", "36000"))
 				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
@@ -116,10 +113,7 @@ func oidcValidation() []Rule {
 			Text:  "With prompt=login the server issues no code before the person has signed in again, even if they are signed in.",
 			Needs: openID(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				b := t.Approved(t.OpenID(c))
-				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
-				t.WantNoCode(response, "nobody has signed in again")
+				wantNewLogin(t, t.Client(need.Code))
 			},
 		},
 		{

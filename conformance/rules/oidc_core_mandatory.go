@@ -162,9 +162,7 @@ func oidcMandatory() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(c)), "nobody is signed in")
-				b := t.Approved(t.OpenID(c))
-				_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
-				t.WantNoCode(response, "nobody has signed in again")
+				wantNewLogin(t, c)
 			},
 		},
 		{
@@ -209,10 +207,7 @@ func oidcMandatory() []Rule {
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
-				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
-				if at < 0 {
-					t.Blockedf("the ID token has no auth_time")
-				}
+				at := loginTime(t, withMaxAge(t, b))
 				t.WaitPast(at, 1)
 				_, response := t.AsksPassword(b, t.OpenID(c).Set("max_age", "1"))
 				t.WantNoCode(response, "max_age of one second has expired")

@@ -127,11 +127,7 @@ func oidcPrompt() []Rule {
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
-				first := t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))
-				at := t.IDToken(first).Number("auth_time")
-				if at < 0 {
-					t.Blockedf("the ID token has no auth_time")
-				}
+				at := loginTime(t, withMaxAge(t, b))
 				t.WaitPast(at, 1)
 				wantReauthentication(t, b, t.OpenID(c).Set("max_age", "1"), "max_age of one second has expired")
 			},
@@ -142,10 +138,7 @@ func oidcPrompt() []Rule {
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
-				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
-				if at < 0 {
-					t.Blockedf("the ID token has no auth_time")
-				}
+				at := loginTime(t, withMaxAge(t, b))
 				t.WaitPast(at, 1)
 				again := t.GrantIn(b, t.OpenID(c).Set("max_age", "1"))
 				if renewed := t.IDToken(again).Number("auth_time"); renewed <= at {
@@ -160,10 +153,7 @@ func oidcPrompt() []Rule {
 			Needs: signIn(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
-				at := t.IDToken(t.GrantIn(b, t.OpenID(c).Set("max_age", "36000"))).Number("auth_time")
-				if at < 0 {
-					t.Blockedf("the ID token has no auth_time")
-				}
+				at := loginTime(t, withMaxAge(t, b))
 				t.WaitPast(at, 1)
 				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "max_age of one second has expired")
 			},
@@ -296,11 +286,7 @@ func oidcHints() []Rule {
 // approved. The server has to accept this token as a hint. Otherwise the refusal of another one proves nothing.
 func sessionHint(t *T) (*browser.Browser, string) {
 	b := t.NewBrowser()
-	tokens := t.GrantIn(b, t.OpenID(t.Client(need.Code)))
-	if tokens.ID == "" {
-		t.Blockedf("the response has no ID token")
-	}
-	return b, tokens.ID
+	return b, rawIDToken(t, t.GrantIn(b, t.OpenID(t.Client(need.Code))))
 }
 
 // silentToBegin blocks the check if prompt=none is refused without a hint too.

@@ -47,10 +47,7 @@ func oidcOffline() []Rule {
 				if r.Stuck != "" {
 					t.Blockedf("%s", r)
 				}
-				if !r.Asked && r.Params.Get("code") != "" {
-					t.At(r.Answer)
-					t.Failf("a code was issued, but the person was not asked")
-				}
+				wantAsked(t, r)
 			},
 		},
 		{
@@ -65,10 +62,7 @@ func oidcOffline() []Rule {
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
 				r := t.Try(t.OpenID(t.Client(need.Public), "offline_access").Set("prompt", "consent"))
-				if !r.Asked && r.Params.Get("code") != "" {
-					t.At(r.Answer)
-					t.Failf("a code was issued, but the person was not asked")
-				}
+				wantAsked(t, r)
 			},
 		},
 		{
@@ -214,6 +208,14 @@ func oidcRefresh() []Rule {
 				t.WantError(t.Refresh(t.Client(need.Code), "conformance-"+t.Random()), "invalid_grant")
 			},
 		},
+	}
+}
+
+// wantAsked asserts that no code was issued without asking the person.
+func wantAsked(t *T, r *check.Response) {
+	if !r.Asked && r.Params.Get("code") != "" {
+		t.At(r.Answer)
+		t.Failf("a code was issued, but the person was not asked")
 	}
 }
 

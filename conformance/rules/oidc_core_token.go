@@ -72,10 +72,7 @@ func oidcToken() []Rule {
 			Text:  "A client with one redirect URI can omit it, if it omits it in both requests.",
 			Needs: signIn(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if len(c.RedirectURIs) != 1 {
-					t.Skipf("the client code has %d redirect URIs", len(c.RedirectURIs))
-				}
+				c := singleURI(t)
 				r := t.OpenID(c).Del("redirect_uri")
 				response := t.Try(r)
 				wantCode(t, response, "a request without redirect_uri")

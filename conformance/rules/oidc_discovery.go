@@ -172,27 +172,13 @@ func oidcDiscoveryDocument() []Rule {
 			ID: "OIDCDiscovery/4/json", Level: Must,
 			Text:  "The metadata has the type application/json.",
 			Needs: discovering,
-			Check: func(t *T) {
-				a := getDiscovery(t)
-				if a.Status/100 != 2 {
-					t.Blockedf("the metadata cannot be read: %s", a)
-				}
-				if a.MediaType() != "application/json" {
-					t.Failf("the type is %q", a.MediaType())
-				}
-			},
+			Check: func(t *T) { wantJSON(t, getDiscovery(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/status-200", Level: Must,
 			Text:  "The metadata has the status 200.",
 			Needs: discovering,
-			Check: func(t *T) {
-				a := getDiscovery(t)
-				if a.Status/100 != 2 {
-					t.Blockedf("the metadata cannot be read: %s", a)
-				}
-				t.WantStatus(a, http.StatusOK)
-			},
+			Check: func(t *T) { wantOK(t, getDiscovery(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/several-values-in-arrays", Level: Must,
@@ -246,13 +232,7 @@ func getDiscovery(t *T) *wire.Answer {
 }
 
 // discoveredMetadata returns the metadata of OpenID Connect Discovery.
-func discoveredMetadata(t *T) check.Metadata {
-	a := getDiscovery(t)
-	if a.Status != http.StatusOK || a.JSON() == nil {
-		t.Blockedf("the metadata cannot be read: %s", a)
-	}
-	return a.JSON()
-}
+func discoveredMetadata(t *T) check.Metadata { return metadataIn(t, getDiscovery(t)) }
 
 func wantIssOfIDToken(t *T, issuer string) {
 	if iss := t.SignIn(t.Client(need.Code)).Claims["iss"]; iss != issuer {

@@ -7,6 +7,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -333,11 +334,7 @@ func rfc6749Refresh() []Rule {
 			Needs: codeFlow(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				first := t.GrantRefresh(c)
-				second := t.Granted(t.Refresh(c, first.Refresh))
-				if second.Refresh == "" || second.Refresh == first.Refresh {
-					t.Failf("the refresh returned no new refresh token")
-				}
+				first := wantRotated(t, c)
 				t.WantRefused(t.Refresh(c, first.Refresh), "the refresh token was used before")
 			},
 		},
@@ -355,4 +352,14 @@ func rfc6749Refresh() []Rule {
 			},
 		},
 	}
+}
+
+// wantRotated asserts that a refresh returns a new refresh token. It returns the tokens before the refresh.
+func wantRotated(t *T, c *target.Client) *check.Tokens {
+	first := t.GrantRefresh(c)
+	second := t.Granted(t.Refresh(c, first.Refresh))
+	if second.Refresh == "" || second.Refresh == first.Refresh {
+		t.Failf("the refresh returned no new refresh token")
+	}
+	return first
 }

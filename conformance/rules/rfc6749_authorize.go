@@ -7,6 +7,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 )
 
 // rfc6749Authorization returns the rules about the authorization endpoint (RFC 6749 §3.1).
@@ -211,10 +212,7 @@ func rfc6749Authorization() []Rule {
 			Text:  "A client with a single redirect URI can omit it.",
 			Needs: asking(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				if len(c.RedirectURIs) != 1 {
-					t.Skipf("the client code has %d redirect URIs", len(c.RedirectURIs))
-				}
+				c := singleURI(t)
 				t.Code(t.Request(c))
 				if r := t.Authorize(t.Request(c).Del("redirect_uri")); !r.Arrived() {
 					t.Failf("without redirect_uri the server sends no response to the registered one: %s", r)
@@ -237,11 +235,7 @@ func rfc6749Authorization() []Rule {
 			Needs: asking(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				for _, uri := range almost(c.RedirectURI()) {
-					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
-					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-					wantUnmoved(t, r)
-				}
+				wantRefusedURIs(t, c, almost(c.RedirectURI()))
 			},
 		},
 		{
@@ -266,6 +260,15 @@ func rfc6749Authorization() []Rule {
 	}
 }
 
+// singleURI returns the client code. If it has several redirect URIs, the check is skipped.
+func singleURI(t *T) *target.Client {
+	c := t.Client(need.Code)
+	if len(c.RedirectURIs) != 1 {
+		t.Skipf("the client code has %d redirect URIs", len(c.RedirectURIs))
+	}
+	return c
+}
+
 // wantErrorPage asserts that the server shows an error page.
 func wantErrorPage(t *T, r *check.Response) {
 	if r.Answer == nil || r.Location != "" {
@@ -274,6 +277,15 @@ func wantErrorPage(t *T, r *check.Response) {
 	t.At(r.Answer)
 	if r.Answer.Status < 400 || r.Answer.Status >= 500 || len(r.Answer.Body) == 0 {
 		t.Failf("no page tells the person what is wrong: %s", r.Answer)
+	}
+}
+
+// wantRefusedURIs asserts that no code is sent to redirect URIs that differ from the registered one.
+func wantRefusedURIs(t *T, c *target.Client, uris []string) {
+	for _, uri := range uris {
+		r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
+		t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
+		wantUnmoved(t, r)
 	}
 }
 

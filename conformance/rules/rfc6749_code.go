@@ -49,14 +49,7 @@ func rfc6749Code() []Rule {
 			Text:  "If the person approves, the server sends a code to the redirect URI.",
 			Needs: asking(),
 			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Code)))
-				if r.Stuck != "" {
-					t.Blockedf("%s", r)
-				}
-				if !r.Arrived() || r.Params.Get("code") == "" {
-					t.At(r.Answer)
-					t.Failf("no code was returned to the redirect URI: %s", r)
-				}
+				wantCodeAt(t, t.Request(t.Client(need.Code)))
 			},
 		},
 		{
@@ -329,6 +322,18 @@ func rfc6749Redemption() []Rule {
 				}
 			},
 		},
+	}
+}
+
+// wantCodeAt asserts that a code is sent to the redirect URI of a request.
+func wantCodeAt(t *T, r *check.Request) {
+	response := t.Authorize(r)
+	if response.Stuck != "" {
+		t.Blockedf("%s", response)
+	}
+	if !response.Arrived() || response.Params.Get("code") == "" {
+		t.At(response.Answer)
+		t.Failf("no code was returned to %s: %s", r.Params.Get("redirect_uri"), response)
 	}
 }
 

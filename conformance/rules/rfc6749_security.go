@@ -17,10 +17,7 @@ func rfc6749Security() []Rule {
 			Text:  "A protected resource accepts valid access tokens, and no other text.",
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
-				token := t.Machine().Access
-				if a := t.Get(t.API().URL, wire.Bearer(token)); a.Status/100 != 2 {
-					t.Blockedf("the resource refuses a valid token: %s", a)
-				}
+				token := workingToken(t)
 				for _, other := range append(Spoilt(token), "conformance") {
 					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
 						t.Failf("the resource accepted a text that is no token")
@@ -33,11 +30,7 @@ func rfc6749Security() []Rule {
 			Text:  "A protected resource refuses a token with insufficient scope.",
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
-				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that needs more scope")
-				}
-				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
-				if a.Status/100 == 2 {
+				if a := askWider(t); a.Status/100 == 2 {
 					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
 				}
 			},
@@ -214,6 +207,14 @@ func rfc6749Security() []Rule {
 			},
 		},
 	}
+}
+
+// askWider sends a token with insufficient scope to the wider resource.
+func askWider(t *T) *wire.Answer {
+	if t.API().Wider == "" {
+		t.Skipf("the target names no resource that needs more scope")
+	}
+	return t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
 }
 
 // lesserScope returns a scope of the client machine that is not sufficient for the wider resource.

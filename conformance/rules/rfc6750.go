@@ -167,10 +167,7 @@ func rfc6750() []Rule {
 			Text:  "A token with insufficient scope is refused with 403 and insufficient_scope.",
 			Needs: bearer,
 			Check: func(t *T) {
-				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that needs more scope")
-				}
-				a := t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
+				a := askWider(t)
 				turnedAway(t, a)
 				t.WantStatus(a, http.StatusForbidden)
 				wantChallengeError(t, a, "insufficient_scope")
@@ -181,10 +178,7 @@ func rfc6750() []Rule {
 			Text:  "The challenge names the required scope.",
 			Needs: bearer,
 			Check: func(t *T) {
-				if t.API().Wider == "" {
-					t.Skipf("the target names no resource that needs more scope")
-				}
-				challenge := challengeOf(t, t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access)))
+				challenge := challengeOf(t, askWider(t))
 				if got := strings.Join(challenge["scope"], " "); got != t.API().Scope {
 					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
 				}

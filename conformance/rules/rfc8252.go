@@ -39,14 +39,7 @@ func rfc8252Redirects() []Rule {
 			Text:  "The response is sent to a redirect URI with a private-use scheme.",
 			Needs: []Need{need.Authorization, need.Scheme, need.User},
 			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Scheme)))
-				if r.Stuck != "" {
-					t.Blockedf("%s", r)
-				}
-				if !r.Arrived() || r.Params.Get("code") == "" {
-					t.At(r.Answer)
-					t.Failf("no code was returned to %s: %s", t.Client(need.Scheme).RedirectURI(), r)
-				}
+				wantCodeAt(t, t.Request(t.Client(need.Scheme)))
 			},
 		},
 		likewise(pkce, "RFC7636/4.2/s256-public", Rule{
@@ -128,11 +121,7 @@ func rfc8252Security() []Rule {
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
-				for _, uri := range almost(c.RedirectURI()) {
-					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
-					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-					wantUnmoved(t, r)
-				}
+				wantRefusedURIs(t, c, almost(c.RedirectURI()))
 			},
 		},
 		{
@@ -142,11 +131,7 @@ func rfc8252Security() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Scheme)
 				scheme, _, _ := strings.Cut(c.RedirectURI(), ":")
-				for _, uri := range []string{c.RedirectURI() + "/more", c.RedirectURI() + "?more=1", scheme + ":/conformance-other", scheme + ".attacker:/callback"} {
-					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
-					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-					wantUnmoved(t, r)
-				}
+				wantRefusedURIs(t, c, []string{c.RedirectURI() + "/more", c.RedirectURI() + "?more=1", scheme + ":/conformance-other", scheme + ".attacker:/callback"})
 			},
 		},
 		{
@@ -225,14 +210,6 @@ func wantAnyPort(t *T) {
 		t.Skipf("the redirect URI of the client loopback is %s", c.RedirectURI())
 	}
 	for _, port := range []string{"49321", "65535", "1024"} {
-		uri := "http://127.0.0.1:" + port + rest
-		r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
-		if r.Stuck != "" {
-			t.Blockedf("%s", r)
-		}
-		if !r.Arrived() || r.Params.Get("code") == "" {
-			t.At(r.Answer)
-			t.Failf("%s is registered, but no code was returned to %s: %s", c.RedirectURI(), uri, r)
-		}
+		wantCodeAt(t, t.Request(c).Set("redirect_uri", "http://127.0.0.1:"+port+rest))
 	}
 }

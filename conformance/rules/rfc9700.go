@@ -146,12 +146,7 @@ func rfc9700Tokens() []Rule {
 			Text:  "If a public client's refresh token is not bound to a key, the server replaces it at each use.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
-				c := t.Client(need.Public)
-				first := t.GrantRefresh(c)
-				second := t.Granted(t.Refresh(c, first.Refresh))
-				if second.Refresh == "" || second.Refresh == first.Refresh {
-					t.Failf("the refresh returned no new refresh token")
-				}
+				wantRotated(t, t.Client(need.Public))
 			},
 		},
 		likewise(core, "RFC6749/6/bound-to-client", Rule{
