@@ -13,7 +13,7 @@ import (
 	"mandate/conformance/target"
 )
 
-// asked runs --write-target with the answers, a line each, and reads the file.
+// asked runs --write-target with one answer per line, and reads the written file.
 func asked(t *testing.T, answers ...string) (*target.Target, result) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target.yaml")
@@ -30,7 +30,8 @@ func asked(t *testing.T, answers ...string) (*target.Target, result) {
 	return target, r
 }
 
-// A server that registers clients is asked for few answers. They are registered for the run, and gone after it.
+// If the server registers clients, few questions are asked. The clients are registered for the run, and deleted after
+// it.
 func TestAskWhereClientsAreRegistered(t *testing.T) {
 	server := newRegistrar(t)
 	server.token = "initial"
@@ -45,8 +46,8 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	mandate(t, "", "--target", path, "--write-target").want(t, 2, "already exists")
 }
 
-// Where nothing is published and nothing registered, the clients that matter come first, and one key passes
-// over the others. A wrong answer is asked for again.
+// Without metadata and registration, the most important clients come first, and one key skips the others. A question
+// is repeated after a wrong answer.
 func TestAskForClients(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
@@ -60,7 +61,7 @@ func TestAskForClients(t *testing.T) {
 		public.Auth != need.NoAuthentication || public.RedirectURIs[0] != "https://client.example/public" {
 		t.Errorf("%+v", written)
 	}
-	// Every further role is asked for, with what it takes.
+	// All further roles are asked for, with their fields.
 	rest := append(beginning, "yes",
 		"several", "s", "https://a.example/1", "https://a.example/1 https://a.example/2", "loopback", "", "scheme", "", "logout", "s", "", "https://a.example/bye",
 		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
@@ -78,7 +79,7 @@ func TestAskForClients(t *testing.T) {
 	}
 }
 
-// What cannot be asked further ends at once, and leaves no file.
+// If a question cannot be answered, the command ends at once, and leaves no file.
 func TestAskEnds(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "target.yaml")
@@ -97,7 +98,7 @@ func TestAskEnds(t *testing.T) {
 	mandate(t, "", "--target", filepath.Join(dir, "no", "target.yaml"), "--write-target").want(t, 2, "no such file")
 }
 
-// The issuer of the file is what the server calls itself, as far as a slash at the end is in the way.
+// The file has the issuer as the server publishes it, even if the answer has another slash at the end.
 func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	target, _ := asked(t, s.Url+"/o/", "", "", "", "", "", "", "")

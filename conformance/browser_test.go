@@ -16,15 +16,15 @@ import (
 	"mandate/conformance/wire"
 )
 
-// pages is a server whose pages the browser has never seen. Each test says what its pages look like.
+// pages is a server with pages that the browser was not written for. Each test has other pages.
 type pages struct {
 	login   string // asks for name and password
-	second  string // asks for the password, where the first asks for the name only
+	second  string // asks for the password, if the first asks only for the name
 	consent string
-	answer  func(w http.ResponseWriter, r *http.Request, callback string) // a redirect, if nil
+	answer  func(w http.ResponseWriter, r *http.Request, callback string) // the response; nil means a redirect
 }
 
-// start serves the pages, as an authorization server whose one user is alice with "open sesame".
+// start serves the pages as an authorization server with the user alice, whose password is "open sesame".
 func (p pages) start(t *testing.T) *engine.Runner {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -86,7 +86,7 @@ func (p pages) start(t *testing.T) *engine.Runner {
 	return runner
 }
 
-// walk has a check send an authorization request, and gives what came of it.
+// walk sends an authorization request in a check, and returns its outcome.
 func walk(t *testing.T, runner *engine.Runner, approve bool) (*check.Response, check.Result) {
 	t.Helper()
 	var got *check.Response
@@ -177,7 +177,7 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 	}
 }
 
-// What the words on a page do not tell, the target can.
+// If the words on a page do not suffice, the target can name the fields.
 func TestBrowserTakesHints(t *testing.T) {
 	runner := pages{
 		login: `<form method=post action=/login><input name=x1><input name=x2><button>Los</button></form>`,
@@ -195,7 +195,7 @@ func TestBrowserTakesHints(t *testing.T) {
 	}
 }
 
-// A check that is wrong, or that needs what is not there, says so and hurts nothing else.
+// A check with a bug, or without its needs, is reported as such and does not affect others.
 func TestCheckThatCannotBeTried(t *testing.T) {
 	runner := pages{login: plainLogin, consent: plainConsent}.start(t)
 	for want, try := range map[check.Status]func(*check.T){

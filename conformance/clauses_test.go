@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write generated text into docs")
 
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Each row says one thing in one sentence, and is checked, or not observable from outside, or not applicable.
+// Each rule is one sentence, and has exactly one of Check, Elsewhere and Inapplicable.
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
 	for _, d := range rules.Documents() {
@@ -78,14 +78,14 @@ func rowProblems(r check.Rule) []string {
 	return problems
 }
 
-// testExists looks for a test that is named as file:Test.
+// testExists says whether there is a test with the name file:Test.
 func testExists(name string) bool {
 	path, function, found := strings.Cut(name, ":")
 	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(path)))
 	return found && err == nil && strings.Contains(string(text), "\nfunc "+function+"(")
 }
 
-// Each document has a test by whose name its checks can be run.
+// Each document has a test with its name, so that its checks can be run.
 func TestTableHasTests(t *testing.T) {
 	text, err := os.ReadFile("conformance_test.go")
 	if err != nil {
@@ -154,8 +154,8 @@ var (
 	further  = regexp.MustCompile(`§([0-9][0-9.]*[0-9])`)
 )
 
-// What a comment cites stands in the table: at that clause, at one above it, or, where the comment cites a
-// whole chapter, in it.
+// Each section that a comment cites has a rule: in this section, in one above it, or, if the comment cites a whole
+// chapter, in the chapter.
 func TestClausesCited(t *testing.T) {
 	cited := map[string]check.Document{}
 	for _, d := range rules.Documents() {
@@ -177,7 +177,7 @@ func knows(r check.Rule, clause string) bool {
 	return r.Clause() == clause || strings.HasPrefix(clause, r.Clause()+".") || chapter
 }
 
-// citations are those of the comments of the program, by their place.
+// citations returns the citations in the comments of the program, by their places.
 func citations(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -259,7 +259,7 @@ func TestStandardsDocs(t *testing.T) {
 	}
 }
 
-// standards is the table: for each document how many of its rules there are of each kind.
+// standards returns the table with the numbers of rules of each document.
 func standards() string {
 	var b strings.Builder
 	b.WriteString("\n| Document | MUST | SHOULD | MAY |\n|---|---|---|---|\n")

@@ -16,10 +16,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// short are secrets that are too short to be masked wherever they stand. No random text has a tilde.
+// short are secrets that are too short to be masked in any position. Random texts contain no tilde.
 var short = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5", "code": "c~6", "cookie": "k~7"}
 
-// wantMasked looks for secrets in a text.
+// wantMasked asserts that a text contains no secret.
 func wantMasked(t *testing.T, where, text string) {
 	t.Helper()
 	for name, secret := range short {
@@ -31,7 +31,7 @@ func wantMasked(t *testing.T, where, text string) {
 	}
 }
 
-// A server whose secrets are all short, and which does nothing right, fails in every way that is shown.
+// A server with short secrets, which does everything wrong, fails in every way that a report shows.
 func TestCommandHidesShortSecrets(t *testing.T) {
 	target := careless(t)
 	path := targetFile(t, target)
@@ -42,7 +42,7 @@ func TestCommandHidesShortSecrets(t *testing.T) {
 	}
 }
 
-// careless is a target whose server grants everything to everybody.
+// careless returns a target whose server grants everything to everybody.
 func careless(t *testing.T) *target.Target {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -59,7 +59,7 @@ func careless(t *testing.T) *target.Target {
 		fmt.Fprintf(w, `<form method="post"><input name="login"><input type="password" name="pw" value="%s"><button>Go</button></form>`, r.FormValue("pw"))
 	})
 	all := func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // whatever it is
+		_ = r.ParseForm() // any form
 		w.Header().Set("X-Seen", r.Form.Encode())
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": short["access"], "refresh_token": short["refresh"], "id_token": short["id"],
 			"token_type": "bearer", "error_description": "You sent " + r.Form.Encode(), "active": true})

@@ -16,7 +16,7 @@ import (
 	"mandate/conformance/servertest"
 )
 
-// Whatever answers, or does not, the command says so in a line and ends soon.
+// Whatever the server answers, the command reports it in a line and ends soon.
 func TestCommandBadServers(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,12 +87,12 @@ func TestCommandBadServers(t *testing.T) {
 	}
 }
 
-// endless has always more to read.
+// endless is a reader without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// silent reads the request, without which it would not hear that the client has gone, and says nothing.
+// silent reads the request, because otherwise it would not notice that the client has gone, and does not answer.
 func silent(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -109,7 +109,7 @@ func trickle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A server that breaks down in the middle of a run ends it soon, and the report says so.
+// If a server fails during a run, the run ends soon, and the report says so.
 func TestCommandServerThatBreaksDown(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	answers := map[string]http.HandlerFunc{

@@ -23,7 +23,7 @@ import (
 	"mandate/conformance/target"
 )
 
-// A whole run, several checks at once, comes to what the checks come to one by one.
+// A run with parallel checks has the same results as single checks.
 func TestRun(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	done := map[string]bool{}
@@ -44,14 +44,14 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// result is what the command left behind.
+// result is the output of the command.
 type result struct {
 	stdout, stderr string
 	code           int
 	took           time.Duration
 }
 
-// mandate runs `mandate conformance` to its end.
+// mandate runs `mandate conformance` until it ends.
 func mandate(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	path, err := servertest.Binary()
@@ -70,7 +70,7 @@ func mandate(t *testing.T, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(began)}
 }
 
-// want checks the exit code, and words of the two outputs together.
+// want asserts the exit code, and words in the two outputs together.
 func (r result) want(t *testing.T, code int, words ...string) {
 	t.Helper()
 	all := r.stdout + r.stderr
@@ -78,7 +78,7 @@ func (r result) want(t *testing.T, code int, words ...string) {
 		t.Errorf("exit code %d, want %d\n%s", r.code, code, all)
 	}
 	for _, word := range words {
-		// A sentence goes on in the next line where a terminal ends.
+		// A long sentence continues on the next line.
 		if !strings.Contains(all, word) && !strings.Contains(strings.Join(strings.Fields(all), " "), word) {
 			t.Errorf("the output lacks %q:\n%s", word, all)
 		}
@@ -88,7 +88,7 @@ func (r result) want(t *testing.T, code int, words ...string) {
 	}
 }
 
-// targetFile writes a target in a folder that goes with the test.
+// targetFile writes a target to a temporary folder.
 func targetFile(t *testing.T, target *target.Target) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target.yaml")
@@ -109,7 +109,7 @@ func targetText(t *testing.T, text string) string {
 	return path
 }
 
-// copied is a target that a test may change.
+// copied returns a copy of the target that a test may change.
 func copied(s *servertest.Server) *target.Target {
 	c := *s.Runner.Target
 	c.Endpoints = map[string]string{}
@@ -191,10 +191,10 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// What is wrong in the target is named, and where it blocks many rules once more at the end.
+// The report names what is wrong in the target. If it blocks many rules, it is repeated at the end.
 func TestCommandWrongTarget(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
-	// What is guessed at a client of its own slows down no other check.
+	// A client of its own keeps wrong secrets from slowing other checks down.
 	role, _ := need.RoleOf(need.Code)
 	own, err := s.Register(role, "")
 	if err != nil {
@@ -224,8 +224,8 @@ func TestCommandWrongTarget(t *testing.T) {
 	}
 }
 
-// A fault fails the check that names it, and the report says what was sent, what came back, and how to
-// repeat it, without a secret.
+// A fault fails the check that names it. The report shows the request, the response and a command to repeat it,
+// without secrets.
 func TestCommandShowsAFault(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	target := copied(s)
@@ -251,7 +251,7 @@ func TestCommandShowsAFault(t *testing.T) {
 	}
 }
 
-// faulty is a proxy that spoils answers.
+// faulty returns the address of a proxy that changes answers.
 func faulty(t *testing.T, address string, spoil func(*http.Response) error) string {
 	t.Helper()
 	to, err := url.Parse(address)

@@ -8,7 +8,7 @@ import (
 	"mandate/conformance/servertest"
 )
 
-// One test for each document, whose subtests are its rules: go test ./conformance -run 'RFC6749/4\.1'
+// There is one test for each document, with its rules as subtests: go test ./conformance -run 'RFC6749/4\.1'
 
 func TestRFC6749(t *testing.T) { testDocument(t, "RFC6749") }
 func TestRFC6750(t *testing.T) { testDocument(t, "RFC6750") }
@@ -36,7 +36,7 @@ func TestOIDCRPLogout(t *testing.T) { testDocument(t, "OIDCRPLogout") }
 
 func TestOIDCBackChannel(t *testing.T) { testDocument(t, "OIDCBackChannel") }
 
-// testDocument runs every check of a document against Mandate, on both databases.
+// testDocument runs every check of a document on Mandate, with both databases.
 func testDocument(t *testing.T, id string) {
 	rules, err := rules.Select("", []string{id})
 	if err != nil {

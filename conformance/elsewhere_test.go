@@ -13,8 +13,8 @@ import (
 	"mandate/conformance/target"
 )
 
-// RFC 6749 §3.1.2.2: whoever uses the authorization endpoint registers a redirect URI, and the whole of it.
-// Registration is no part of the protocol, so that no check can see it.
+// RFC 6749 §3.1.2.2: a client that uses the authorization endpoint registers complete redirect URIs. Registration is
+// no part of the protocol, so no check can see it.
 func TestRedirectURIIsRequired(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	for _, kind := range []string{"public", "confidential"} {
@@ -33,8 +33,7 @@ func TestRedirectURIIsRequired(t *testing.T) {
 	}
 }
 
-// RFC 6749 §3.2: a server whose tokens travel in the clear fails, and one on this machine, as the tests' own, does not
-// pass for it either.
+// RFC 6749 §3.2: a server without TLS fails. A server on this machine, as in these tests, is skipped.
 func TestTLS(t *testing.T) {
 	for address, want := range map[string]check.Status{
 		"https://as.example/token": check.Pass, "https://127.0.0.1/token": check.Pass, "http://as.example/token": check.Fail, "http://10.0.0.1/token": check.Fail,
@@ -52,7 +51,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// RFC 6749 §10.3, §10.4: whoever reads the database has no token, code, secret or session of anybody.
+// RFC 6749 §10.3, §10.4: the database contains no token, code, secret or session in plain text.
 func TestDatabaseHoldsNoCredential(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	secrets := map[string]string{"the client secret": s.Runner.Target.Clients[need.Code].Secret, "the password": s.Runner.Target.User.Password}

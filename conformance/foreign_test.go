@@ -25,11 +25,11 @@ import (
 	"mandate/conformance/target"
 )
 
-// providerVersion is the oidc-provider that the findings are of; testdata/oidc-provider installs it.
+// providerVersion is the version of oidc-provider that testdata/oidc-provider installs.
 const providerVersion = "9.13.3"
 
-// providerFindings are the rules that oidc-provider does not keep as it comes. It is certified for OpenID
-// Connect, so a rule that it does not keep is a wrong check, unless the document says otherwise in so many words.
+// providerFindings are the rules that oidc-provider violates with its default settings. It is certified for OpenID
+// Connect. So a violated rule means that the check is wrong, unless the document clearly says otherwise.
 var providerFindings = map[string]string{
 	"RFC6749/5.1/no-cache": "It sends Cache-Control: no-store alone. The document asks for Pragma: no-cache as well, " +
 		"although Pragma says nothing in an answer and RFC 9111 §5.4 has given it up.",
@@ -54,8 +54,7 @@ var providerFindings = map[string]string{
 	"OIDCCore/16.8/audience":                 "As RFC6750/5.3/audience.",
 }
 
-// The runner finds its way through the pages of a server that we did not write, and finds nothing there but
-// what is so.
+// The runner handles the pages of a server of another project, and finds only real violations.
 func TestForeignProvider(t *testing.T) {
 	p := startProvider(t)
 	report := p.run(t, p.target)
@@ -79,8 +78,7 @@ func TestForeignProvider(t *testing.T) {
 	report.log(t)
 }
 
-// The clients that the target does not have are registered there (RFC 7591), do as well as those that it has,
-// and are removed at the end (RFC 7592).
+// Missing clients are registered (RFC 7591), work like those of the target, and are deleted at the end (RFC 7592).
 func TestForeignRegistration(t *testing.T) {
 	p := startProvider(t)
 	report := p.run(t, &target.Target{Issuer: p.target.Issuer, User: p.target.User, Register: true, Scope: p.target.Scope, Parameters: p.target.Parameters,
@@ -119,7 +117,7 @@ func TestForeignRegistration(t *testing.T) {
 	})
 }
 
-// The table of findings is of the version that is installed.
+// The findings belong to the installed version.
 func TestForeignVersion(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "oidc-provider", "package.json"))
 	if err != nil {
@@ -142,16 +140,16 @@ func rule(t *testing.T, id string) check.Rule {
 	return all[i]
 }
 
-// foreignProvider is oidc-provider in a process of its own.
+// foreignProvider is oidc-provider in its own process.
 type foreignProvider struct {
 	target  *target.Target
 	stdin   io.WriteCloser
 	answers *bufio.Reader
-	log     bytes.Buffer // to be read when it has ended
+	log     bytes.Buffer // may be read after the process has ended
 	ended   chan struct{}
 }
 
-// installProvider installs the package into a copy of its folder.
+// installProvider installs the package in a copy of its folder.
 var installProvider = sync.OnceValues(func() (string, error) {
 	for _, program := range []string{"node", "npm"} {
 		_, err := exec.LookPath(program)
@@ -179,8 +177,8 @@ var installProvider = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// startProvider runs the server with a client for each role. It gives refresh tokens to those that ask for
-// offline access and have the person asked (OIDC Core §11).
+// startProvider runs the server with a client for each role. The server issues refresh tokens for offline access with
+// the person's consent (OIDC Core §11).
 func startProvider(t *testing.T) *foreignProvider {
 	t.Helper()
 	dir, err := installProvider()
@@ -225,8 +223,8 @@ func startProvider(t *testing.T) *foreignProvider {
 	return p
 }
 
-// clients are for all roles that the server can have clients for, which has no password grant; its access tokens are
-// opaque, unless a deployment names resources whose are not.
+// clients returns the metadata of a client for each role that the server supports. It does not support the password
+// grant, and its access tokens are opaque unless resources are configured.
 func (p *foreignProvider) clients() []map[string]any {
 	var all []map[string]any
 	for _, role := range need.Roles() {
@@ -235,11 +233,11 @@ func (p *foreignProvider) clients() []map[string]any {
 		}
 		metadata, c := role.Metadata(need.SecretBasic, p.target.Backchannel), target.NewClient(role, "conformance-"+string(role.Name), "")
 		if !role.Public {
-			c.Secret = rand.Text() + rand.Text() // HS256 wants 32 bytes
+			c.Secret = rand.Text() + rand.Text() // HS256 requires 32 bytes
 			metadata["client_secret"] = c.Secret
 		}
 		if role.RedirectURIs == nil {
-			metadata["redirect_uris"] = []string{} // the server wants to be told
+			metadata["redirect_uris"] = []string{} // the server requires this member
 		}
 		metadata["client_id"] = c.ID
 		p.target.Clients[role.Name] = c
@@ -248,7 +246,7 @@ func (p *foreignProvider) clients() []map[string]any {
 	return all
 }
 
-// ask sends the server a line and waits for the line that answers it.
+// ask sends a line to the server, and returns the line that it answers.
 func (p *foreignProvider) ask(t *testing.T, line string) string {
 	t.Helper()
 	answer := make(chan string, 1)
@@ -270,7 +268,7 @@ func (p *foreignProvider) ask(t *testing.T, line string) string {
 	return ""
 }
 
-// foreignResult is a result as the report has it.
+// foreignResult is a result in the JSON report.
 type foreignResult struct {
 	ID     string
 	Level  check.Level
@@ -278,7 +276,7 @@ type foreignResult struct {
 	Reason string
 }
 
-// bad says whether the rule does not hold, or was not reached.
+// bad says whether the rule is violated, or was not reached.
 func (r foreignResult) bad() bool {
 	return r.Status == check.Fail || r.Status == check.Blocked || r.Status == check.Broken
 }
@@ -288,7 +286,7 @@ type foreignReport struct {
 	Results []foreignResult
 }
 
-// run runs the command with a target file, all rules.
+// run runs the command with a target file and all rules.
 func (p *foreignProvider) run(t *testing.T, target *target.Target) foreignReport {
 	t.Helper()
 	out := mandate(t, "", "--target", targetFile(t, target), "--format", "json")
@@ -304,7 +302,7 @@ func (p *foreignProvider) run(t *testing.T, target *target.Target) foreignReport
 	return report
 }
 
-// log tells how each document came off.
+// log prints the results by document.
 func (r foreignReport) log(t *testing.T) {
 	t.Helper()
 	counts := map[string]map[check.Status]int{}
@@ -321,7 +319,7 @@ func (r foreignReport) log(t *testing.T) {
 	t.Log(r.Summary)
 }
 
-// absent skips a test that needs something the machine does not have, or fails it where skipping is forbidden.
+// absent skips a test that needs something that is not installed, or fails it where skipping is forbidden.
 func absent(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {

@@ -16,10 +16,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// What a hostile server might send so that it acts on who reads the report.
+// Text from a hostile server that would act in the browser of a reader.
 const hostile = `</pre></style></title><script>alert(1)</script><img src=https://attacker.example/x onerror=alert(1)><a href="javascript:alert(1)">"'` + "`{{.}}"
 
-// hostileReport has every outcome, and the server's text wherever it can stand.
+// hostileReport has every outcome, with the hostile text in each place for text from a server.
 func hostileReport() *engine.Report {
 	r := &engine.Report{Issuer: "https://issuer.example/" + hostile, Began: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Duration: 1234 * time.Millisecond,
 		Target: "target.yaml", Selection: "all", Version: "mandate v1.0.0", Documents: rules.Documents()}
@@ -47,7 +47,7 @@ func rendered(t *testing.T, r *engine.Report) []byte {
 	return b.Bytes()
 }
 
-// A browser closes and moves in silence what is written wrongly, so the tokens are looked at.
+// A browser silently corrects wrong HTML, so the test looks at the tokens.
 func TestHTMLIsWellFormed(t *testing.T) {
 	var open []string
 	ids, headings := map[string]bool{}, []string{}

@@ -23,7 +23,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// registrar is a server that registers clients, and removes them. Its token endpoint does not answer.
+// registrar is a server that registers and deletes clients. Its token endpoint does not answer.
 type registrar struct {
 	*http.ServeMux
 	url string
@@ -32,7 +32,7 @@ type registrar struct {
 	clients    map[string]bool
 	registered int
 	first      func() // called at the first registration
-	refused    string // a grant type for which none is registered
+	refused    string // a grant type that is refused
 	token      string // the initial access token
 	asked      chan struct{}
 }
@@ -97,7 +97,7 @@ func (r *registrar) remove(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// empty checks that clients were registered, and that none is left.
+// empty asserts that clients were registered, and that all were deleted.
 func (r *registrar) empty(t *testing.T, atLeast int) {
 	t.Helper()
 	r.mu.Lock()
@@ -107,10 +107,10 @@ func (r *registrar) empty(t *testing.T, atLeast int) {
 	}
 }
 
-// target is one that needs no person.
+// target returns a target without a user.
 func (r *registrar) target() *target.Target { return &target.Target{Issuer: r.url, Register: true} }
 
-// Who interrupts a run while clients are registered leaves none behind.
+// An interrupt during the registration leaves no client behind.
 func TestRegistrationInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	server := newRegistrar(t)
@@ -125,7 +125,7 @@ func TestRegistrationInterrupted(t *testing.T) {
 	}
 }
 
-// running is a command that has registered clients and asked for a token.
+// running starts a command, and returns when it has registered clients and requested a token.
 func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
 	path, err := servertest.Binary()
@@ -148,7 +148,7 @@ func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *str
 	return cmd, &stderr
 }
 
-// Who interrupts the checks waits for nothing but the removal of the clients.
+// After an interrupt during the checks, the command waits only for the deletion of the clients.
 func TestCommandInterrupted(t *testing.T) {
 	server := newRegistrar(t)
 	cmd, stderr := running(t, server, io.Discard)
@@ -157,14 +157,14 @@ func TestCommandInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // the exit code shows it
 	if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted\n" || time.Since(began) > 10*time.Second {
 		t.Errorf("exit code %d after %s: %q", code, time.Since(began), stderr)
 	}
 	server.empty(t, 2)
 }
 
-// A reader that goes, as head does, leaves no client behind and is no panic.
+// If the reader of the output ends, like head, no client is left behind, and the command does not panic.
 func TestCommandWithoutReader(t *testing.T) {
 	server := newRegistrar(t)
 	read, write, err := os.Pipe()
@@ -189,7 +189,7 @@ func TestCommandWithoutReader(t *testing.T) {
 	server.empty(t, 2)
 }
 
-// What the server does not register is skipped, with what it said.
+// If the server refuses to register a client, its rules are skipped, and the report shows the refusal.
 func TestCommandRegistration(t *testing.T) {
 	server := newRegistrar(t)
 	server.refused = "client_credentials"
@@ -202,7 +202,7 @@ func TestCommandRegistration(t *testing.T) {
 	mandate(t, "", "--target", targetFile(t, target)).want(t, 2, "mandate: register the client ", "401 Unauthorized")
 }
 
-// Who interrupts the questions need not answer one more, and finds no file.
+// After an interrupt during the questions, no further answer is needed, and no file is left behind.
 func TestAskInterrupted(t *testing.T) {
 	path, err := servertest.Binary()
 	if err != nil {
@@ -225,12 +225,12 @@ func TestAskInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := bufio.NewReader(stderr)
-	_, err = said.ReadString(':') // it has asked
+	_, err = said.ReadString(':') // the question was asked
 	if err == nil {
 		err = cmd.Process.Signal(os.Interrupt)
 	}
 	rest, readErr := io.ReadAll(said)
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // the exit code shows it
 	if code := cmd.ProcessState.ExitCode(); err != nil || readErr != nil || code != 2 || !strings.HasSuffix(string(rest), "mandate: interrupted\n") {
 		t.Errorf("%v, %v, exit code %d: %q", err, readErr, code, rest)
 	}

@@ -46,7 +46,7 @@ func TestRolesDocs(t *testing.T) {
 	}
 }
 
-// Every client that a check needs is a role, and every role is needed by one.
+// Every role is needed by a check.
 func TestRolesAreNeeded(t *testing.T) {
 	for _, r := range need.Roles() {
 		if engine.Needing(rules.All(), r) == 0 {

@@ -6,7 +6,7 @@ import (
 	"mandate/conformance/jose"
 )
 
-// What a server tells late of a session that another check has ended is not for the one that listens now.
+// A late logout token for a session of another check does not concern this check.
 func TestNoticeOfAnotherVisit(t *testing.T) {
 	check := &T{server: &Server{}}
 	visitTo := func(sid string) *Visit {
@@ -15,7 +15,7 @@ func TestNoticeOfAnotherVisit(t *testing.T) {
 	}
 	own := visitTo("own")
 	visitTo("another")
-	visitTo("") // of a client that is told no name
+	visitTo("") // a session without sid
 	for sid, want := range map[string]bool{"own": true, "another": false, "never seen": true, "": true} {
 		n := &Notice{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
 		if got := check.concerns(n, []*Visit{own}); got != want {

@@ -10,11 +10,11 @@ import (
 	"mandate/conformance/wire"
 )
 
-// needsCode are the rules that cannot be tried where no code comes.
+// needsCode are the rules that cannot be checked without a code.
 const needsCode = "RFC6749/2.1 RFC6749/3.1 RFC6749/3.2.1 RFC6749/4.1 " +
 	"RFC6749/6 RFC6749/10.2 RFC6749/10.3 RFC6749/10.4 RFC6749/10.10 RFC6750/5.3 RFC7009 RFC7636 RFC7662"
 
-// Faults of authorization requests and their answers (RFC 6749 §3.1, §4.1.1, §4.1.2).
+// authorizeFaults are faults of authorization requests and responses (RFC 6749 §3.1, §4.1.1, §4.1.2).
 func authorizeFaults() []fault {
 	return []fault{
 		{name: "GET is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet },
@@ -126,7 +126,7 @@ func authorizeFaults() []fault {
 	}
 }
 
-// refusingAsk sends an error for requests of a kind to the client.
+// refusingAsk answers some requests with an error to the client.
 func refusingAsk(is func(url.Values) bool, code string) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		v := q.params()
@@ -147,7 +147,7 @@ func refusingAsk(is func(url.Values) bool, code string) spoiler {
 	}
 }
 
-// erring has an error that goes through the browser go by another name.
+// erring changes the code of an error in the redirect.
 func erring(code, other string) spoiler {
 	return sending(func(_ *proxy, sent url.Values) {
 		if sent.Get("error") == code {
@@ -156,7 +156,7 @@ func erring(code, other string) spoiler {
 	})
 }
 
-// Faults of redirect URIs (RFC 6749 §3.1.2).
+// redirectFaults are faults of redirect URIs (RFC 6749 §3.1.2).
 func redirectFaults() []fault {
 	return []fault{
 		{name: "errors go to any redirect URI", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
@@ -211,7 +211,7 @@ func redirectFaults() []fault {
 
 func badPage() *wire.Answer { return shown(http.StatusBadRequest, "no") }
 
-// badURIs changes the answers to redirect URIs of nobody.
+// badURIs changes the answers to requests with an unregistered redirect URI.
 func badURIs(change func(*wire.Answer)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -222,7 +222,7 @@ func badURIs(change func(*wire.Answer)) spoiler {
 	}
 }
 
-// misdirected takes a redirect URI for the registered one where they are alike, and answers there.
+// misdirected accepts similar redirect URIs as the registered one, and sends the response to them.
 func misdirected(alike func(sent, registered string) bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		v := q.params()

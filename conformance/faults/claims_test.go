@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of the claims parameter (OIDC Core §5.5, §14).
+// claimsFaults are faults of the parameter claims (OIDC Core §5.5, §14).
 func claimsFaults() []fault {
 	return at(authorizePath, []fault{
 		{name: "the claims parameter is ignored", spoil: ignoring("claims", anything),
@@ -61,7 +61,7 @@ func claimsFaults() []fault {
 	})
 }
 
-// claimsIn reads a claims parameter; nil if it is none.
+// claimsIn parses a claims parameter. It returns nil if it is none.
 func claimsIn(value string) map[string]map[string]any {
 	var claims map[string]map[string]any
 	err := json.Unmarshal([]byte(value), &claims)
@@ -71,7 +71,7 @@ func claimsIn(value string) map[string]map[string]any {
 	return claims
 }
 
-// claiming changes what is asked for in the ID token and at UserInfo.
+// claiming changes the claims that a request asks for in the ID token and at UserInfo.
 func claiming(change func(asked map[string]any)) spoiler {
 	return signIns(func(_ *proxy, q *ask, v url.Values) {
 		claims := claimsIn(v.Get("claims"))

@@ -8,11 +8,12 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of the exchange of codes (RFC 6749 §4.1.2, §4.1.3).
+// codeFaults are faults of the exchange of codes (RFC 6749 §4.1.2, §4.1.3).
 func codeFaults() []fault {
 	return []fault{
 		{name: "a code works twice", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			// The true server ends its tokens, as it has to: they are given again, and do not work.
+			// The true server has revoked the tokens of the code. This fault returns them again, but they do not
+			// work.
 			a := p.real(q)
 			name := "answer " + q.form().Get("code")
 			first, again := p.value(name).(*wire.Answer)
@@ -99,7 +100,7 @@ func codeFaults() []fault {
 	}
 }
 
-// codes changes requests that redeem a code that was issued.
+// codes changes requests that redeem an issued code.
 func codes(change func(p *proxy, q *ask, from url.Values)) spoiler {
 	return spoiling(func(p *proxy, q *ask) {
 		if from := p.codes(q.form().Get("code")); from != nil {
@@ -108,7 +109,7 @@ func codes(change func(p *proxy, q *ask, from url.Values)) spoiler {
 	})
 }
 
-// Faults of refreshing (RFC 6749 §6).
+// refreshFaults are faults of refreshing (RFC 6749 §6).
 func refreshFaults() []fault {
 	return []fault{
 		{name: "a refresh token works for any client", at: tokenPath, spoil: refreshes(func(p *proxy, q *ask) {
@@ -195,7 +196,7 @@ func refreshFaults() []fault {
 	}
 }
 
-// refreshes changes requests with a refresh token that was issued.
+// refreshes changes requests with an issued refresh token.
 func refreshes(change func(p *proxy, q *ask)) spoiler {
 	return spoiling(func(p *proxy, q *ask) {
 		if p.owner(q.form().Get("refresh_token")) != nil {
@@ -204,7 +205,7 @@ func refreshes(change func(p *proxy, q *ask)) spoiler {
 	})
 }
 
-// unrotated gives the first refresh token again at each refresh, and knows the one in force.
+// unrotated returns the first refresh token at each refresh, and remembers the current one.
 func unrotated() spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		name := "token"

@@ -25,26 +25,26 @@ import (
 	"mandate/conformance/wire"
 )
 
-// fault is one thing that a server does wrong. It proves the checks: those that are about it fail, and no
-// other does.
+// fault is one mistake of a server. It proves the checks: the checks of the violated rules fail, and no others.
 type fault struct {
 	name  string // what the server does
-	at    string // the paths where it does it, or anywhere
+	at    string // the paths at which it does it, or all
 	spoil spoiler
 	fails string // the rules that fail
-	hides string // rules, or documents and clauses, that cannot be tried then: they are blocked or skipped
+	hides string // rules, documents or clauses that cannot be checked because of it: they are blocked or skipped
 
-	// aim makes it a fault of what the target says, which is tried for its own rules alone.
+	// aim changes the target instead of the server. Only the rules in fails are checked.
 	aim func(*target.Target)
-	// mute is for a server that tells nobody of a logout: the listener does not wait long for it.
+	// mute says that the server sends no logout tokens: the listener does not wait for them for long.
 	mute bool
 }
 
-// spoiler answers a request in the place of the true server, mostly by asking it and changing something.
+// spoiler answers a request instead of the true server. Most spoilers ask the true server and change something.
 type spoiler func(*proxy, *ask) *wire.Answer
 
-// proven are the documents of which no rule may change its outcome but by a fault that names it. Rules of
-// other documents are tried where a fault names them: to try all of them for each would take hours.
+// proven are the documents whose rules are all checked with each fault. No rule of theirs may change its result
+// unless the fault names it. The rules of other documents are checked only with the faults that name them, because
+// all of them would take hours.
 var proven = []string{"RFC6749", "RFC6750", "RFC7009", "RFC7636", "RFC7662"}
 
 func faults() []fault {
@@ -55,9 +55,9 @@ func faults() []fault {
 		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults())
 }
 
-// Each fault fails the rules that it breaks, and those alone. With -v it prints the table of them.
+// TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.
 func TestFaults(t *testing.T) {
-	fronts := make(chan *front, 2) // that many runs at once
+	fronts := make(chan *front, 2) // runs at the same time
 	for n := range cap(fronts) {
 		fronts <- newFront(t, n)
 	}
@@ -67,13 +67,13 @@ func TestFaults(t *testing.T) {
 	}
 	f := <-fronts
 	healthy := f.run(t, fault{name: "none", spoil: (*proxy).real}, ofProven)
-	near := f.asked() // a fault at another path changes nothing for the proven documents
+	near := f.asked() // a fault at other paths changes nothing for the proven documents
 	maps.Copy(healthy, f.run(t, fault{name: "none", spoil: (*proxy).real}, func(r check.Rule) bool { return !ofProven(r) }))
 	fronts <- f
 	proved := map[string]bool{}
 	for id, result := range healthy {
 		servertest.Judge(t, result)
-		proved[id] = result.Status == check.Fail // what is waived has been seen to fail
+		proved[id] = result.Status == check.Fail // a waived rule fails without a fault
 	}
 	rows, lines := faults(), make([]string, len(faults()))
 	t.Run("each", func(t *testing.T) {
@@ -121,7 +121,7 @@ func (row fault) isNear(paths []string) bool {
 	return slices.ContainsFunc(strings.Fields(row.at), func(path string) bool { return slices.Contains(paths, path) })
 }
 
-// compare holds a run to what the row says, against one without a fault.
+// compare compares a run with what the fault names, and with a run without a fault.
 func (row fault) compare(t *testing.T, healthy, results map[string]check.Result) {
 	t.Helper()
 	hides, hidden := strings.Fields(row.hides), map[string]bool{}
@@ -154,7 +154,7 @@ func (row fault) compare(t *testing.T, healthy, results map[string]check.Result)
 	}
 }
 
-// front is where the faulty server is found. Behind it is Mandate, which takes that address for its own.
+// front is the address of the faulty server. Behind it runs Mandate with this address as its base URL.
 type front struct {
 	*servertest.Server
 	runs   int
@@ -176,7 +176,7 @@ func newFront(t *testing.T, n int) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The client's address for logout tokens is the proxy's too, which hands them on to where the runner listens.
+	// The proxy also has the client's address for logout tokens. It forwards them to the runner's listener.
 	told, err := net.Listen("tcp", f.Runner.Target.Backchannel)
 	if err != nil {
 		t.Fatal(err)
@@ -187,14 +187,15 @@ func newFront(t *testing.T, n int) *front {
 	return f
 }
 
-// personFor is how many runs a person is for: each run guesses a password, and Mandate slows who guesses.
+// personFor is the number of runs with the same person. Each run sends a wrong password, and Mandate limits wrong
+// passwords.
 const personFor = 8
 
-// run has rules tried against the server with a fault.
+// run checks rules on the server with a fault.
 func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[string]check.Result {
 	t.Helper()
 	target := *f.Runner.Target
-	target.Backchannel = servertest.FreeAddress() // a new one: a child that is being started may hold the last for a moment
+	target.Backchannel = servertest.FreeAddress() // a new one: a child process that is just starting could still hold the last one
 	if f.runs%personFor == 0 {
 		f.person(t, fmt.Sprintf("alice%d", f.runs))
 	}
@@ -232,7 +233,7 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 	return results
 }
 
-// person adds a user, whose browser signs in.
+// person adds a user, and signs the user in.
 func (f *front) person(t *testing.T, name string) {
 	t.Helper()
 	u := target.User{Username: name, Password: "pw " + rand.Text()}
@@ -250,7 +251,7 @@ func (f *front) person(t *testing.T, name string) {
 	f.signed = f.Runner.Session
 }
 
-// stand puts a new proxy there.
+// stand installs a new proxy.
 func (f *front) stand(target *target.Target, row fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -258,11 +259,11 @@ func (f *front) stand(target *target.Target, row fault) {
 		f.before = f.proxy
 	}
 	f.proxy = &proxy{front: f, fault: row, target: target, kept: map[string]any{},
-		// To each run an address of its own: Mandate slows who guesses, by address.
+		// Each run has an address of its own, since Mandate limits wrong passwords by address.
 		from: fmt.Sprintf("10.0.%d.%d", f.runs/250, f.runs%250+1)}
 }
 
-// asked are the paths that the last run has asked for.
+// asked returns the paths that the last run requested.
 func (f *front) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

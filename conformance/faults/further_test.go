@@ -14,7 +14,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of a server of native applications (RFC 8252).
+// nativeFaults are faults of a server for native applications (RFC 8252).
 func nativeFaults() []fault {
 	loopback := func(p *proxy, v url.Values) bool { return v.Get("client_id") == p.target.Clients[need.Loopback].ID }
 	return []fault{
@@ -42,7 +42,7 @@ func nativeFaults() []fault {
 	}
 }
 
-// Faults that the best current practice and MCP are about (RFC 9700).
+// practiceFaults are faults that the best current practice and MCP are about (RFC 9700).
 func practiceFaults() []fault {
 	verifier, challenge := check.NewPKCE()
 	owned := func(p *proxy, q *ask) *target.Client { return p.owner(q.form().Get("token")) }
@@ -93,7 +93,7 @@ func practiceFaults() []fault {
 	}
 }
 
-// Faults of the parameter resource, which Mandate ignores (RFC 8707), and of iss (RFC 9207).
+// resourceFaults are faults of the parameter resource, which Mandate ignores (RFC 8707), and of iss (RFC 9207).
 func resourceFaults() []fault {
 	return []fault{
 		{name: "resource is refused at the token endpoint", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.form().Has("resource") }, badRequest),
@@ -116,7 +116,7 @@ func resourceFaults() []fault {
 	}
 }
 
-// Faults of the response mode form_post (OIDC Form Post).
+// formPostFaults are faults of the response mode form_post (OIDC Form Post).
 func formPostFaults() []fault {
 	return []fault{
 		{name: "form_post forgets iss", spoil: posting(`<input[^>]*name="?iss"?[^>]*>`, ""), fails: "RFC9207/2/in-form-post"},
@@ -145,7 +145,7 @@ func formPostFaults() []fault {
 	}
 }
 
-// posted changes the answers that post something to a client.
+// posted changes pages that post a response to a client.
 func posted(change func(*wire.Answer)) spoiler {
 	return answering(func(a *wire.Answer) {
 		if a.Status == http.StatusOK && browser.Parse(a).FormPost() != nil {
@@ -154,7 +154,7 @@ func posted(change func(*wire.Answer)) spoiler {
 	})
 }
 
-// posting changes such pages.
+// posting changes the text of such pages.
 func posting(expression, replacement string) spoiler {
 	is := regexp.MustCompile(expression)
 	return posted(func(a *wire.Answer) { a.Body = is.ReplaceAll(a.Body, []byte(replacement)) })

@@ -12,7 +12,7 @@ import (
 	"mandate/conformance/rules"
 )
 
-// Faults of ID tokens (OIDC Core §2, §3.1.3, §8, §10.1).
+// identityFaults are faults of ID tokens (OIDC Core §2, §3.1.3, §8, §10.1).
 func identityFaults() []fault {
 	always := func(change changing) spoiler { return resigning(everybodys, change) }
 	claim := func(name string, value any) spoiler { return always(saying(name, value)) }
@@ -88,7 +88,7 @@ func identityFaults() []fault {
 	})
 }
 
-// Faults of the ID tokens that come with a refresh (OIDC Core §12.2).
+// refreshedFaults are faults of refreshed ID tokens (OIDC Core §12.2).
 func refreshedFaults() []fault {
 	claim := func(name string, value any) spoiler { return resigning(refreshed, saying(name, value)) }
 	return at(tokenPath+" "+keysPath, []fault{

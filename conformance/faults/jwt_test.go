@@ -12,7 +12,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of signed access tokens (RFC 9068).
+// signedFaults are faults of signed access tokens (RFC 9068).
 func signedFaults() []fault {
 	changed := func(change changing) spoiler {
 		return withKey(func(p *proxy, q *ask) *wire.Answer {
@@ -25,7 +25,7 @@ func signedFaults() []fault {
 	}
 	claim := func(name string, value any) spoiler { return changed(saying(name, value)) }
 	typ := func(value string) spoiler { return changed(heading("typ", value)) }
-	// by changes how the token is written that was signed for the client.
+	// by changes the serialization of a signed token.
 	by := func(change func(token string) string) spoiler {
 		return granting(func(a *wire.Answer) {
 			edit(a, func(object map[string]any) {
@@ -35,7 +35,7 @@ func signedFaults() []fault {
 			})
 		})
 	}
-	// takes has a forged token be taken for the last good one.
+	// takes makes the server accept a forged token like the last good one.
 	takes := func(forged func(text, good string) bool) spoiler {
 		return func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)

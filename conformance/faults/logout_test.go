@@ -16,10 +16,10 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of logout (OIDC RP-Logout).
+// logoutFaults are faults of logout (OIDC RP-Logout).
 func logoutFaults() []fault {
 	bye := func() *wire.Answer { return shown(http.StatusOK, "bye") }
-	// following goes where a request says, without a question.
+	// following redirects to the address in the request, without asking.
 	following := func(is func(p *proxy, v url.Values) bool) spoiler {
 		return func(p *proxy, q *ask) *wire.Answer {
 			if v := q.params(); v.Get("post_logout_redirect_uri") != "" && is(p, v) {
@@ -85,7 +85,7 @@ func logoutFaults() []fault {
 	}
 }
 
-// departing changes where the browser is sent after a logout, or keeps it here.
+// departing changes the redirect after a logout, or removes it.
 func departing(change func(sent url.Values), stay bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -106,7 +106,7 @@ func departing(change func(sent url.Values), stay bool) spoiler {
 	}
 }
 
-// unasked says yes to a logout in the place of the person.
+// unasked confirms a logout instead of the person.
 func unasked(is func(v url.Values) bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -117,7 +117,7 @@ func unasked(is func(v url.Values) bool) spoiler {
 	}
 }
 
-// trusting logs out whoever comes with a hint of a kind, whatever the true server says of it.
+// trusting ends the session for some kinds of hints, whatever the true server does.
 func trusting(is func(v url.Values) bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		if v := q.params(); v.Has("id_token_hint") && is(v) {
@@ -127,7 +127,7 @@ func trusting(is func(v url.Values) bool) spoiler {
 	}
 }
 
-// Faults of what clients are told of logouts (OIDC Back-Channel).
+// noticeFaults are faults of logout tokens (OIDC Back-Channel).
 func noticeFaults() []fault {
 	claim := func(name string, value any) spoiler { return notices(saying(name, value)) }
 	event := func(value any) spoiler { return claim("events", map[string]any{rules.LogoutEvent: value}) }
@@ -191,7 +191,7 @@ func noticeFaults() []fault {
 	})
 }
 
-// noticed changes what clients are sent.
+// noticed changes the logout token requests.
 func noticed(change func(q *ask)) spoiler {
 	return spoiling(func(_ *proxy, q *ask) {
 		if q.path == toldPath {

@@ -11,7 +11,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of metadata (RFC 8414, OIDC Discovery) that the runner meets at its first look.
+// metadataFaults are faults of metadata (RFC 8414, OIDC Discovery) that the runner meets when it starts.
 func metadataFaults() []fault {
 	without := func(name string) spoiler { return publishing(put(name, nil)) }
 	adding := func(name, value string) spoiler { return publishing(more(name, value)) }
@@ -57,11 +57,11 @@ func metadataFaults() []fault {
 	}
 }
 
-// Faults of what the metadata says, and of where it is.
+// describedFaults are faults in the content and the address of the metadata.
 func describedFaults() []fault {
 	const auth = "_endpoint_auth_methods_supported"
 	const algorithms = "_endpoint_auth_signing_alg_values_supported"
-	const sheer = "http://192.0.2.1/x" // of nobody (RFC 5737), and in the clear
+	const sheer = "http://192.0.2.1/x" // an address of nobody (RFC 5737), without TLS
 	list := func(values ...string) []string { return values }
 	all := []fault{
 		{name: "the issuer of the metadata has a query", spoil: later(put("issuer", "https://server.example?x")), fails: "RFC8414/2/issuer OIDCDiscovery/3/issuer"},
@@ -101,7 +101,7 @@ func describedFaults() []fault {
 		}, fails: "OIDCCore/16.15/one-issuer"},
 		{name: "WebFinger names the provider", at: "/.well-known/webfinger", spoil: answering(status(http.StatusOK)), fails: "OIDCDiscovery/2/webfinger"},
 		{name: "the address of the metadata is not reached by TLS", spoil: (*proxy).real, aim: func(t *target.Target) {
-			// Still this machine, in words by which it is not known for it.
+			// This is still this machine, but its name does not show it.
 			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
 		}, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
 	}
@@ -155,7 +155,7 @@ func more(name, value string) func(map[string]any) {
 	}
 }
 
-// published changes the answers that metadata is in.
+// published changes the responses with metadata.
 func published(change func(*wire.Answer)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -166,7 +166,7 @@ func published(change func(*wire.Answer)) spoiler {
 	}
 }
 
-// afterwards is published from the second look on: the runner finds its way by the first.
+// afterwards changes the metadata from the second request on, so that the runner can start.
 func afterwards(change func(*wire.Answer)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		if p.has("described") {
@@ -179,12 +179,12 @@ func afterwards(change func(*wire.Answer)) spoiler {
 	}
 }
 
-// later changes the metadata from the second look on.
+// later changes members of the metadata from the second request on.
 func later(change func(map[string]any)) spoiler {
 	return afterwards(func(a *wire.Answer) { edit(a, change) })
 }
 
-// Faults of the keys at jwks_uri (RFC 7517, OIDC Discovery §3).
+// keyFaults are faults of the keys at jwks_uri (RFC 7517, OIDC Discovery §3).
 func keyFaults() []fault {
 	return at(keysPath, []fault{
 		{name: "keys are published with their private parts", spoil: ofKeys(func(_ int, key map[string]any) { key["d"] = "AQAB" }), fails: "OIDCDiscovery/3/jwks-public-only"},
@@ -206,7 +206,7 @@ func keyFaults() []fault {
 	})
 }
 
-// at has those faults of a table at some paths that name none of their own.
+// at sets the paths of faults that have none.
 func at(paths string, all []fault) []fault {
 	for i := range all {
 		all[i].at = cmp.Or(all[i].at, paths)

@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of what people see and are asked (RFC 6749 §10.2, §10.12, §10.14).
+// pageFaults are faults of the pages that people see (RFC 6749 §10.2, §10.12, §10.14).
 func pageFaults() []fault {
 	return []fault{
 		{name: "public clients are approved by themselves", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
@@ -45,7 +45,7 @@ func pageFaults() []fault {
 		{name: "a cookie holds the access token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.path == tokenPath && q.form().Has("code") && a.Granted() {
-				// Some more than the last: other checks run beside the one that looks.
+				// More than the last ones, since other checks run at the same time.
 				kept := p.note("last") + "." + a.Text("access_token")
 				p.keep("last", kept[max(0, len(kept)-1000):])
 			}
@@ -75,7 +75,7 @@ func pageFaults() []fault {
 	}
 }
 
-// passing gives the redirects after a form another status.
+// passing changes the status of the redirects after a form.
 func passing(code int) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -86,7 +86,7 @@ func passing(code int) spoiler {
 	}
 }
 
-// approving says yes to a client in the place of the person.
+// approving approves a client instead of the person.
 func approving(role need.Need, is func(p *proxy, v url.Values) bool) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)

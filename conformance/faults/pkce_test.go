@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of PKCE (RFC 7636).
+// pkceFaults are faults of PKCE (RFC 7636).
 func pkceFaults() []fault {
 	right := func(challenge, verifier string) bool {
 		return check.Challenge(verifier) == challenge && len(verifier) >= 43 && len(verifier) <= 128
@@ -97,7 +97,7 @@ func pkceFaults() []fault {
 	}
 }
 
-// digest is what S256 makes of a verifier.
+// digest returns the S256 challenge of a verifier.
 var digest = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // challenges changes authorization requests.
@@ -105,13 +105,13 @@ func challenges(change func(p *proxy, q *ask, v url.Values)) spoiler {
 	return spoiling(func(p *proxy, q *ask) { change(p, q, q.params()) })
 }
 
-// unproven puts a challenge there whose verifier nobody knows.
+// unproven replaces the challenge by one whose verifier nobody knows.
 func unproven(q *ask) {
 	_, challenge := check.NewPKCE()
 	q.setQuery("code_challenge", challenge, "code_challenge_method", "S256")
 }
 
-// proving proves itself to the true server by a verifier of its own, and holds the client's to another rule.
+// proving uses its own verifier at the true server, and applies another rule to the client's.
 func proving(accept func(p *proxy, challenge, verifier string) bool) spoiler {
 	verifier, challenge := check.NewPKCE()
 	return func(p *proxy, q *ask) *wire.Answer {

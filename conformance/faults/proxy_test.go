@@ -14,8 +14,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// proxy stands between the checks and Mandate for one run. It knows the clients, and notes what is issued, so
-// that it can act as a server that forgets to compare.
+// proxy stands between the checks and Mandate for one run. It knows the clients, and records what is issued, so that
+// it can act as a server without a certain comparison.
 type proxy struct {
 	front  *front
 	fault  fault
@@ -39,10 +39,10 @@ const (
 	keysPath       = "/o/.well-known/jwks.json"
 	userInfoPath   = "/o/userinfo/"
 	logoutPath     = "/o/logout/"
-	toldPath       = "/told" // of the client that is told of logouts
+	toldPath       = "/told" // of the client that receives logout tokens
 )
 
-// ask is a request on its way. What is not changed goes on as it came.
+// ask is a request to the proxy. It is forwarded with the changes of the fault.
 type ask struct {
 	method, path, query, body string
 	header                    http.Header
@@ -51,10 +51,10 @@ type ask struct {
 func (q *ask) form() url.Values   { v, _ := url.ParseQuery(q.body); return v }
 func (q *ask) params() url.Values { v, _ := url.ParseQuery(q.query); return v }
 
-// set changes parameters of the form, or takes those away whose value is empty.
+// set changes parameters of the form. An empty value removes the parameter.
 func (q *ask) set(pairs ...string) { q.body = changed(q.form(), pairs) }
 
-// setQuery does so in the query.
+// setQuery does the same in the query.
 func (q *ask) setQuery(pairs ...string) { q.query = changed(q.params(), pairs) }
 
 func changed(v url.Values, pairs []string) string {
@@ -67,7 +67,7 @@ func changed(v url.Values, pairs []string) string {
 	return v.Encode()
 }
 
-// client is whom the request says that it is from, and by which secret.
+// client returns the client credentials of the request.
 func (q *ask) client() (id, secret string) {
 	if scheme, encoded, _ := strings.Cut(q.header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
 		raw, _ := base64.StdEncoding.DecodeString(encoded)
@@ -96,7 +96,7 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := &ask{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, string(body), r.Header.Clone()}
-	// After the person has signed in the request comes again, as the true server knows it.
+	// After the login the same request is sent again, in the form of the true server.
 	if q.path == authorizePath && q.method == http.MethodGet && p.request(q.params().Get("state")) == nil {
 		p.keep("request "+q.params().Get("state"), q.params())
 	}
@@ -111,12 +111,12 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Del("Content-Length")
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // the runner tells of answers that break off
+	_, _ = w.Write(a.Body) // the runner reports answers that are cut off
 }
 
 var inner = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: wire.InFlight}
 
-// real is the answer of the true server.
+// real returns the answer of the true server.
 func (p *proxy) real(q *ask) *wire.Answer {
 	if q.path == toldPath {
 		return p.tell(q)
@@ -145,8 +145,8 @@ func (p *proxy) real(q *ask) *wire.Answer {
 	return a
 }
 
-// tell hands a notice of a logout on to the runner. Whether it listens or not, the server has done its part: it is
-// not to come again.
+// tell forwards a logout token to the runner. The answer is always a success, so that the server does not send it
+// again.
 func (p *proxy) tell(q *ask) *wire.Answer {
 	if p.target != nil {
 		r, err := http.NewRequest(q.method, "http://"+p.target.Backchannel+q.path, strings.NewReader(q.body))
@@ -161,7 +161,7 @@ func (p *proxy) tell(q *ask) *wire.Answer {
 	return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
 }
 
-// learn notes which request a code and a token came from, and whose a token is.
+// learn records the request of each code and token, and the client of each token.
 func (p *proxy) learn(q *ask, a *wire.Answer) {
 	if to := p.away(a); to != nil && to.Query().Get("code") != "" {
 		p.keep("code "+to.Query().Get("code"), p.request(to.Query().Get("state")))
@@ -188,7 +188,7 @@ func (p *proxy) keep(name string, value any) {
 	p.kept[name] = value
 }
 
-// once is what was kept first by a name.
+// once returns the first value that was kept under a name.
 func (p *proxy) once(name string, value any) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,14 +198,14 @@ func (p *proxy) once(name string, value any) any {
 	return p.kept[name]
 }
 
-// press sends a form of a page in the place of the person.
+// press sends a form of a page instead of the person.
 func (p *proxy) press(q *ask, f *browser.Form) *wire.Answer {
 	to := wire.ParseURL(f.Action)
 	return p.real(&ask{method: http.MethodPost, path: to.Path, query: to.RawQuery, body: f.Values.Encode(), header: http.Header{
 		"Content-Type": {wire.FormEncoded}, "Cookie": q.header["Cookie"], "Origin": {p.front.Front}, "Sec-Fetch-Site": {"same-origin"}}})
 }
 
-// note is what was kept as a text.
+// note returns a kept value as a string.
 func (p *proxy) note(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +220,7 @@ func (p *proxy) has(name string) bool {
 	return has
 }
 
-// named are the names with a beginning, without it.
+// named returns the names that begin with a prefix, without the prefix.
 func (p *proxy) named(beginning string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,7 +233,7 @@ func (p *proxy) named(beginning string) []string {
 	return all
 }
 
-// request is the authorization request with a state, as the client sent it.
+// request returns the authorization request with a state, as the client sent it.
 func (p *proxy) request(state string) url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -241,7 +241,7 @@ func (p *proxy) request(state string) url.Values {
 	return request
 }
 
-// codes is the authorization request that a code came from, or nil.
+// codes returns the authorization request of a code, or nil.
 func (p *proxy) codes(code string) url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,13 +249,13 @@ func (p *proxy) codes(code string) url.Values {
 	return request
 }
 
-// askedFor is the authorization request that an access token came from, or nil.
+// askedFor returns the authorization request of an access token, or nil.
 func (p *proxy) askedFor(token string) url.Values {
 	request, _ := p.value("from " + token).(url.Values)
 	return request
 }
 
-// owner is the client that a token was issued to, or nil.
+// owner returns the client of a token, or nil.
 func (p *proxy) owner(token string) *target.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,14 +272,14 @@ func (p *proxy) client(id string) *target.Client {
 	return nil
 }
 
-// proven says whether a request is from a client that has shown its secret.
+// proven says whether the client of a request sent its correct secret.
 func (p *proxy) proven(q *ask) bool {
 	id, secret := q.client()
 	c := p.client(id)
 	return c != nil && c.Secret == secret
 }
 
-// away is where an answer sends the browser, if that is not a page of the server.
+// away returns the address of a redirect to a client, or nil.
 func (p *proxy) away(a *wire.Answer) *url.URL {
 	location := a.Header.Get("Location")
 	u, err := url.Parse(location)
@@ -289,23 +289,23 @@ func (p *proxy) away(a *wire.Answer) *url.URL {
 	return u
 }
 
-// refusal is an error of the token endpoint.
+// refusal returns an error of the token endpoint.
 func refusal(status int, code string) *wire.Answer {
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}, "Pragma": {"no-cache"}}
 	return &wire.Answer{Status: status, Header: header, Body: []byte(`{"error":"` + code + `","error_description":"grant_type is missing"}`)}
 }
 
-// shown is a page of the server.
+// shown returns a page of the server.
 func shown(status int, text string) *wire.Answer {
 	return &wire.Answer{Status: status, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: []byte("<!DOCTYPE html><title>x</title><p>" + text)}
 }
 
-// moved is a redirect.
+// moved returns a redirect.
 func moved(location string) *wire.Answer {
 	return &wire.Answer{Status: http.StatusSeeOther, Header: http.Header{"Location": {location}}}
 }
 
-// value is what was kept, or nil.
+// value returns a kept value, or nil.
 func (p *proxy) value(name string) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

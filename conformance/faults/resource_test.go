@@ -9,7 +9,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of a resource (RFC 6750).
+// bearerFaults are faults of a resource (RFC 6750).
 func bearerFaults() []fault {
 	bearing := func(q *ask, token string) {
 		if token != "" {
@@ -95,7 +95,7 @@ func challenging(expression, replacement string) spoiler {
 	})
 }
 
-// Faults of introspection (RFC 7662).
+// introspectionFaults are faults of introspection (RFC 7662).
 func introspectionFaults() []fault {
 	telling := func(change func(map[string]any)) spoiler {
 		return answering(func(a *wire.Answer) { edit(a, change) })
@@ -236,7 +236,7 @@ func introspectionFaults() []fault {
 	}
 }
 
-// Faults of revocation (RFC 7009).
+// revocationFaults are faults of revocation (RFC 7009).
 func revocationFaults() []fault {
 	done := func() *wire.Answer { return &wire.Answer{Status: http.StatusOK, Header: http.Header{}} }
 	own := func(p *proxy, q *ask) bool {
@@ -343,7 +343,7 @@ func revocationFaults() []fault {
 	}
 }
 
-// asIntrospecting is the header of a request of the client that may introspect.
+// asIntrospecting returns a header with the credentials of the introspection client.
 func (p *proxy) asIntrospecting() http.Header {
 	q := &ask{header: http.Header{"Content-Type": {wire.FormEncoded}}}
 	q.as(p.target.Clients[need.Introspect])

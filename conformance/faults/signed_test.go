@@ -16,7 +16,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// The proxy signs what it has changed with a key of its own, which it publishes beside those of the server.
+// The proxy signs changed tokens with its own key, which it publishes among the keys of the server.
 
 var signer = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -28,7 +28,7 @@ var signer = sync.OnceValue(func() *rsa.PrivateKey {
 
 const ofTheProxy = "of-the-proxy"
 
-// inside is what a JWT says, whoever has signed it; nothing if it is none.
+// inside parses a JWT without verifying it. It returns an empty one if it cannot be parsed.
 func inside(text string) *jose.JWT {
 	j, err := jose.Read(text)
 	if err != nil {
@@ -37,7 +37,7 @@ func inside(text string) *jose.JWT {
 	return j
 }
 
-// claimed is a JWT with a claim and without a signature.
+// claimed returns a JWT with one claim and without a signature.
 func claimed(name string, value any) string {
 	return jose.Unsigned("." + jose.Encoded(map[string]any{name: value}) + ".")[0]
 }
@@ -45,7 +45,7 @@ func claimed(name string, value any) string {
 // changing is a change to a token before it is signed again.
 type changing func(token *jwt.Token, claims map[string]any)
 
-// resign changes a signed token. One of a client's secret stays as it is.
+// resign changes a signed token. A token with an HMAC stays as it is.
 func resign(text string, change changing) string {
 	claims := jwt.MapClaims{}
 	old, _, err := jwt.NewParser().ParseUnverified(text, claims)
@@ -64,7 +64,7 @@ func resign(text string, change changing) string {
 	}
 	text, err = token.SignedString(key)
 	if err != nil {
-		panic(err) // the key is of the method's kind
+		panic(err) // the key belongs to the method
 	}
 	return text
 }
@@ -74,22 +74,22 @@ func isHMAC(token *jwt.Token) bool {
 	return is
 }
 
-// method has a token signed by another algorithm.
+// method signs a token with another algorithm.
 func method(m jwt.SigningMethod) changing {
 	return func(token *jwt.Token, _ map[string]any) { token.Method, token.Header["alg"] = m, m.Alg() }
 }
 
-// saying puts a value in the claims, or takes it away.
+// saying sets or removes a claim.
 func saying(name string, value any) changing {
 	return func(_ *jwt.Token, claims map[string]any) { put(name, value)(claims) }
 }
 
-// heading does so in the header.
+// heading sets or removes a member of the header.
 func heading(name string, value any) changing {
 	return func(token *jwt.Token, _ map[string]any) { put(name, value)(token.Header) }
 }
 
-// withKey publishes the key of the proxy beside those of the server.
+// withKey publishes the key of the proxy among those of the server.
 func withKey(then spoiler) spoiler {
 	encoded := base64.RawURLEncoding
 	return func(p *proxy, q *ask) *wire.Answer {
@@ -105,14 +105,14 @@ func withKey(then spoiler) spoiler {
 	}
 }
 
-// whose says which answers with tokens a fault is about.
+// whose selects the token responses that a fault changes.
 type whose func(p *proxy, q *ask) bool
 
 func everybodys(*proxy, *ask) bool { return true }
 
 func refreshed(_ *proxy, q *ask) bool { return q.form().Get("grant_type") == "refresh_token" }
 
-// of is for what a client is given.
+// of selects the responses to a client.
 func of(role need.Need) whose {
 	return func(p *proxy, q *ask) bool {
 		id, _ := q.client()
@@ -120,7 +120,7 @@ func of(role need.Need) whose {
 	}
 }
 
-// replacing puts other ID tokens in the place of those that are given.
+// replacing replaces the ID tokens in responses.
 func replacing(to whose, other func(p *proxy, q *ask, text string) any) spoiler {
 	return withKey(func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -140,7 +140,7 @@ func resigning(to whose, change changing) spoiler {
 	return replacing(to, func(_ *proxy, _ *ask, text string) any { return resign(text, change) })
 }
 
-// secretly signs the ID tokens of a client with another key for an HMAC.
+// secretly signs the ID tokens of a client with another HMAC key.
 func secretly(role need.Need, key func(secret string) []byte, change changing) spoiler {
 	return replacing(of(role), func(p *proxy, _ *ask, text string) any {
 		claims := jwt.MapClaims{}
@@ -155,14 +155,14 @@ func secretly(role need.Need, key func(secret string) []byte, change changing) s
 	})
 }
 
-// Faults of ID tokens that are signed with a client's secret (OIDC Core §10.1).
+// hmacFaults are faults of ID tokens with an HMAC (OIDC Core §10.1).
 func hmacFaults() []fault {
 	itself := func(secret string) []byte { return []byte(secret) }
 	unchanged := func(*jwt.Token, map[string]any) {}
 	byKey := func(when whose) spoiler {
 		return replacing(func(p *proxy, q *ask) bool { return of(need.HS256)(p, q) && when(p, q) }, func(_ *proxy, _ *ask, text string) any {
 			claims := jwt.MapClaims{}
-			_, _, _ = jwt.NewParser().ParseUnverified(text, claims) // the server has made it
+			_, _, _ = jwt.NewParser().ParseUnverified(text, claims) // the server issued it
 			text, _ = jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(signer())
 			return text
 		})

@@ -13,7 +13,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// asksOpenID says whether parameters are those of an authentication request (OIDC Core §3.1.2.1). No rule of the
+// asksOpenID says whether the parameters are those of an authentication request (OIDC Core §3.1.2.1). No rule of the
 // proven documents sends one.
 func asksOpenID(v url.Values) bool { return slices.Contains(strings.Fields(v.Get("scope")), "openid") }
 
@@ -26,7 +26,7 @@ func signIns(change func(p *proxy, q *ask, v url.Values)) spoiler {
 	})
 }
 
-// ignoring takes a parameter out of authentication requests where its value is of a kind.
+// ignoring removes a parameter from authentication requests if a condition holds for its value.
 func ignoring(name string, is func(value string) bool) spoiler {
 	return signIns(func(_ *proxy, q *ask, v url.Values) {
 		if v.Has(name) && is(v.Get(name)) {
@@ -45,17 +45,17 @@ func noneOf(values ...string) func(string) bool {
 	return func(value string) bool { return !slices.Contains(values, value) }
 }
 
-// holding is for values that have a text in them.
+// holding returns the condition that a value contains a text.
 func holding(part string) func(string) bool {
 	return func(value string) bool { return strings.Contains(value, part) }
 }
 
-// refusingSignIns sends an error for authentication requests in which a parameter is of a kind.
+// refusingSignIns answers authentication requests with an error if a condition holds for a parameter.
 func refusingSignIns(code, name string, is func(value string) bool) spoiler {
 	return refusingAsk(func(v url.Values) bool { return asksOpenID(v) && v.Has(name) && is(v.Get(name)) }, code)
 }
 
-// Faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
+// signInFaults are faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
 func signInFaults() []fault {
 	return at(authorizePath, []fault{
 		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional"},
@@ -105,12 +105,12 @@ func signInFaults() []fault {
 	})
 }
 
-// byAlg is for JWTs whose header names an algorithm.
+// byAlg returns the condition that a JWT has an algorithm in its header.
 func byAlg(alg string) func(string) bool {
 	return func(token string) bool { return inside(token).Algorithm() == alg }
 }
 
-// Faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
+// promptFaults are faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
 func promptFaults() []fault {
 	words := func(value string) []string { return strings.Fields(value) }
 	return at(authorizePath, []fault{
@@ -139,7 +139,7 @@ func promptFaults() []fault {
 	})
 }
 
-// Faults of the pages and of the answers to authentication requests (OIDC Core §3.1.2.4 to §3.1.2.6, §16).
+// answerFaults are faults of the pages and the authentication responses (OIDC Core §3.1.2.4 to §3.1.2.6, §16).
 func answerFaults() []fault {
 	return []fault{
 		{name: "an ID token comes beside the code", spoil: sendingBack(func(_ *proxy, sent url.Values) {
@@ -213,7 +213,7 @@ func answerFaults() []fault {
 	}
 }
 
-// sendingBack changes what is sent to clients for authentication requests.
+// sendingBack changes authentication responses.
 func sendingBack(change func(p *proxy, sent url.Values)) spoiler {
 	return sending(func(p *proxy, sent url.Values) {
 		if asksOpenID(p.request(sent.Get("state"))) {

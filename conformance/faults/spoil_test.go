@@ -8,7 +8,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// What spoilers are made of.
+// The parts of spoilers.
 
 // spoiling changes requests.
 func spoiling(change func(p *proxy, q *ask)) spoiler {
@@ -27,7 +27,7 @@ func answering(change func(a *wire.Answer)) spoiler {
 	}
 }
 
-// granting changes answers with tokens.
+// granting changes responses with tokens.
 func granting(change func(a *wire.Answer)) spoiler {
 	return answering(func(a *wire.Answer) {
 		if a.Granted() {
@@ -36,7 +36,7 @@ func granting(change func(a *wire.Answer)) spoiler {
 	})
 }
 
-// refusing changes errors.
+// refusing changes error responses.
 func refusing(change func(a *wire.Answer)) spoiler {
 	return answering(func(a *wire.Answer) {
 		if a.Status >= 400 {
@@ -45,7 +45,7 @@ func refusing(change func(a *wire.Answer)) spoiler {
 	})
 }
 
-// member puts a value in answers with tokens, or takes it away.
+// member sets or removes a member of responses with tokens.
 func member(name string, value any) spoiler {
 	return granting(func(a *wire.Answer) { edit(a, put(name, value)) })
 }
@@ -59,7 +59,7 @@ func put(name string, value any) func(map[string]any) {
 	}
 }
 
-// miscalling has an error go by another name.
+// miscalling replaces the code of an error.
 func miscalling(code, other string) spoiler {
 	return answering(func(a *wire.Answer) {
 		if a.Text("error") == code {
@@ -68,7 +68,7 @@ func miscalling(code, other string) spoiler {
 	})
 }
 
-// sending changes what is sent to clients through the browser.
+// sending changes the parameters of redirects to clients.
 func sending(change func(p *proxy, sent url.Values)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -82,7 +82,7 @@ func sending(change func(p *proxy, sent url.Values)) spoiler {
 	}
 }
 
-// refusingIf answers in the server's place where something is so.
+// refusingIf answers instead of the server if a condition holds.
 func refusingIf(is func(p *proxy, q *ask) bool, answer func() *wire.Answer) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		if is(p, q) {
@@ -104,7 +104,7 @@ func header(name, value string) func(a *wire.Answer) {
 
 func status(code int) func(a *wire.Answer) { return func(a *wire.Answer) { a.Status = code } }
 
-// edit changes the object that an answer holds.
+// edit changes the object in an answer.
 func edit(a *wire.Answer, change func(map[string]any)) {
 	object := a.JSON()
 	if object == nil {

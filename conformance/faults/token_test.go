@@ -15,7 +15,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of answers with tokens (RFC 6749 §5.1).
+// tokenFaults are faults of token responses (RFC 6749 §5.1).
 func tokenFaults() []fault {
 	return []fault{
 		{name: "tokens may be cached", at: tokenPath, spoil: granting(header("Cache-Control", "")), fails: "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored"},
@@ -47,7 +47,7 @@ func tokenFaults() []fault {
 	}
 }
 
-// Faults of errors of the token endpoint (RFC 6749 §5.2).
+// tokenErrorFaults are faults of errors of the token endpoint (RFC 6749 §5.2).
 func tokenErrorFaults() []fault {
 	describe := func(text string) spoiler {
 		return refusing(func(a *wire.Answer) { edit(a, put("error_description", text)) })
@@ -83,8 +83,8 @@ func tokenErrorFaults() []fault {
 	}
 }
 
-// Faults of the token endpoint and of client authentication (RFC 6749 §2.3, §3.2, §3.3), and of the grants
-// without a code (§4.3 to §4.5).
+// grantFaults are faults of the token endpoint and of client authentication (RFC 6749 §2.3, §3.2, §3.3), and of the
+// grants without a code (§4.3 to §4.5).
 func grantFaults() []fault {
 	machines := func(p *proxy) *target.Client { return p.target.Clients[need.Machine] }
 	byMachine := func(q *ask) bool { return q.form().Get("grant_type") == "client_credentials" }
@@ -208,7 +208,7 @@ func grantFaults() []fault {
 		}), fails: "RFC6749/3.1/no-fragment RFC6749/3.2/no-fragment"},
 		{name: "endpoints are not reached by TLS", spoil: publishing(func(object map[string]any) {
 			for _, name := range []need.Need{need.Authorization, need.Token, need.Revocation, need.Introspection, need.UserInfo, need.Keys, need.EndSession} {
-				// Not of this machine, and of nobody (RFC 5737): the runner asks nothing there.
+				// An address of nobody (RFC 5737), not of this machine: the runner sends no request there.
 				object[string(name)] = "http://192.0.2.1/" + string(name)
 			}
 		}), fails: "RFC6749/2.3.1/tls RFC6749/3.1/tls RFC6749/3.2/tls RFC6749/10.8/tls RFC6750/5.2/tls RFC7009/2/tls RFC7662/2/tls " +
@@ -227,7 +227,7 @@ func unknownClient() *wire.Answer {
 func badRequest() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_request") }
 func badGrant() *wire.Answer   { return refusal(http.StatusBadRequest, "invalid_grant") }
 
-// once leaves one of each parameter.
+// once removes repeated parameters.
 func once(v url.Values) url.Values {
 	for name, values := range v {
 		v[name] = values[:1]
@@ -246,8 +246,8 @@ func publishing(change func(map[string]any)) spoiler {
 	}
 }
 
-// lifetime has tokens live for so many seconds by what is said of them, or for ever if it is 0. Less than 0 is
-// told by introspection alone.
+// lifetime sets the lifetime of tokens in responses. 0 stands for no limit, and a negative number leaves it to
+// introspection.
 func lifetime(seconds float64) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -269,7 +269,7 @@ func lifetime(seconds float64) spoiler {
 	}
 }
 
-// renaming gives tokens or codes by other names.
+// renaming replaces tokens or codes by other names.
 func renaming(name string, to func(n int64, value string) string) spoiler {
 	var n atomic.Int64
 	return func(p *proxy, q *ask) *wire.Answer {
@@ -297,7 +297,7 @@ func renaming(name string, to func(n int64, value string) string) spoiler {
 	}
 }
 
-// back puts the true values in the place of the names.
+// back replaces the names by the true values.
 func (p *proxy) back(q *ask, name string) {
 	if scheme, token, _ := strings.Cut(q.header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && p.has("alias "+token) {
 		q.header.Set("Authorization", scheme+" "+p.note("alias "+token))
@@ -309,7 +309,7 @@ func (p *proxy) back(q *ask, name string) {
 	}
 }
 
-// resembles takes what resembles a token for it.
+// resembles accepts a text that resembles a token.
 func resembles(p *proxy, q *ask) *wire.Answer {
 	if scheme, token, _ := strings.Cut(q.header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		q.header.Set("Authorization", scheme+" "+p.resembling("token ", token))
@@ -320,7 +320,7 @@ func resembles(p *proxy, q *ask) *wire.Answer {
 	return p.real(q)
 }
 
-// resembling is what was issued that resembles a text, or the text.
+// resembling returns the issued value that a text resembles, or the text.
 func (p *proxy) resembling(kind, text string) string {
 	if p.has(kind + text) {
 		return text

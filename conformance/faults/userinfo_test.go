@@ -11,7 +11,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Faults of UserInfo (OIDC Core §5.3).
+// userInfoFaults are faults of UserInfo (OIDC Core §5.3).
 func userInfoFaults() []fault {
 	told := func(change func(*wire.Answer)) spoiler {
 		return answering(func(a *wire.Answer) {
@@ -61,7 +61,7 @@ func userInfoFaults() []fault {
 	})...)
 }
 
-// telling changes the object that is told of somebody.
+// telling changes the object with the claims.
 func telling(change func(map[string]any)) spoiler {
 	return answering(func(a *wire.Answer) {
 		if a.Status == http.StatusOK {
@@ -70,7 +70,7 @@ func telling(change func(map[string]any)) spoiler {
 	})
 }
 
-// signedInfo changes UserInfo that is signed.
+// signedInfo changes signed UserInfo responses.
 func signedInfo(change func(*jwt.Token, map[string]any)) spoiler {
 	return withKey(func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -81,13 +81,13 @@ func signedInfo(change func(*jwt.Token, map[string]any)) spoiler {
 	})
 }
 
-// unlessBy refuses requests by other methods, but for the question of a browser before it sends one.
+// unlessBy refuses requests by other methods, except preflight requests.
 func unlessBy(method string) spoiler {
 	return refusingIf(func(_ *proxy, q *ask) bool { return q.method != method && q.method != http.MethodOptions },
 		func() *wire.Answer { return refusal(http.StatusMethodNotAllowed, "invalid_request") })
 }
 
-// Faults of the claims themselves (OIDC Core §5.1, §5.2, §5.4 to §5.6).
+// claimFaults are faults of the claims (OIDC Core §5.1, §5.2, §5.4 to §5.6).
 func claimFaults() []fault {
 	var all []fault
 	for _, row := range []struct {
@@ -137,7 +137,7 @@ func claimFaults() []fault {
 	}...))
 }
 
-// tellingOf changes what is told for a token whose request had certain scopes.
+// tellingOf changes the claims for tokens with certain scopes.
 func tellingOf(is func(scope string) bool, change func(map[string]any)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		a := p.real(q)
@@ -148,5 +148,5 @@ func tellingOf(is func(scope string) bool, change func(map[string]any)) spoiler 
 	}
 }
 
-// carried is the token in the header.
+// carried returns the token in the header.
 func carried(q *ask) string { return strings.TrimPrefix(q.header.Get("Authorization"), "Bearer ") }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// brief are secrets that are too short to be masked wherever they stand. No random text has a tilde.
+// brief are secrets that are too short to be masked in any position. Random texts contain no tilde.
 var brief = map[string]string{"password": "p~1", "client": "s~2", "access": "a~3", "refresh": "r~4", "id": "i~5", "code": "c~6", "cookie": "k~7"}
 
-// wantHidden looks for secrets in a text.
+// wantHidden asserts that a text contains no secret.
 func wantHidden(t *testing.T, where, text string) {
 	t.Helper()
 	for name, secret := range brief {
@@ -23,7 +23,7 @@ func wantHidden(t *testing.T, where, text string) {
 	}
 }
 
-// A secret of any length is masked by where it stands.
+// A secret of any length is masked beside its name.
 func TestMaskByName(t *testing.T) {
 	header := func(pairs ...string) http.Header {
 		h := http.Header{}
@@ -56,14 +56,14 @@ func TestMaskByName(t *testing.T) {
 		if !strings.Contains(e.Sent, "code=$CODE&code_challenge=x") || !strings.Contains(e.Repeat, `?code='"$CODE"'&code_challenge=x'`) {
 			t.Errorf("%s: what is no secret is gone, or the secret has no name:\n%s\n%s", name, e.Sent, e.Repeat)
 		}
-		m.Learn(a) // finds nothing new
+		m.Learn(a) // it learns nothing new
 		if again := m.Exchange(a); again != e {
 			t.Errorf("%s: the second time it is\n%+v\nand was\n%+v", name, again, e)
 		}
 	}
 }
 
-// Words that are a secret's by chance stay where they are no secret. A long secret is masked everywhere, whole.
+// A word that equals a short secret stays where it is no secret. A long secret is masked in every position.
 func TestMaskMangles(t *testing.T) {
 	m := NewMask()
 	m.Add("password", "code")
