@@ -27,15 +27,15 @@ import (
 
 // the driver "sqlite"
 
-// The bare handlers are the yardsticks: what net/http and database/sql cost when nothing is decided. One
-// stores a row like a token's, under no more than its primary key; one finds such a row; one answers.
-// They run in a process of their own, since the server does.
+// The bare handlers show what net/http and database/sql cost without any decision. One inserts a row like a token's,
+// with only a primary key; one selects such a row; one only answers. They run in a process of their own, like the
+// server.
 
-const bareRows = 10_000 // that there are to select
+const bareRows = 10_000 // rows to select from
 
 const bareInsert = `INSERT INTO tokens (digest, application_id, scope, issued_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
 
-// serveBare is the hidden command.
+// serveBare is the hidden command that serves them.
 func serveBare(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
 	listen := flags.String("listen", "", "")
@@ -74,14 +74,14 @@ func serveBare(ctx context.Context, args []string) error {
 	return err
 }
 
-// yardOptions has secrets, so it comes by standard input.
+// yardOptions are passed by standard input, because they contain secrets.
 type yardOptions struct {
 	Database   string
-	Introspect string // URL; empty: nothing is guarded
-	API        client // who asks there
+	Introspect string // URL; without one nothing is guarded
+	API        client // client that introspects there
 }
 
-// guard puts the library of the resource server's side before a handler, as any service would.
+// guard puts the resource server library in front of a handler, as a service would.
 func (y yardOptions) guard(h http.Handler) (http.Handler, error) {
 	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: y.Introspect, ClientID: y.API.ID, ClientSecret: y.API.Secret})
 	if err != nil {
@@ -100,7 +100,7 @@ func (y yardOptions) guard(h http.Handler) (http.Handler, error) {
 
 type bare struct{ insert, find *sql.Stmt }
 
-// open makes the table and what is in it. SQLite has one connection that writes, as it has one writer.
+// open creates the table and its rows. SQLite gets one connection that writes, because it has one writer.
 func (b *bare) open(ctx context.Context, address string) error {
 	driver, source, writers, readers := "postgres", address, 32, 32
 	if path, found := strings.CutPrefix(address, "sqlite:///"); found {
@@ -186,16 +186,16 @@ var fixed = []byte(`{"client_id":"application","sub":"application","scope":["rea
 
 func give(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // whoever is gone needs no answer
+	_, _ = w.Write(body) // the client may have gone
 }
 
-// yardstick is the running process of the bare handlers.
+// yardstick is the process of the bare handlers.
 type yardstick struct {
 	process *process.Child
 	url     string
 }
 
-// startBare runs this very program again.
+// startBare runs this program again.
 func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -223,13 +223,13 @@ func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, e
 	return y, ctx.Err()
 }
 
-// answers says whether an address is answered with a status.
+// answers says whether an address answers with a status.
 func answers(address string, status int) bool {
 	r, err := http.Get(address)
 	if err != nil {
 		return false
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // the status is what counts
+	_, _ = io.Copy(io.Discard, r.Body) // only the status matters
 	r.Body.Close()
 	return r.StatusCode == status
 }

@@ -19,7 +19,7 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// The bare handlers are this program run again, also where this program is the test.
+// TestMain also runs the bare handlers, which are this program run again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == bareCommand {
 		main()
@@ -39,7 +39,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// binaryDir is set once, before the first test.
+// binaryDir is set before the first test.
 var binaryDir string
 
 // binary builds the command once.
@@ -51,7 +51,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return build(context.Background(), binaryDir)
 })
 
-// must runs a command of the program and gives what it printed.
+// must runs a command of the program and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	path, err := binary()
@@ -68,8 +68,7 @@ func must(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// readSources looks at each file that the binary is built from, so that the go command does not take a result
-// from its cache after one has changed.
+// readSources reads each file of the binary, so that the go command does not use a cached result after a change.
 func readSources() error {
 	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
@@ -86,7 +85,7 @@ func readSources() error {
 	return nil
 }
 
-// databases are those that this machine has. Without PostgreSQL the test is skipped in part, or fails where
+// databases returns the databases of this machine. Without PostgreSQL a part of the test is skipped, or fails where
 // skipping is forbidden.
 func databases(t *testing.T) []string {
 	t.Helper()
@@ -138,7 +137,7 @@ func TestEveryPathIsAnswered(t *testing.T) {
 	checkSVG(t, picture)
 }
 
-// checkPath wants both loops of both sides, good answers in each and no others.
+// checkPath asserts that both loops of both sides have correct answers and no others.
 func checkPath(t *testing.T, r report, database, path string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -176,7 +175,7 @@ func checkSingle(t *testing.T, r report, name string) {
 	t.Errorf("there is no figure %q", name)
 }
 
-// checkTable wants every row of a Markdown table to have as many cells as its first.
+// checkTable asserts that all rows of a Markdown table have the same number of cells.
 func checkTable(t *testing.T, printed string) {
 	t.Helper()
 	cells, rows := 0, 0

@@ -7,8 +7,8 @@ import (
 	"text/template"
 )
 
-// chart is a bar for each ratio, with a mark where its goal is. It follows the reader's choice of light or
-// dark, and says in text what it shows.
+// chart has a bar for each ratio, and a mark at its goal. It follows the reader's choice of light or dark, and
+// describes its content in text.
 var chart = template.Must(template.New("chart").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" role="img" aria-labelledby="title description" font-family="system-ui, sans-serif" font-size="14">
 <title id="title">Requests a second, as a multiple of a bare handler</title>
 <desc id="description">{{range .Groups}}{{.Name | html}}:{{range .Bars}} {{.Title | html}} {{.Label | html}};{{end}} {{end}}</desc>
@@ -53,7 +53,7 @@ const (
 	chartRoom  = 430 // of the longest bar
 )
 
-// draw writes the chart of all paths that have a ratio.
+// draw writes the chart of all paths with a ratio.
 func (r *report) draw(file string) error {
 	most := 1.0
 	for _, s := range r.Summaries {

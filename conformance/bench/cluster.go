@@ -22,19 +22,19 @@ import (
 
 // the driver "postgres"
 
-// cluster is a PostgreSQL server: one of our own, which is started as its packages come but for the number
-// of connections, or somebody's. Its commits are durable, or it is refused.
+// cluster is a PostgreSQL server: either one that is started with the default configuration except for the number of
+// connections, or one that the user names. It is refused if its commits are not durable.
 type cluster struct {
 	admin   *url.URL
 	db      *sql.DB
-	process *process.Child // nil: not ours
+	process *process.Child // nil if the server was not started here
 	dir     string
-	pid     int // of the process that all others of the server are children of; 0 is unknown
+	pid     int // process ID of the server's main process; 0 if unknown
 	version string
-	made    []string // databases
+	made    []string // names of databases
 }
 
-// startCluster makes a server of its own in a folder of its own.
+// startCluster starts a server in a folder of its own.
 func startCluster(ctx context.Context, dir string, settings []string) (*cluster, error) {
 	bin := postgresPrograms()
 	if bin == "" {
@@ -45,7 +45,7 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 	if err != nil {
 		return nil, err
 	}
-	// Whoever else is on this computer could speak to the port, so there is a password.
+	// Others on this computer can reach the port, so the server has a password.
 	password, secret := rand.Text(), filepath.Join(dir, "password")
 	err = os.WriteFile(secret, []byte(password+"\n"), 0o600)
 	if err != nil {
@@ -97,7 +97,7 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 	return c, nil
 }
 
-// useCluster takes a server that is there. Databases are made on it and dropped at the end.
+// useCluster uses a running server. It creates databases there, and drops them at the end.
 func useCluster(ctx context.Context, address string) (*cluster, error) {
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
@@ -123,7 +123,7 @@ func newCluster(address *url.URL) (*cluster, error) {
 	return &cluster{admin: address, db: db}, nil
 }
 
-// look reads what the figures depend on. A server that forgets what it has confirmed is measured by no one.
+// look reads the settings that the figures depend on. A server that loses confirmed commits is refused.
 func (c *cluster) look(ctx context.Context) error {
 	var backend int
 	var fsync, commit string
@@ -141,7 +141,7 @@ func (c *cluster) look(ctx context.Context) error {
 	return nil
 }
 
-// database makes a database and gives its address.
+// database creates a database and returns its address.
 func (c *cluster) database(ctx context.Context) (string, error) {
 	name := "mandate_bench_" + strings.ToLower(rand.Text())
 	_, err := c.db.ExecContext(ctx, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'")
@@ -163,7 +163,7 @@ func (c *cluster) processor() time.Duration {
 
 var errNoPostgres = errors.New("PostgreSQL is not installed")
 
-// stop leaves nothing behind.
+// stop drops the databases and stops the server.
 func (c *cluster) stop() {
 	if c == nil {
 		return
@@ -182,8 +182,7 @@ func (c *cluster) stop() {
 	}
 }
 
-// postgresPrograms is the folder of PostgreSQL's server programs: the one in PATH, or where Debian has the
-// newest.
+// postgresPrograms returns the folder of PostgreSQL's server programs: the one in PATH, or the newest one of Debian.
 func postgresPrograms() string {
 	var folders []string
 	if inPath, err := exec.LookPath("postgres"); err == nil {

@@ -15,15 +15,15 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// What workers need for their requests is made here, by the same generator and outside the measured time.
+// The preparations for requests are made here, by the same generator and outside of the measured time.
 
-// preparing is how long it may take, and with how many connections it is done.
+// preparing limits their duration, and is the number of connections.
 const (
 	preparing   = 30 * time.Minute
 	preparation = 16
 )
 
-// tokens gives n live tokens, and makes those that are not there yet.
+// tokens returns n valid tokens, and requests the missing ones.
 func (t *target) tokens(ctx context.Context, n int) ([]string, error) {
 	missing := n - len(t.live)
 	if missing > 0 {
@@ -36,7 +36,7 @@ func (t *target) tokens(ctx context.Context, n int) ([]string, error) {
 	return t.live[:n], nil
 }
 
-// issue gets n tokens by client credentials.
+// issue requests n tokens by client credentials.
 func (t *target) issue(ctx context.Context, n int) ([]string, error) {
 	to, workers, err := clientWorkers(ctx, t, min(n, preparation), 0)
 	if err != nil {
@@ -62,7 +62,7 @@ func counter(n int) *atomic.Int64 {
 	return left
 }
 
-// counted ends after a number of requests, of all that share it.
+// counted stops after a number of requests, which several workers share.
 type counted struct {
 	load.Worker
 	left *atomic.Int64
@@ -86,8 +86,8 @@ func (t *target) prepare(ctx context.Context, to load.Endpoint, workers []load.W
 	return nil
 }
 
-// codes makes n authorization codes, by requests of signed-in people for an application that asks for no
-// approval (RFC 6749 §4.1.1, RFC 7636 §4.3).
+// codes requests n authorization codes, as people who are signed in, for an application that needs no approval (RFC
+// 6749 §4.1.1, RFC 7636 §4.3).
 func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 	to, err := load.ParseEndpoint(t.authorize)
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *authorizer) Check(r load.Response) string {
 	return ""
 }
 
-// chains makes n refresh tokens, each of a family of its own.
+// chains requests n refresh tokens, each of its own token family.
 func (t *target) chains(ctx context.Context, n int) ([]string, error) {
 	to, workers, err := codeWorkers(ctx, t, min(n, preparation), n)
 	if err != nil {
@@ -173,7 +173,7 @@ func (t *target) chains(ctx context.Context, n int) ([]string, error) {
 	return chains, err
 }
 
-// collector shows good answers to somebody.
+// collector passes correct answers to a function.
 type collector struct {
 	load.Worker
 	keep func(load.Response)

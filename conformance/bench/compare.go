@@ -12,7 +12,7 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// compare is the benchmark.
+// compare runs the benchmark.
 func compare(ctx context.Context, o *options) error {
 	for _, name := range o.only {
 		known := []string{"start", "memory", "fill"}
@@ -47,7 +47,7 @@ func compare(ctx context.Context, o *options) error {
 	return r.write()
 }
 
-// cluster is a PostgreSQL, or none where there is none: then SQLite is all that is measured.
+// cluster returns a PostgreSQL, or nil if there is none. Then only SQLite is measured.
 func (o *options) cluster(ctx context.Context) (*cluster, error) {
 	if o.postgres != "" {
 		return useCluster(ctx, o.postgres)
@@ -124,7 +124,7 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 	defer yard.process.End()
 	c.ours.resource = yard.url + "/guarded"
 	logs := []*process.Child{s.process}
-	pids := []int{s.process.PID(), yard.process.PID()} // the guard's is there
+	pids := []int{s.process.PID(), yard.process.PID()} // the guard has a process too
 	if c.wants("proxy") {
 		guard, err := startGuard(ctx, c.options, s, c.ours, yard)
 		if err != nil {
@@ -149,7 +149,7 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 	return c.run(ctx)
 }
 
-// startMandate starts a server on a new database; more are settings inside OAUTH2_PROVIDER.
+// startMandate starts a server on a new database. more are settings inside OAUTH2_PROVIDER.
 func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (*server, error) {
 	address := ""
 	if pg != nil {
@@ -159,7 +159,7 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 			return nil, err
 		}
 	}
-	// The codes of a round are all made before it, and are to live through it.
+	// The codes of a round are all requested before it, and must remain valid during the round.
 	s, err := newServer(o, address, []string{"SAMPLE_API: true"}, append([]string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}, more...))
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 	return s, err
 }
 
-// startGuard starts the guard that stands in front of the bare handlers.
+// startGuard starts the guard in front of the bare handlers.
 func startGuard(ctx context.Context, o *options, s *server, t *target, yard *yardstick) (*server, error) {
 	guard, err := newServer(o, noDatabase, []string{"UPSTREAM: " + yard.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
 		[]string{"RESOURCE_SERVER_INTROSPECTION_URL: " + s.url + "/o/introspect/",
@@ -208,7 +208,7 @@ func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error
 	return yard, nil
 }
 
-// compareTarget measures somebody else's provider.
+// compareTarget measures another provider.
 func compareTarget(ctx context.Context, o *options, pg *cluster, r *report) error {
 	t, err := foreignTarget(ctx, o.target)
 	if err != nil {

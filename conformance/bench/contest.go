@@ -11,7 +11,7 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// contest is the rounds on one database.
+// contest is the sequence of rounds on one database.
 type contest struct {
 	*options
 	database string
@@ -20,7 +20,7 @@ type contest struct {
 	ours     *target
 	yard     *target // nil: no bare handlers
 	bareURL  string
-	rates    map[string]float64 // of each path, the highest until now
+	rates    map[string]float64 // the highest rate of each path until now
 	tidy     func()
 }
 
@@ -46,7 +46,7 @@ func (c *contest) run(ctx context.Context) error {
 	return nil
 }
 
-// sides is who takes part: the bare handler first, then what is measured.
+// sides returns the participants: the bare handler first, then the measured server.
 func (c *contest) sides() []bool {
 	if c.yard == nil {
 		return []bool{false}
@@ -54,8 +54,8 @@ func (c *contest) sides() []bool {
 	return []bool{true, false}
 }
 
-// round measures what can be had at most, one close after the other, and then how long answers take at half
-// of that.
+// round measures the maximal rates, one directly after the other. Then it measures the latencies at half of that
+// rate.
 func (c *contest) round(ctx context.Context, p path, round int) error {
 	rates := map[bool]float64{}
 	for _, rate := range []bool{false, true} {
@@ -64,7 +64,7 @@ func (c *contest) round(ctx context.Context, p path, round int) error {
 			if rate {
 				arrivals = rates[bare] / 2
 				if arrivals < 1 {
-					continue // nothing came; the errors say why
+					continue // there were no answers; the errors say why
 				}
 			}
 			f, err := c.measure(ctx, p, bare, arrivals, c.seconds, round)
@@ -80,11 +80,11 @@ func (c *contest) round(ctx context.Context, p path, round int) error {
 	return nil
 }
 
-// waiting is the least number of connections on which requests arrive that wait for nobody. With all of them
-// waiting for the server, the next request waits too, and that counts.
+// waiting is the minimal number of connections when requests arrive at a fixed rate. If all of them wait for the
+// server, the next request waits too, and this is part of its latency.
 const waiting = 64
 
-// measure runs one load. A rate of 0 is as much as can be had.
+// measure runs one load. The rate 0 stands for the maximum.
 func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, length time.Duration, round int) (*figures, error) {
 	workers := p.connections
 	if rate > 0 {
@@ -104,7 +104,7 @@ func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, 
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", c.database, p.title, err)
 	}
-	runtime.GC() // what the preparation left behind is not collected meanwhile
+	runtime.GC() // the garbage of the preparation is not collected during the measurement
 	before := c.used(side)
 	o, err := l.Run(ctx)
 	if err != nil {
@@ -120,8 +120,8 @@ func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, 
 	return newFigures(c.database, p, bare, rate, round, o, before, after), nil
 }
 
-// expected is how many requests a load may come to, for what has to be made before: with some to spare
-// where it is not known.
+// expected returns how many requests a load can send, so that enough is prepared. If this is unknown, it adds a
+// reserve.
 func (c *contest) expected(p path, rate float64, length time.Duration) int {
 	if !p.uses {
 		return 0
@@ -136,7 +136,7 @@ func (c *contest) expected(p path, rate float64, length time.Duration) int {
 	return int(1.5*known*length.Seconds()) + 100
 }
 
-// used is the time of the processors that all have taken until now.
+// used returns the processor time of all participants until now.
 type used struct{ server, database, generator time.Duration }
 
 func (c *contest) used(t *target) used {

@@ -8,7 +8,7 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// figures is what one measurement came to.
+// figures are the results of one measurement.
 type figures struct {
 	Database    string         `json:"database"`
 	Path        string         `json:"path"`
@@ -61,7 +61,7 @@ func newFigures(database string, p path, bare bool, arrivals float64, round int,
 
 func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// summary is a path on a database over all rounds.
+// summary is the result of a path on a database over all rounds.
 type summary struct {
 	Database    string         `json:"database"`
 	Path        string         `json:"path"`
@@ -85,7 +85,7 @@ type summary struct {
 	BareErrors  map[string]int `json:"bare_errors,omitempty"`
 }
 
-// summarize puts the rounds of a path together: medians of rates, all latencies as one set.
+// summarize combines the rounds of a path: medians of the rates, and all latencies as one set.
 func summarize(database string, p path, all []*figures) (summary, bool) {
 	s := summary{Database: database, Path: p.name, Title: p.title, Connections: p.connections, Yardstick: p.bare, Goal: p.goal[database]}
 	var ours, theirs, server, base, generator, late []float64
@@ -130,13 +130,13 @@ func summarize(database string, p path, all []*figures) (summary, bool) {
 	return s, len(ours) > 0
 }
 
-// single is a figure that has no path: a start, a memory, a table.
+// single is a figure without a path: a start, the memory, a table.
 type single struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"`
 	Goal   float64   `json:"goal,omitempty"`
-	// Least says that the goal is the least and not the most.
+	// Least says that the goal is a minimum and not a maximum.
 	Least bool `json:"goal_is_least,omitempty"`
 }
 

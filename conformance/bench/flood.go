@@ -12,8 +12,8 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// flood measures introspection while nobody tries passwords, while wrong ones are tried from everywhere,
-// and while people sign in with right ones.
+// flood measures introspection three times: without password attempts, with wrong passwords from many addresses, and
+// with correct passwords.
 func flood(ctx context.Context, o *options) error {
 	var failures []error
 	err := o.onEach(ctx, func(name string, pg *cluster) error {
@@ -24,12 +24,12 @@ func flood(ctx context.Context, o *options) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// besieged is a server that people sign in to by the password grant (RFC 6749 §4.3).
+// besieged is a server to which people sign in by the password grant (RFC 6749 §4.3).
 type besieged struct {
 	*options
 	server *server
 	target *target
-	phone  client // public, as an application on a telephone is
+	phone  client // a public client, like an application on a telephone
 	people []person
 }
 
@@ -54,16 +54,16 @@ func newBesieged(ctx context.Context, o *options, pg *cluster) (*besieged, error
 	return b, err
 }
 
-// siege is what happens beside the introspection.
+// siege is the load beside the introspection.
 type siege struct {
 	name  string
 	right bool
-	all   load.Outcome // of the introspections
+	all   load.Outcome // rate of introspections
 	tries load.Outcome
 	p99   []float64
 }
 
-// floodOn gives two errors: that introspection failed under the flood, and that it could not be found out.
+// floodOn returns two errors: that introspection failed during the flood, and that the measurement failed.
 func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed, err error) {
 	b, err := newBesieged(ctx, o, pg)
 	if err != nil {
@@ -73,7 +73,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 	rate := o.rate
 	if rate == 0 {
 		o.say("%s: measuring introspection by itself ...", name)
-		for range 2 { // once to warm up
+		for range 2 { // the first one warms up
 			out, err := b.introspect(ctx, 0)
 			if err != nil {
 				return nil, err
@@ -143,7 +143,7 @@ func (b *besieged) introspect(ctx context.Context, rate float64) (*load.Outcome,
 	return load.Load{To: to, Workers: asking, Length: b.seconds, Rate: rate}.Run(ctx)
 }
 
-// under measures introspection once, while the siege goes on.
+// under measures introspection during the siege.
 func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float64) error {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
@@ -154,7 +154,7 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 			return err
 		}
 		go func() {
-			out, _ := tries.Run(during) // it is stopped; what came until then counts
+			out, _ := tries.Run(during) // the siege is stopped; the answers until then count
 			ended <- out
 		}()
 		select {
@@ -182,8 +182,8 @@ func (b *besieged) under(ctx context.Context, s *siege, attack bool, rate float6
 	return nil
 }
 
-// attack tries passwords. They come from many networks, and each connection soon from another one: the tries
-// of one address would be used up before a password was hashed.
+// attack tries passwords. The connections come from many networks, and each is soon replaced by one from another
+// network. Otherwise the rate limit of an address would refuse attempts before a password is hashed.
 func (b *besieged) attack(right bool) (load.Load, error) {
 	to, err := load.ParseEndpoint(b.target.token)
 	l := load.Load{To: to, Length: time.Hour, Each: 20, From: func() net.Addr { return load.Loopback(rand.Uint32()) }}
@@ -197,7 +197,7 @@ func (b *besieged) attack(right bool) (load.Load, error) {
 	return l, err
 }
 
-// guesser tries the password of a person who is made up each time, or signs a person in.
+// guesser tries the password of a person that does not exist, or signs a person in.
 type guesser struct {
 	form   load.Form
 	fields string

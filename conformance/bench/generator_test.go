@@ -11,8 +11,8 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// TestWaitingForTheServerCounts stalls the server once. All that became due meanwhile has waited, also what was not
-// even sent: were latencies counted from the sending, only one would be long.
+// TestWaitingForTheServerCounts stalls the server once. All requests that became due meanwhile have waited, even
+// those that were not sent yet. If latencies were counted from the sending, only one would be long.
 func TestWaitingForTheServerCounts(t *testing.T) {
 	const stall = 400 * time.Millisecond
 	var asked atomic.Bool
@@ -34,7 +34,7 @@ func TestWaitingForTheServerCounts(t *testing.T) {
 	if o.Good != 600 || len(o.Wrong) > 0 {
 		t.Errorf("%d good answers of 600, and %v", o.Good, o.Wrong)
 	}
-	// Those that were due in the first half of the stall have waited for the other half at least: 200 of 600.
+	// The requests that were due in the first half of the stall waited for at least its other half: 200 of 600.
 	if got := o.Latency.Quantile(1 - 200.0/600); got < stall/2 {
 		t.Errorf("of three requests one waited for %v or more, want %v", got, stall/2)
 	}

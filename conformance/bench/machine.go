@@ -10,7 +10,7 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// machine is what the figures were measured on.
+// machine describes the computer of the measurement.
 type machine struct {
 	Date      string `json:"date"`
 	Commit    string `json:"commit,omitempty"`

@@ -1,12 +1,12 @@
-// Command bench measures how fast Mandate is: against handlers that do the least that the same work needs,
-// in the same run, on the same computer and the same database. Ratios of the two say something on any
-// machine; rates alone do not. With --target it measures another provider by the same paths.
+// Command bench measures the speed of Mandate, compared with handlers that do the minimum for the same work,
+// in the same run, on the same computer and the same database. Such ratios are meaningful on any
+// machine; rates alone are not. With --target it measures another provider with the same paths.
 //
 //	go run ./conformance/bench [flags]         the table
 //	go run ./conformance/bench soak [flags]    short-lived tokens: do the tables grow?
 //	go run ./conformance/bench flood [flags]   introspection while passwords are tried
 //
-// It knows nothing of the server's code: it builds the binary, and speaks HTTP to it.
+// It knows nothing about the code of the server: it builds the binary, and sends HTTP requests to it.
 package main
 
 import (
@@ -88,10 +88,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return chosen.do(ctx, o)
 }
 
-// workFolder is where databases lie: on a disk, since their commits are measured.
+// workFolder returns the folder of the databases. It is on a disk, because commits are measured.
 func (o *options) workFolder() (func(), error) {
 	if o.dir == "" {
-		// FHS §5.15: /var/tmp survives a restart, so it is no memory; /tmp may be.
+		// FHS §5.15: /var/tmp survives a restart, so it is not in memory; /tmp may be.
 		o.dir = "/var/tmp"
 		if info, err := os.Stat(o.dir); err != nil || !info.IsDir() {
 			o.dir = os.TempDir()
@@ -105,7 +105,7 @@ func (o *options) workFolder() (func(), error) {
 	if process.InMemory(dir) {
 		o.say("ATTENTION: %s is in memory. No commit waits for a disk there, and the figures are worth nothing; use --dir.", dir)
 	}
-	// PostgreSQL may run as another user, and has a folder of its own in it.
+	// PostgreSQL can run as another user, with a folder of its own inside.
 	err = os.Chmod(dir, 0o711)
 	return func() {
 		err := os.RemoveAll(dir)
@@ -115,5 +115,5 @@ func (o *options) workFolder() (func(), error) {
 	}, err
 }
 
-// say tells the person at the terminal how it goes; results go to the standard output.
+// say reports progress on the terminal. Results go to the standard output.
 func (o *options) say(format string, args ...any) { fmt.Fprintf(o.stderr, format+"\n", args...) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// options is what was asked for.
+// options are the flags of a command.
 type options struct {
 	stdout, stderr io.Writer
 
@@ -40,7 +40,7 @@ type options struct {
 	attackers       int
 }
 
-// foreign is another provider, as it was described by flags.
+// foreign is another provider, as the flags describe it.
 type foreign struct {
 	issuer, token, introspect, authorize, resource string
 	id, secret, apiID, apiSecret                   string
@@ -85,7 +85,7 @@ func (o *options) parse(command string, args []string, more func(*flag.FlagSet))
 	return nil
 }
 
-// length is a flag for a time: a plain number is seconds.
+// length is a flag for a duration: a plain number means seconds.
 func length(f *flag.FlagSet, name string, into *time.Duration, by time.Duration, usage string) {
 	*into = by
 	f.Func(name, fmt.Sprintf("%s; a plain number is `SECONDS` (default %v)", usage, by), func(value string) error {
@@ -98,7 +98,7 @@ func length(f *flag.FlagSet, name string, into *time.Duration, by time.Duration,
 	})
 }
 
-// list is a flag with words between commas.
+// list is a flag with words that are separated by commas.
 func list(f *flag.FlagSet, name, usage string, into *[]string) {
 	f.Func(name, usage, func(value string) error {
 		*into = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
@@ -163,7 +163,7 @@ func (o *options) floodFlags(f *flag.FlagSet) {
 	f.IntVar(&o.attackers, "attackers", 32, "connections that try passwords")
 }
 
-// wants says whether something is to be measured: by its name, or by what stands before a dash in it.
+// wants says whether something is measured: by its name, or by the part of it before a dash.
 func (o *options) wants(name string) bool {
 	kind, _, _ := strings.Cut(name, "-")
 	return len(o.only) == 0 || slices.Contains(o.only, name) || slices.Contains(o.only, kind)

@@ -7,18 +7,18 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// path is a kind of request that is measured, against the bare handler that does the least it can do.
+// path is a kind of request, which is compared with the bare handler that does the minimum for it.
 type path struct {
 	name, title string
 	connections int
 	bare        string
-	goal        map[string]float64 // of the ratio, by database
-	// ready says that the target has what it takes.
+	goal        map[string]float64 // goals of the ratio, by database
+	// ready says whether the target can serve the path.
 	ready func(*target) bool
-	// workers makes so many, who may send so many requests in all. What they need for them is made here,
-	// outside the measured time.
+	// workers returns that many workers, which may send that many requests in all. Their preparations are not
+	// measured.
 	workers func(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error)
-	uses    bool // each request uses something up
+	uses    bool // each request consumes something
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 	elsewhere  = "target"
 )
 
-// allPaths are in the order of their rounds. The goals are those of the README.
+// allPaths are in the order of a round. Their goals are documented.
 func allPaths(o *options) []path {
 	both := func(postgres, sqlite float64) map[string]float64 {
 		return map[string]float64{onPostgres: postgres, onSQLite: sqlite}
@@ -67,8 +67,7 @@ func allPaths(o *options) []path {
 	)
 }
 
-// bareWorkers ask the bare handler of a path. They ask for as many different rows as the path does for
-// tokens.
+// bareWorkers send requests to the bare handler of a path. They select as many different rows as the path has tokens.
 func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(base + "/" + p.bare)
 	if err != nil {
@@ -93,7 +92,7 @@ func bareWorkers(base string, p path, rows, workers int) (load.Endpoint, []load.
 	return to, all, nil
 }
 
-// clientWorkers ask for tokens of their own (RFC 6749 §4.4).
+// clientWorkers request tokens for a client itself (RFC 6749 §4.4).
 func clientWorkers(_ context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(t.token)
 	if err != nil {
@@ -109,7 +108,7 @@ func clientWorkers(_ context.Context, t *target, workers, _ int) (load.Endpoint,
 	return to, all, nil
 }
 
-// introspectWorkers ask about live tokens, each worker about all of them in turn and from another one on.
+// introspectWorkers introspect valid tokens. Each worker uses all of them in turn, and begins with another one.
 func introspectWorkers(tokens int) func(context.Context, *target, int, int) (load.Endpoint, []load.Worker, error) {
 	return func(ctx context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
 		to, err := load.ParseEndpoint(t.introspect)
@@ -134,8 +133,8 @@ func introspectWorkers(tokens int) func(context.Context, *target, int, int) (loa
 	}
 }
 
-// guardWorkers use a hundred tokens at an API. That the cache is warm, the rounds before see to; it asks
-// again as often as it does by default.
+// guardWorkers use a hundred tokens at an API. Earlier rounds have filled the cache, which asks again as often as by
+// default.
 func guardWorkers(ctx context.Context, t *target, address string, workers int) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(address)
 	if err != nil {
@@ -156,7 +155,7 @@ func guardWorkers(ctx context.Context, t *target, address string, workers int) (
 	return to, all, nil
 }
 
-// refreshWorkers follow chains, each its own: a refresh token may be used once (RFC 9700 §4.14.2).
+// refreshWorkers use a chain of refresh tokens each, because a refresh token works only once (RFC 9700 §4.14.2).
 func refreshWorkers(ctx context.Context, t *target, workers, _ int) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(t.token)
 	if err != nil {
@@ -179,10 +178,9 @@ func refreshWorkers(ctx context.Context, t *target, workers, _ int) (load.Endpoi
 	return to, all, nil
 }
 
-// codeWorkers redeem codes that were made before, so that nothing but the exchange is on the machine while
-// it is measured. A round that has used them up ends earlier, and its rate counts the time until then: it is
-// as if the round were a number of requests instead of seconds. Making each code between two exchanges
-// would leave the exchange a part of the machine only, of unknown size.
+// codeWorkers redeem codes that were requested before, so that only the exchange is measured. If a round has used all
+// codes, it ends earlier, and its rate is computed for the time until then. If the codes were requested during the
+// round, an unknown part of the processor time would be theirs.
 func codeWorkers(ctx context.Context, t *target, workers, requests int) (load.Endpoint, []load.Worker, error) {
 	to, err := load.ParseEndpoint(t.token)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// report is all that was measured.
+// report contains all results.
 type report struct {
 	Machine   machine    `json:"machine"`
 	Summaries []summary  `json:"summaries"`
@@ -25,7 +25,7 @@ type report struct {
 	options *options
 }
 
-// write prints the tables, and makes the files that were asked for.
+// write prints the tables and writes the requested files.
 func (r *report) write() error {
 	for _, database := range []string{onPostgres, onSQLite, elsewhere} {
 		for _, p := range allPaths(r.options) {
@@ -173,7 +173,7 @@ func (s single) row() []string {
 	return []string{s.Name, show(load.Median(s.Values)), between, goal}
 }
 
-// grouped puts a comma before each three digits.
+// grouped separates each three digits by a comma.
 func grouped(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -196,14 +196,14 @@ func microseconds(micro float64) string {
 	return fmt.Sprintf("%.0f µs", micro)
 }
 
-// write aligns a table for the terminal, or marks it up.
+// write aligns a table for the terminal, or writes it as Markdown.
 func write(w io.Writer, table [][]string, markdown bool) {
 	if !markdown {
 		aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, row := range table {
 			fmt.Fprintln(aligned, strings.Join(row, "\t"))
 		}
-		_ = aligned.Flush() // a terminal that is gone reads no error either
+		_ = aligned.Flush() // without a terminal nobody reads the error
 		return
 	}
 	widths := make([]int, len(table[0]))

@@ -12,8 +12,8 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// measureStart times the first start on an embedded database, which makes its schema and its keys, and the
-// next one.
+// measureStart measures the first start on an embedded database, which creates its schema and its keys, and a later
+// start.
 func measureStart(ctx context.Context, o *options, r *report) error {
 	firsts := single{Name: "first start to first 200, SQLite, schema and keys made", Unit: "ms", Goal: 250}
 	others := single{Name: "restart to first 200, SQLite", Unit: "ms", Goal: 50}
@@ -36,7 +36,7 @@ func measureStart(ctx context.Context, o *options, r *report) error {
 	return nil
 }
 
-// measureMemory reads what a server keeps in memory, when nothing has happened and after many tokens.
+// measureMemory measures the memory of a server when it is idle, and after many tokens.
 func measureMemory(ctx context.Context, o *options, name string, pg *cluster, r *report) error {
 	o.say("%s: reading the memory before and after %s tokens ...", name, grouped(o.issued))
 	s, err := startMandate(ctx, o, pg, nil)
@@ -52,7 +52,7 @@ func measureMemory(ctx context.Context, o *options, name string, pg *cluster, r 
 		r.Singles = append(r.Singles, single{Name: "resident memory " + what + ", " + name, Unit: "MB",
 			Values: []float64{float64(process.Memory(s.process.PID())) / 1e6}, Goal: goal})
 	}
-	time.Sleep(2 * time.Second) // for what it does at the start
+	time.Sleep(2 * time.Second) // time for the work after the start
 	read("when idle", 40)
 	to, workers, err := clientWorkers(ctx, t, o.connections, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func measureMemory(ctx context.Context, o *options, name string, pg *cluster, r 
 	return nil
 }
 
-// machineTarget has one application, that asks for tokens of its own.
+// machineTarget has one application, which requests tokens for itself.
 func machineTarget(ctx context.Context, s *server) (*target, error) {
 	t := &target{token: s.url + "/o/token/", introspect: s.url + "/o/introspect/", scope: "read write"}
 	var err error
@@ -79,8 +79,8 @@ func machineTarget(ctx context.Context, s *server) (*target, error) {
 	return t, err
 }
 
-// measureFill compares the rate of client credentials on a table full of live tokens with that on an empty
-// one: two servers on two databases of one PostgreSQL, in turn.
+// measureFill compares the rate of client credentials with a full table and with an empty one: two servers on two
+// databases of one PostgreSQL, in turn.
 func measureFill(ctx context.Context, o *options, pg *cluster, r *report) error {
 	var targets []*target
 	var full *server
@@ -96,7 +96,7 @@ func measureFill(ctx context.Context, o *options, pg *cluster, r *report) error 
 		}
 		targets, full = append(targets, t), s
 	}
-	_, err := targets[1].issue(ctx, 1) // the row that all others are made from
+	_, err := targets[1].issue(ctx, 1) // the row that is copied
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func measureFill(ctx context.Context, o *options, pg *cluster, r *report) error 
 	return nil
 }
 
-// fillTokens copies the one token that is there n times, each with a digest of its own and an end within
-// ten hours, and gives the size of the table with its indexes. What other columns there are, it need not know.
+// fillTokens copies the existing token n times, with different hashes and expiry times within ten hours. It returns
+// the size of the table with its indexes. It does not need to know the other columns.
 func fillTokens(ctx context.Context, address string, n int) (int64, error) {
 	db, err := sql.Open("postgres", address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// build makes the binary that is measured, as anybody would.
+// build builds the binary that is measured.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "mandate")
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
@@ -38,8 +38,8 @@ type server struct {
 
 const noDatabase = "none"
 
-// newServer writes a configuration; settings are whole lines, those of provider stand inside
-// OAUTH2_PROVIDER. All that is not said is as the server has it by itself. No database named is a file.
+// newServer writes a configuration. settings are whole lines, and those of provider are inside OAUTH2_PROVIDER. All
+// other settings have their defaults. Without a database the server uses a file.
 func newServer(o *options, database string, settings, provider []string) (*server, error) {
 	dir, err := os.MkdirTemp(o.dir, "server-")
 	if err != nil {
@@ -64,7 +64,7 @@ func newServer(o *options, database string, settings, provider []string) (*serve
 	return s, os.WriteFile(s.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
-// quote writes a string for YAML, which takes what JSON takes.
+// quote writes a string for YAML, which accepts JSON strings.
 func quote(value string) string {
 	text, _ := json.Marshal(value) // it cannot fail
 	return string(text)
@@ -82,8 +82,8 @@ func (s *server) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs `mandate serve`, or another command that serves, and says how long it took until a path is
-// answered with a status.
+// start runs `mandate serve`, or another command that serves. It returns how long it took until a path answered with
+// a status.
 func (s *server) start(ctx context.Context, command, path string, status int) (time.Duration, error) {
 	began := time.Now()
 	p, err := process.Start(s.command(command), s.dir)
@@ -112,7 +112,7 @@ func (s *server) end() {
 	}
 }
 
-// cli runs a command beside the server and returns what it printed.
+// cli runs a command of the binary and returns its output.
 func (s *server) cli(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := s.command(args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -136,7 +136,7 @@ type client struct {
 	Secret string `json:"client_secret"`
 }
 
-// register registers an application; args are flags of `application add`.
+// register registers an application. args are flags of `application add`.
 func (s *server) register(ctx context.Context, name string, args ...string) (client, error) {
 	out, err := s.cli(ctx, "", append([]string{"application", "add", "--json", "--name", name}, args...)...)
 	if err != nil {

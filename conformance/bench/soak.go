@@ -16,7 +16,7 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// soak issues tokens that soon expire while it watches the table that they are in.
+// soak issues tokens with a short lifetime, and watches their table.
 func soak(ctx context.Context, o *options) error {
 	var failures []error
 	err := o.onEach(ctx, func(name string, pg *cluster) error {
@@ -27,7 +27,7 @@ func soak(ctx context.Context, o *options) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// onEach does something on each database that was asked for.
+// onEach calls a function for each requested database.
 func (o *options) onEach(ctx context.Context, do func(name string, pg *cluster) error) error {
 	if slices.Contains(o.databases, "postgres") {
 		pg, err := o.cluster(ctx)
@@ -48,10 +48,10 @@ func (o *options) onEach(ctx context.Context, do func(name string, pg *cluster) 
 	return nil
 }
 
-// tokenTable is the table of tokens seen from beside the server.
+// tokenTable reads the table of tokens in the database.
 type tokenTable struct {
 	db   *sql.DB
-	file string // of SQLite
+	file string // file of SQLite
 }
 
 func openTable(s *server) (*tokenTable, error) {
@@ -64,10 +64,10 @@ func openTable(s *server) (*tokenTable, error) {
 	return &tokenTable{db, file}, err
 }
 
-// tableState is how much there is, and how much of it is over.
+// tableState is the size of the table, and the number of expired rows in it.
 type tableState struct {
 	rows, expired int
-	bytes         int64 // of the table with its indexes; of SQLite, of the whole database
+	bytes         int64 // of the table with its indexes; with SQLite of the whole database
 }
 
 func (t *tokenTable) look(ctx context.Context) (tableState, error) {
@@ -89,7 +89,7 @@ func (t *tokenTable) look(ctx context.Context) (tableState, error) {
 	return now, nil
 }
 
-// soakOn gives two errors: that the table has grown, and that it could not be found out.
+// soakOn returns two errors: that the table has grown, and that the measurement failed.
 func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, err error) {
 	s, err := startMandate(ctx, o, pg, []string{fmt.Sprintf("ACCESS_TOKEN_EXPIRE_SECONDS: %d", int(o.lifetime.Seconds()))})
 	if err != nil {
@@ -108,7 +108,7 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 	fmt.Fprintf(o.stdout, "%s: %s tokens that live %v, %d connections\n", name, grouped(o.total), o.lifetime, o.connections)
 	fmt.Fprintf(o.stdout, "%8s %12s %10s %10s %12s %12s %12s  %s\n", "seconds", "issued", "per second", "p99", "rows", "expired", "size", "errors")
 	began, issued := time.Now(), 0
-	var steady []tableState // once what expires makes room
+	var steady []tableState // from the time when expired tokens are deleted
 	for issued < o.total {
 		to, workers, err := clientWorkers(ctx, t, o.connections, 0)
 		if err != nil {
@@ -142,9 +142,8 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 	return o.judge(name, steady), err
 }
 
-// judge compares the second half of the time in which tokens expired with the first: the size of the table at
-// its greatest, for a clean-up may come in waves. Rows that are over and still there must not outnumber
-// those that live.
+// judge compares the second half of the time in which tokens expire with the first half. It uses the maximal size of
+// the table, because expired rows are deleted in batches. The expired rows must not outnumber the valid ones.
 func (o *options) judge(name string, steady []tableState) error {
 	if len(steady) < 4 {
 		fmt.Fprintf(o.stdout, "%s: too short to judge: issue more tokens, or let them live shorter\n\n", name)
@@ -164,7 +163,7 @@ func (o *options) judge(name string, steady []tableState) error {
 	return nil
 }
 
-// drain waits until all that has expired is gone, for a time.
+// drain waits for a limited time until all expired rows are deleted.
 func (t *tokenTable) drain(ctx context.Context, o *options) error {
 	began := time.Now()
 	for {
@@ -189,7 +188,7 @@ func (t *tokenTable) drain(ctx context.Context, o *options) error {
 	}
 }
 
-// kinds writes errors in one line.
+// kinds writes errors on one line.
 func kinds(errors map[string]int) string {
 	if len(errors) == 0 {
 		return "0"

@@ -15,22 +15,22 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// target is a provider as its clients know it: Mandate, or any other.
+// target is a provider from the view of its clients: Mandate, or another one.
 type target struct {
 	token, introspect, authorize, resource, sample, proxy string // URLs; an empty one is not measured
-	machine, api, web                                     client // asks for tokens, asks about them, sends people
+	machine, api, web                                     client // clients that request tokens, introspect them and send people
 	scope                                                 string
 	redirect                                              string // of web
 	cookies                                               []string
-	inBody                                                bool // clients show their secret in the form
+	inBody                                                bool // clients send their secret in the form
 
-	live []string // access tokens, for whatever wants some
+	live []string // access tokens for the paths that need some
 
-	processor func() time.Duration // of the server
+	processor func() time.Duration // processor time of the server
 	database  func() time.Duration
 }
 
-// mandateTarget registers what all paths need and signs people in.
+// mandateTarget registers the clients of all paths, and signs people in.
 func mandateTarget(ctx context.Context, s *server) (*target, error) {
 	t := &target{token: s.url + "/o/token/", introspect: s.url + "/o/introspect/", authorize: s.url + "/o/authorize/",
 		sample: s.url + "/resource", scope: "read write", redirect: "http://127.0.0.1/callback"}
@@ -47,7 +47,7 @@ func mandateTarget(ctx context.Context, s *server) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := range 4 { // not all that happens is to one person
+	for n := range 4 { // several people, so that not all requests concern one
 		p, err := s.person(ctx, fmt.Sprintf("person%d", n))
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func signIn(ctx context.Context, base string, p person) (string, error) {
 	return strings.Join(cookies, "; "), nil
 }
 
-// foreignTarget is somebody else's provider. What is not said is in its metadata (RFC 8414, OIDC Discovery).
+// foreignTarget is another provider. Its metadata adds what the flags leave out (RFC 8414, OIDC Discovery).
 func foreignTarget(ctx context.Context, f foreign) (*target, error) {
 	t := &target{token: f.token, introspect: f.introspect, authorize: f.authorize, resource: f.resource,
 		machine: client{f.id, f.secret}, scope: f.scope, redirect: f.redirect, inBody: f.inBody}
@@ -125,7 +125,8 @@ func (t *target) discover(ctx context.Context, issuer string) error {
 	}
 	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	origin := u.Scheme + "://" + u.Host
-	// RFC 8414 §3.1 puts the well-known part before the issuer's path, OIDC Discovery §4 behind it.
+	// RFC 8414 §3.1: the well-known part stands before the issuer's path. OIDC Discovery §4: it stands behind the
+	// path.
 	for _, address := range []string{origin + oauth + strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(issuer, "/") + openid} {
 		request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 		if err != nil {
@@ -159,9 +160,9 @@ func first(said, found string) string {
 	return found
 }
 
-// proof is how a client shows who it is: a header, or fields of the form.
+// proof returns the credentials of a client: a header, or fields of the form.
 func (t *target) proof(c client) (header, fields string) {
-	// RFC 6749 §2.3.1: both are form-encoded, also before they become user name and password.
+	// RFC 6749 §2.3.1: both are form-encoded before they become user name and password.
 	id, secret := url.QueryEscape(c.ID), url.QueryEscape(c.Secret)
 	if t.inBody {
 		return "", "&client_id=" + id + "&client_secret=" + secret

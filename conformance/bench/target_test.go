@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTarget measures Mandate as if it were somebody else's: by its metadata, one client and a cookie.
+// TestTarget measures Mandate like another provider: by its metadata, one client and a cookie.
 func TestTarget(t *testing.T) {
 	o := &options{stdout: io.Discard, stderr: t.Output()}
 	remove, err := o.workFolder()

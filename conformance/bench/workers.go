@@ -13,7 +13,7 @@ import (
 	"mandate/conformance/bench/load"
 )
 
-// Each answer is looked at, and each of so many is read as a whole.
+// sampling is the number of answers of which one is parsed completely. All answers are checked.
 const sampling = 64
 
 func escape(text string) string { return url.QueryEscape(text) }
@@ -25,7 +25,7 @@ func (t *target) scopeField() string {
 	return "&scope=" + escape(t.scope)
 }
 
-// refused names a status that is no success, with the error code of RFC 6749 §5.2 where there is one.
+// refused names a status that is no success, with the error code of RFC 6749 §5.2 if there is one.
 func refused(r load.Response) string {
 	if r.Status/100 == 2 {
 		return ""
@@ -37,8 +37,8 @@ func refused(r load.Response) string {
 	return kind
 }
 
-// field finds a string of a JSON object without reading the rest. What it is used for, tokens and codes of
-// errors, needs no escapes.
+// field finds a string in a JSON object without parsing the rest. It does not support escapes, which do not occur in
+// tokens and error codes.
 func field(body []byte, name string) []byte {
 	value, quoted := bytes.CutPrefix(after(body, name), []byte(`"`))
 	end := bytes.IndexByte(value, '"')
@@ -48,7 +48,7 @@ func field(body []byte, name string) []byte {
 	return value[:end]
 }
 
-// after is what follows a name and its colon.
+// after returns what follows a name and its colon.
 func after(body []byte, name string) []byte {
 	for {
 		i := bytes.Index(body, []byte(name))
@@ -65,7 +65,7 @@ func after(body []byte, name string) []byte {
 	}
 }
 
-// sample remembers tokens, to see that no two are the same.
+// sample remembers tokens, to find duplicates.
 type sample struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -84,7 +84,7 @@ func (s *sample) new(token []byte) bool {
 	return true
 }
 
-// granted looks at an answer of the token endpoint (RFC 6749 §5.1).
+// granted checks an answer of the token endpoint (RFC 6749 §5.1).
 func granted(r load.Response, n int, seen *sample) (access []byte, wrong string) {
 	wrong = refused(r)
 	if wrong != "" {
@@ -112,13 +112,13 @@ func granted(r load.Response, n int, seen *sample) (access []byte, wrong string)
 	return access, ""
 }
 
-// issuer asks for tokens by client credentials.
+// issuer requests tokens by client credentials.
 type issuer struct {
 	request []byte
 	seen    *sample
 	n       int
 	last    []byte
-	keep    func(token string) // nil: nobody wants them
+	keep    func(token string) // nil if nobody needs them
 }
 
 func (w *issuer) Next() []byte { return w.request }
@@ -139,12 +139,12 @@ func (w *issuer) Check(r load.Response) string {
 	return ""
 }
 
-// asker sends the same requests over and over.
+// asker repeats the same requests.
 type asker struct {
 	requests [][]byte
 	at, n    int
-	active   bool   // an introspection, of a token that is alive
-	want     string // a name that is in the answer
+	active   bool   // an introspection of a valid token
+	want     string // a name that the answer must contain
 }
 
 func (w *asker) Next() []byte {
@@ -177,7 +177,7 @@ func (w *asker) Check(r load.Response) string {
 	return ""
 }
 
-// refresher uses the refresh token that the answer before gave it.
+// refresher uses the refresh token of the previous answer.
 type refresher struct {
 	form   load.Form
 	fields []byte
@@ -215,7 +215,7 @@ func (w *refresher) Check(r load.Response) string {
 		w.token = append(w.token[:0], next...)
 	}
 	if wrong != "" {
-		// The chain is at its end; without another one, so is the worker.
+		// When the chain ends, the worker continues with another one, or ends.
 		select {
 		case spare := <-w.spares:
 			w.token = []byte(spare)
@@ -226,7 +226,7 @@ func (w *refresher) Check(r load.Response) string {
 	return wrong
 }
 
-// code is an authorization code with what redeems it.
+// code is an authorization code with the values that redeem it.
 type code struct{ value, verifier string }
 
 type codePool struct {
@@ -234,7 +234,7 @@ type codePool struct {
 	taken atomic.Int64
 }
 
-// redeemer takes codes from a pool that it shares.
+// redeemer takes codes from a pool that several workers share.
 type redeemer struct {
 	form load.Form
 	rest []byte
