@@ -49,7 +49,7 @@ func Roles() []Role {
 	}
 	return []Role{
 		{Name: Code, First: true, Is: "a confidential client of the authorization code grant", Grant: GrantCode, RedirectURIs: at("code")},
-		{Name: Second, First: true, Is: "another one, to try what belongs to the first", Grant: GrantCode, RedirectURIs: at("second")},
+		{Name: Second, First: true, Is: "another such client, which tries to use what belongs to the first", Grant: GrantCode, RedirectURIs: at("second")},
 		{Name: Public, First: true, Is: "a public client of the authorization code grant", Grant: GrantCode, Public: true, RedirectURIs: at("public")},
 		{Name: Machine, First: true, Is: "a confidential client of the client credentials grant", Grant: GrantMachine},
 		{Name: Introspect, First: true, Is: "a confidential client that may introspect tokens", Grant: GrantMachine, Introspects: true},
@@ -57,12 +57,12 @@ func Roles() []Role {
 		{Name: Loopback, Is: "a public client with a loopback redirect URI (RFC 8252 §7.3)", Grant: GrantCode, Public: true, RedirectURIs: []string{"http://127.0.0.1/loopback"}},
 		{Name: Scheme, Is: "a public client with a private-use scheme (RFC 8252 §7.1)", Grant: GrantCode, Public: true, RedirectURIs: []string{"com.example.conformance:/callback"}},
 		{Name: Logout, Is: "a client with post_logout_redirect_uris", Grant: GrantCode, RedirectURIs: at("logout"), AfterLogout: at("bye?from=server")},
-		{Name: Backchannel, Is: "a client that is told of logouts, at the address that the target has as backchannel", Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
+		{Name: Backchannel, Is: "a client with a back-channel logout URI, which leads to the target's backchannel address", Grant: GrantCode, RedirectURIs: at("backchannel"), Backchannel: true},
 		{Name: HS256, Is: "a client whose ID tokens are signed with HS256", Grant: GrantCode, RedirectURIs: at("hs256"), IDTokenAlgorithm: "HS256"},
-		{Name: Signed, Is: "a client whose UserInfo is signed", Grant: GrantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
+		{Name: Signed, Is: "a client whose UserInfo responses are signed", Grant: GrantCode, RedirectURIs: at("signed"), UserInfoAlgorithm: "RS256"},
 		{Name: JWT, Is: "a confidential client of the code and client credentials grants whose access tokens are JWTs (RFC 9068)", Grant: GrantCode, RedirectURIs: at("jwt"), SignedAccess: true},
 		{Name: Pairwise, Is: "a client with pairwise subjects", Grant: GrantCode, RedirectURIs: []string{"https://other.example/pairwise"}, Pairwise: true},
-		{Name: Elsewhere, Is: "another one with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
+		{Name: Elsewhere, Is: "another client with pairwise subjects, at another host", Grant: GrantCode, RedirectURIs: []string{"https://elsewhere.example/pairwise"}, Pairwise: true},
 		{Name: Password, Is: "a confidential client of the password grant", Grant: GrantPassword},
 	}
 }
