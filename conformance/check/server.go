@@ -30,13 +30,22 @@ type Server struct {
 	mask    *wire.Mask
 	origins map[string]bool // origins of the server's pages
 	found   string          // the address of the metadata
-	walking sync.Mutex      // held by a check that uses the shared session
-	entered atomic.Bool     // the server has accepted the password
-	refused atomic.Bool     // the server has rejected the password: it is not sent again
-	visited sync.Map        // sid of each visit
+	login
+	receiver
+}
 
+// login is the state of the user's logins.
+type login struct {
+	walking sync.Mutex  // held by a check that uses the shared session
+	entered atomic.Bool // the server has accepted the password
+	refused atomic.Bool // the server has rejected the password: it is not sent again
+	visited sync.Map    // sid of each visit
+}
+
+// receiver receives logout tokens.
+type receiver struct {
 	mu      sync.Mutex
-	listens *Listener // for logout tokens; started by the first check that needs it
+	listens *Listener // started by the first check that needs it
 }
 
 // NewServer returns the server of a target, without its metadata.

@@ -19,6 +19,9 @@ import (
 // T is the parameter of a check. A check reports that its own rule is violated with Errorf, Failf and the Want
 // methods. If a step before that fails, the check is blocked. So one fault of a server fails the checks of the
 // violated rule, and blocks others.
+//
+// T has a method for each step that several documents need, so that a check reads as a sequence of steps. The methods
+// are in one file for each subject. What only one document needs is a function in package rules.
 type T struct {
 	server *Server
 	ctx    context.Context

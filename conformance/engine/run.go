@@ -51,7 +51,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
 	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex
-	check := func(i int) {
+	try := func(i int) {
 		result := r.Check(ctx, rules[i])
 		mu.Lock()
 		defer mu.Unlock()
@@ -63,7 +63,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	for range r.workers {
 		group.Go(func() {
 			for i := range work {
-				check(i)
+				try(i)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	group.Wait()
 	for i, rule := range rules {
 		if rule.Alone {
-			check(i)
+			try(i)
 		}
 	}
 	report.Duration = time.Since(report.Began)
