@@ -15,16 +15,15 @@ import (
 type Runner struct {
 	*check.Server
 	documents []check.Document
-	workers   int
 	made      []*target.Client // clients that were registered for the run
 }
 
+// workers is how many checks run at the same time.
+const workers = 4
+
 // NewRunner reads the server's metadata, and registers clients if the target says so. Close deletes them.
 func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
-	if o.Workers <= 0 {
-		o.Workers = 4
-	}
-	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), documents: documents, workers: o.Workers}
+	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), documents: documents}
 	err := r.Discover(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	}
 	work := make(chan int)
 	var group sync.WaitGroup
-	for range r.workers {
+	for range workers {
 		group.Go(func() {
 			for i := range work {
 				try(i)

@@ -31,7 +31,6 @@ type Options struct {
 	Owned   bool           // allows hosts other than this machine and private networks
 	CA      *x509.CertPool // nil: what the system trusts
 	Timeout time.Duration  // of one request, its answer read; 15 seconds if zero
-	Workers int            // checks at the same time; 4 if zero
 }
 
 // Network sends the requests of a run, and limits their number, their size and their duration.
