@@ -148,7 +148,7 @@ func mcp() []Rule {
 		{
 			ID: "MCP/M10/https-or-localhost", Level: Must,
 			Text:      "An operator can restrict redirect URIs to https and to the same computer.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		likewise(best, "RFC9700/2.6/a52-tls", Rule{
 			ID: "MCP/M11/https", Level: Must,

@@ -189,7 +189,7 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.8/no-content", Level: Should,
 			Text:      "The server accepts the status 204 like 200.",
-			Elsewhere: "provider/outbound_test.go:TestOutboundClientWantsASuccess",
+			Elsewhere: "provider/outbound/outbound_test.go:TestOutboundClientWantsASuccess",
 		},
 		{
 			ID: "OIDCBackChannel/2.8/again", Level: May,

@@ -101,12 +101,12 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-https", Level: Should,
 			Text:      "A redirect URI uses https, except for a program on the same computer.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-http", Level: May,
 			Text:      "http is allowed only for 127.0.0.1, [::1] and localhost, even for confidential clients.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/response-mode-query", Level: May,

@@ -169,7 +169,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.17/certificate-checked", Level: Must,
 			Text:      "When the server sends requests by TLS, it verifies the certificates.",
-			Elsewhere: "provider/outbound_test.go:TestOutboundClientChecksTheCertificate",
+			Elsewhere: "provider/outbound/outbound_test.go:TestOutboundClientChecksTheCertificate",
 		},
 		{
 			ID: "OIDCCore/16.18/short-lived", Level: Should,

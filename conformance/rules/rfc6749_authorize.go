@@ -157,12 +157,12 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1.2/absolute-without-fragment", Level: Must,
 			Text:      "A redirect URI is absolute and has no fragment.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC6749/3.1.2.1/insecure-redirect-warned", Level: Should,
 			Text:      "The server warns the person if the redirect URI does not use TLS.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/public-registers", Level: Must,

@@ -84,7 +84,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
 			Text:      "The lifetime of a code is at most ten minutes.",
-			Elsewhere: "cmd/mandate/config_error_test.go:TestConfigErrors",
+			Elsewhere: "cmd/mandate/config/error_test.go:TestConfigErrors",
 		},
 		{
 			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,

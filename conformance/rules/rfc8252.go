@@ -32,7 +32,7 @@ func rfc8252Redirects() []Rule {
 		{
 			ID: "RFC8252/7/three-kinds", Level: Must,
 			Text:      "A native application can register redirect URIs with private-use schemes, with https and with loopback addresses.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/7.1/private-use-scheme", Level: Must,
@@ -55,7 +55,7 @@ func rfc8252Redirects() []Rule {
 		{
 			ID: "RFC8252/7.3/both-versions", Level: Must,
 			Text:      "Loopback addresses of IPv4 and of IPv6 can have any port.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
 		},
 	}
 }
@@ -82,7 +82,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.3/localhost-is-a-name", Level: May,
 			Text:      "The port of localhost, which can be another address, is compared exactly, unless a setting allows more.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIMatch",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
 		},
 		{
 			ID: "RFC8252/8.4/registered-as-public", Level: Must,
@@ -92,7 +92,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.4/complete-uri-registered", Level: Must,
 			Text:      "The complete redirect URI, with its path, is registered.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/loopback-exact-but-for-port", Level: Must,
@@ -137,7 +137,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.4/scheme-is-a-domain", Level: Should,
 			Text:      "A private-use scheme is a reversed domain name: one without a dot is refused.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/platform-facts", Level: May,

@@ -257,7 +257,7 @@ func rfc9700Others() []Rule {
 		{
 			ID: "RFC9700/2.6/a7-no-http-redirect-uris", Level: Must,
 			Text:      "A redirect URI with http is refused, except for a program on the same computer.",
-			Elsewhere: "provider/redirect_test.go:TestRedirectURIAtRegistration",
+			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC9700/2.6/a37-origins-verified", Level: Must,
