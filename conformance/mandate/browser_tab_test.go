@@ -35,7 +35,7 @@ func chromium(t testing.TB) context.Context {
 		absent(t, "Chromium is not installed: apt-get install chromium")
 	}
 	// It is killed in the end, and what it leaves goes with the folder of all tests.
-	dir, err := os.MkdirTemp(binaryDir, "chromium-")
+	dir, err := os.MkdirTemp(binaryDir, "c") // a short name: its path is part of that of a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -37,12 +38,20 @@ func testMain(m *testing.M) int {
 // binaryDir is set once, before the first test.
 var binaryDir string
 
-// binary builds the command once and returns its path.
+// binary builds the command once and returns its path. It is built as the tests are: with or without the race
+// detector, and with the same compiler flags.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryDir, "mandate")
 	args := []string{"build", "-o", path}
-	if raceDetector {
-		args = append(args, "-race")
+	tests, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", errors.New("the test program does not say how it was built: compile it in module mode")
+	}
+	for _, setting := range tests.Settings {
+		switch setting.Key {
+		case "-race", "-gcflags":
+			args = append(args, setting.Key+"="+setting.Value)
+		}
 	}
 	err := readSources()
 	if err != nil {
