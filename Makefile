@@ -1,4 +1,4 @@
-# The commands of this repository. `make test` is the one that has to pass.
+# The commands of this repository. `make test` is the one that has to pass; `make help` lists them.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -10,36 +10,54 @@ TIMEOUT ?= 40m
 # Databases that live for one test wait for no disk where there is room in memory.
 MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo /dev/shm)
 
-.PHONY: build test tools lint docs vulnerabilities fuzz bench demo clean
+# The race detector, everywhere but in the translation of SQLite and of its C library into Go, modernc.org/sqlite/lib
+# and modernc.org/libc. Their memory is not in Go's heap, where the detector looks, and with it they take most of the
+# tests' time. The driver, modernc.org/sqlite, is watched like our own code. conformance/mandate builds the server with
+# the flags that its tests are built with.
+RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
-build:
+# The packages whose tests run the built server, with browsers and foreign clients.
+RUNNING := mandate/conformance mandate/conformance/faults mandate/conformance/mandate
+
+.PHONY: help build test test-fast tools lint docs vulnerabilities fuzz bench demo clean
+
+build: ## the binary bin/mandate
 	go build -o bin/mandate ./cmd/mandate
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 22
 
 # The databases, browser and foreign clients that the tests want are installed first where that is allowed.
 # Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
-test: tools
+test: tools ## all tests, with the race detector
 	@.ci/tools missing
-	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test -race -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
 
-tools:
+# It takes at most 90 seconds when the build cache is warm.
+test-fast: ## gofmt, go vet, and the tests that need no built server, browser, PostgreSQL or foreign client; without race
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test -short $(filter-out $(RUNNING),$(shell go list ./...))
+
+tools: ## install what the tests need
 	@.ci/tools install
 
-lint:
+lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
-docs:
+docs: ## write the tables of docs that are generated
 	go test $$(grep -rl --include=*_test.go 'flag.Bool("update"' . | xargs -n 1 dirname | sort -u) -run Docs -update
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
-vulnerabilities:
+vulnerabilities: ## known vulnerabilities of what the binary is built from
 	@.ci/vulnerabilities $(ARGS)
 
 # Each fuzz target for FUZZTIME. The go command fuzzes one target of one package at a time.
-fuzz:
+fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for package in $$(go list ./...); do \
 		targets=$$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); \
 		for target in $$targets; do \
@@ -49,11 +67,11 @@ fuzz:
 	done
 
 # The table against the bare handlers; `make bench ARGS="soak"` and others are in `go run ./conformance/bench -h`.
-bench:
+bench: ## how fast the server is
 	go run ./conformance/bench $(ARGS)
 
-demo:
+demo: ## a server with sample data
 	go run ./cmd/mandate demo
 
-clean:
+clean: ## remove bin
 	rm -rf bin

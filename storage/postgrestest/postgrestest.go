@@ -38,9 +38,11 @@ func Main(m interface{ Run() int }) int {
 }
 
 // URL returns the address of a new, empty database and drops it when the test ends. Without a server and
-// without the programs to start one, the test is skipped, or fails where skipping is forbidden.
+// without the programs to start one, the test is skipped, or fails where skipping is forbidden. It is also skipped
+// under -short.
 func URL(t testing.TB) string {
 	t.Helper()
+	leftOut(t)
 	admin := os.Getenv("MANDATE_TEST_POSTGRES")
 	if admin != "" {
 		return createDatabase(t, admin, func() bool { return true })
@@ -109,11 +111,20 @@ func execute(address, statement string) error {
 // programs returns the folder of PostgreSQL's server programs.
 func programs(t testing.TB) string {
 	t.Helper()
+	leftOut(t)
 	bin := find()
 	if bin == "" {
 		absent(t)
 	}
 	return bin
+}
+
+// leftOut skips the test under `go test -short`, which `make test-fast` uses.
+func leftOut(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out the tests that need PostgreSQL")
+	}
 }
 
 func absent(t testing.TB) {
