@@ -15,9 +15,6 @@ import (
 // ours is the setting that lets a test choose the address that a request comes from.
 const ours = "TRUSTED_PROXIES: [127.0.0.1]"
 
-// cheap makes a password hash cost as little as the settings allow.
-var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 5"}
-
 // sprayers registers n applications of a new person without administrator rights, for the password grant.
 func (s *server) sprayers(t testing.TB, name string, n int) []application {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,7 +65,7 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 }
 
 // options say how a server differs from the default one, which is a new SQLite database and no settings but
-// the address. Each setting is a line of YAML, such as `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
+// the address and cheap password hashes. Each setting is a line of YAML, such as `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
 type options struct {
 	database database
 	settings []string // at the top level
@@ -117,6 +118,11 @@ func (s *server) node(t testing.TB) *server {
 	return n
 }
 
+// cheap makes a password hash cost as little as the settings allow. Most of the cost of a hash by default is memory that
+// the race detector keeps a record of.
+var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 5"}
+
+// newServer writes the configuration of a server. Its password hashes are cheap unless the options set their cost.
 func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *server {
 	t.Helper()
 	listen := freeAddress()
@@ -144,6 +150,9 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 		"LISTEN: " + quote(listen),
 		"DATABASE_URL: " + quote(o.database.url),
 		"SECRET_KEY: " + quote(key),
+	}
+	if !slices.ContainsFunc(o.settings, func(setting string) bool { return strings.HasPrefix(setting, "PASSWORD_HASH_MEMORY_KIB") }) {
+		lines = append(lines, cheap...)
 	}
 	lines = append(lines, o.settings...)
 	if len(o.provider) > 0 {
