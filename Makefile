@@ -16,8 +16,9 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 # the flags that its tests are built with.
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
-# The packages whose tests run the built server, with browsers and foreign clients.
-RUNNING := mandate/conformance mandate/conformance/faults mandate/conformance/mandate
+# The packages whose tests run the built server, with browsers and foreign clients; those that take longest come first.
+RUNNING := mandate/conformance/mandate mandate/conformance/faults mandate/conformance mandate/conformance/bench
+PACKAGES = $(shell go list ./...)
 
 .PHONY: help build test test-fast tools lint docs vulnerabilities fuzz bench demo clean
 
@@ -29,15 +30,19 @@ help: ## this list
 
 # The databases, browser and foreign clients that the tests want are installed first where that is allowed.
 # Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
+# The server is compiled before its tests compile it again, at the same time as other packages. The longest tests start
+# first, so that at the end no processor is left without work.
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
-	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -timeout $(TIMEOUT) ./...; code=$$?; .ci/tools missing; exit $$code
+	@go build $(RACE) -o /dev/null ./cmd/mandate
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -timeout $(TIMEOUT) \
+		$(foreach package,$(RUNNING),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)); code=$$?; .ci/tools missing; exit $$code
 
 # It takes at most 90 seconds when the build cache is warm.
 test-fast: ## gofmt, go vet, and the tests that need no built server, browser, PostgreSQL or foreign client; without race
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
-	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test -short $(filter-out $(RUNNING),$(shell go list ./...))
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test -short $(filter-out $(RUNNING),$(PACKAGES))
 
 tools: ## install what the tests need
 	@.ci/tools install
