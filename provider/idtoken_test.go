@@ -81,9 +81,14 @@ func TestHint(t *testing.T) {
 			wantError(t, err, test.want)
 		})
 	}
-	f.config.RPLogout.RefuseExpired = true
+	config := f.config
+	config.RPLogout.RefuseExpired = true
+	strict, err := New(t.Context(), config, f.store, f.log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for exp, want := range map[any]string{0: "400 invalid_request", -1: "400 invalid_request", oauth.Now(): "400 invalid_request", oauth.Now() + 60: "no error"} {
-		_, err := f.ReadLogout(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
+		_, err := strict.ReadLogout(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
 		if kind(err) != want {
 			t.Errorf("exp %v: %v", exp, err)
 		}
