@@ -42,7 +42,7 @@ func (a *Authorization) asks() []string { return append(scopeNames(a.Scopes), sc
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
 // a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
-func (p *Provider) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
+func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
 	a := &Authorization{sent: parameters, parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
@@ -106,13 +106,13 @@ func (a *Authorization) readRefusedObject() {
 	}
 }
 
-func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) error {
 	id := a.parameters.Get("client_id")
 	if id == "" {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
 	var err error
-	a.Application, err = p.Client(ctx, id)
+	a.Application, err = p.clients.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return oauth.Refuse("invalid_client", "No application with this client_id is registered here.")
 	}
@@ -125,7 +125,7 @@ func (p *Provider) proveClient(ctx context.Context, a *Authorization) error {
 	return nil
 }
 
-func (p *Provider) proveRedirectURI(a *Authorization) error {
+func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
 	sent := a.parameters.Get("redirect_uri")
 	if sent == "" {
@@ -137,9 +137,9 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 		a.parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
-	if !p.config.redirects().Match(sent, registered) {
+	if !p.config.Redirects.Match(sent, registered) {
 		e := oauth.Refuse("invalid_request", "The redirect URI of this request is not registered for the application.")
-		e.Mismatch = p.config.redirects().Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
+		e.Mismatch = p.config.Redirects.Compare(sent, registered, oauth.Deref(a.Application.OwnerID))
 		return e
 	}
 	a.RedirectURI, a.redirectSent = sent, true
@@ -148,16 +148,17 @@ func (p *Provider) proveRedirectURI(a *Authorization) error {
 
 // proveResponseMode: OIDC Core §3.1.2.6: a mode that is not known is none by which
 // the client could be told.
-func (p *Provider) proveResponseMode(a *Authorization) error {
-	modes := p.responseModes()
+func (p *Authorizations) proveResponseMode(a *Authorization) error {
+	modes := responseModes(p.config.OpenID)
 	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
 		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
 	}
 	return nil
 }
 
-func (p *Provider) responseModes() []string {
-	if p.config.OpenID {
+// ResponseModes lists what response_mode may be.
+func responseModes(openID bool) []string {
+	if openID {
 		return []string{"query", "form_post"}
 	}
 	return []string{"query"}
@@ -165,7 +166,7 @@ func (p *Provider) responseModes() []string {
 
 // checkAuthorization checks what the client is told of at its redirect URI, in
 // the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
-func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization) error {
 	state := a.parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
 		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
@@ -186,7 +187,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
 	case a.parameters.Get("response_type") != "code":
 		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
-	case !hasGrant(a.Application, policy.GrantCode):
+	case !policy.HasGrant(a.Application, policy.GrantCode):
 		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
 	case a.parameters.Has("request"):
 		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
@@ -211,7 +212,7 @@ func (p *Provider) checkAuthorization(ctx context.Context, a *Authorization) err
 }
 
 // newRequest lets fosite make its request of what was checked.
-func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error {
 	// The client's list is the one proven URI: fosite's own match, which takes
 	// less care with loopback addresses, then compares it with itself.
 	proven := a.Application
@@ -235,16 +236,12 @@ func (p *Provider) newRequest(ctx context.Context, a *Authorization) error {
 	return err
 }
 
-func hasGrant(a Application, grant string) bool {
-	return slices.Contains(grantTypes(a), grant)
-}
-
 // Complete issues the code, and says where to send the browser with it.
-func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
+func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &session{signedIn: s, redirectSent: a.redirectSent, openID: &a.openID})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.openID})
 	if err != nil {
 		e := failed(err)
 		if e.Status == http.StatusTooManyRequests {
@@ -256,12 +253,12 @@ func (p *Provider) Complete(ctx context.Context, a *Authorization, s *SignedIn) 
 }
 
 // Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
-func (p *Provider) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
+func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
 	return p.respond(a, redirect.Parameter{Name: "error", Value: e.Code}, redirect.Parameter{Name: "error_description", Value: e.Description})
 }
 
 // Deny is the refusal of the person who was asked.
-func (p *Provider) Deny(a *Authorization) redirect.Response {
+func (p *Authorizations) Deny(a *Authorization) redirect.Response {
 	return p.Refusal(a, oauth.Refuse("access_denied", "The person denied the request."))
 }
 
@@ -269,7 +266,7 @@ func (p *Provider) Deny(a *Authorization) redirect.Response {
 //
 // RFC 6749 §4.1.2: state comes back as it was sent.
 // RFC 9207 §2: iss is in every response, also in errors.
-func (p *Provider) respond(a *Authorization, parameters ...redirect.Parameter) redirect.Response {
+func (p *Authorizations) respond(a *Authorization, parameters ...redirect.Parameter) redirect.Response {
 	if a.state != "" {
 		parameters = append(parameters, redirect.Parameter{Name: "state", Value: a.state})
 	}

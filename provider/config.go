@@ -128,6 +128,11 @@ func (c Config) logout() logout.Config {
 	return logout.Config{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
 }
 
+// authorize gives what the configuration says about authorization requests.
+func (c Config) authorize() AuthorizeConfig {
+	return AuthorizeConfig{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime, Redirects: c.redirects()}
+}
+
 // keys gives what the configuration says about signing keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{

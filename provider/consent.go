@@ -26,7 +26,7 @@ type Asked struct {
 
 // Next says what the person must still agree to, or nil where nothing is left
 // but to complete the request.
-func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
+func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func (p *Provider) Next(ctx context.Context, a *Authorization, s *SignedIn) (*As
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{Remembered: remembered, Ticket: p.sealers.tickets.Seal(ticket, "consent")}, nil
+	return &Asked{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
-func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
+func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 	switch {
 	case a.Application.ClientType == policy.Public:
 		// RFC 8252 §8.6: any program can say that it is this one.
@@ -73,7 +73,7 @@ func (p *Provider) mustAsk(a *Authorization, remembered []string) bool {
 	return !oauth.Covers(remembered, a.asks())
 }
 
-func (p *Provider) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
+func (p *Authorizations) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
 	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
@@ -107,10 +107,10 @@ func (a *Authorization) shown() (string, error) {
 
 // Resume checks a request again when the person has answered: the application
 // may have changed meanwhile, and what the same parameters mean.
-func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
+func (p *Authorizations) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
 	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
-	text, err := p.sealers.tickets.Open(sealed, "consent")
+	text, err := p.tickets.Open(sealed, "consent")
 	if err != nil {
 		return nil, stale
 	}
@@ -146,7 +146,7 @@ func (p *Provider) Resume(ctx context.Context, sealed string, s *SignedIn) (*Aut
 }
 
 // Approve remembers the answer and completes the request.
-func (p *Provider) Approve(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
+func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
 	remembered, err := p.remembered(ctx, a, s)
 	if err != nil {
 		return redirect.Response{}, err

@@ -184,7 +184,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 	t.Run("it does not work with our code grant in the place of fosite's", func(t *testing.T) {
 		// The stock PKCE handler is what forgets: ours is not of its kind.
 		f := begin(t)
-		for _, h := range configOf(f.Provider).TokenEndpointHandlers {
+		for _, h := range configOf(f.fosite).TokenEndpointHandlers {
 			if _, ok := any(h).(*pkce.Handler); ok {
 				t.Error("the stock PKCE handler is listed")
 			}

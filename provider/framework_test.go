@@ -23,8 +23,6 @@ import (
 
 // What we rely on in fosite, which is frozen: a change there fails here.
 
-func configOf(p *Provider) *fosite.Config { return p.fosite.Config.(*fosite.Config) }
-
 func TestStateIsFositesLastCheck(t *testing.T) {
 	f := begin(t)
 	app := f.app()
@@ -68,7 +66,7 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 
 func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	f := begin(t)
-	list := configOf(f.Provider).SanitationWhiteList
+	list := configOf(f.fosite).SanitationWhiteList
 	if !slices.Contains(list, "redirect_uri") || !slices.Contains(list, "code_challenge") {
 		t.Fatal(list)
 	}
@@ -85,7 +83,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 		t.Errorf("a code is stored with %q and %q", uri, sum)
 	}
 	// What is not in the list does not reach the storage: hence the list.
-	configOf(f.Provider).SanitationWhiteList = []string{"code"}
+	configOf(f.fosite).SanitationWhiteList = []string{"code"}
 	uri, sum = stored()
 	if uri != "" || sum != "" {
 		t.Errorf("the list does nothing: %q and %q", uri, sum)
@@ -155,7 +153,7 @@ func (r accessRecorder) DeleteAccessTokenSession(context.Context, string) error 
 func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(introspects), f.login("alice")
-	config := configOf(f.Provider)
+	config := configOf(f.fosite)
 	authorize := config.AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
 	client := config.TokenEndpointHandlers[2].(*clientGrant)
 	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: f.fosite.Store}
@@ -209,7 +207,7 @@ func reversed(err error) error {
 
 func TestHandlersAreListedByHand(t *testing.T) {
 	f := begin(t)
-	config := configOf(f.Provider)
+	config := configOf(f.fosite)
 	var got []string
 	for _, h := range config.AuthorizeEndpointHandlers {
 		got = append(got, fmt.Sprintf("authorize %T", h))
@@ -226,8 +224,8 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	}
 	// Append drops the second handler of a type, which is why it is not used.
 	var list fosite.TokenEndpointHandlers
-	list.Append(&codeGrant{f.Provider})
-	list.Append(&codeGrant{f.Provider})
+	list.Append(&codeGrant{f.Grants})
+	list.Append(&codeGrant{f.Grants})
 	if len(list) != 1 {
 		t.Error("Append keeps", len(list), "handlers of one type")
 	}
@@ -245,7 +243,7 @@ func TestNothingIsWrittenLazily(t *testing.T) {
 	app, s := f.app(), f.login("alice")
 	empty := func() map[string]bool {
 		fields := map[string]bool{}
-		v := reflect.ValueOf(configOf(f.Provider)).Elem()
+		v := reflect.ValueOf(configOf(f.fosite)).Elem()
 		for i := range v.NumField() {
 			fields[v.Type().Field(i).Name] = v.Field(i).IsZero()
 		}

@@ -15,7 +15,7 @@ import (
 // grants no scope by itself and answers a public client with the wrong error.
 type clientGrant struct {
 	*oauth2.ClientCredentialsGrantHandler
-	p *Provider
+	p *Grants
 }
 
 func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
@@ -44,7 +44,7 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
-	access, err := g.p.SignAccess(ctx, a, tokens.Family{}, scope, at, at+g.p.rules.AccessLifetime(a))
+	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{}, scope, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
 		return failed(err)
 	}

@@ -18,7 +18,7 @@ import (
 // token half deletes the PKCE challenge before it compares it, and reads the
 // code twice before it spends it: a code could be redeemed without its
 // verifier, and more than once.
-type codeGrant struct{ p *Provider }
+type codeGrant struct{ p *Grants }
 
 func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
@@ -95,11 +95,11 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	}
 	issued := request.GetSession().(*session)
 	// Signed before anything is spent: a key that fails costs nobody their code.
-	made, err := g.p.NewPair(ctx, request.GetClient().(*client).Application, tokens.FamilyOf(issued.grant), issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*client).Application, tokens.FamilyOf(issued.grant), issued.scope)
 	if err != nil {
 		return err
 	}
-	err = g.p.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
+	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
 		Application: request.GetClient().(*client).Application, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
 		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // passwordGrant exchanges a person's password (RFC 6749 §4.3). fosite's own
 // stores the two tokens one by one, and asks for the password before it looks
 // at the scope.
-type passwordGrant struct{ p *Provider }
+type passwordGrant struct{ p *Grants }
 
 func (*passwordGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
@@ -53,11 +53,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return err
 	}
 	key, address := people.FoldName(username), clients.CallOf(ctx).Address
-	u, err := g.p.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
+	u, err := g.p.people.CheckPassword(ctx, people.Attempt{Hasher: g.p.limits.Programs, Tries: passwordTries(a, key, address), Queue: []string{"client " + a.ID, "address " + throttle.Network(address)}}, key, password)
 	if err != nil {
 		return err
 	}
-	err = g.p.MayApprove(ctx, a, u.ID)
+	err = g.p.tokens.MayApprove(ctx, a, u.ID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
-	made, err := g.p.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, UserID: grant.UserID, Sector: grant.Sector}, issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, UserID: grant.UserID, Sector: grant.Sector}, issued.scope)
 	if err != nil {
 		return err
 	}

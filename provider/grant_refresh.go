@@ -19,7 +19,7 @@ import (
 // refreshGrant renews the tokens of a family (RFC 6749 §6). fosite's own
 // ignores scope, lets a family live for ever, and answers a race with
 // invalid_request.
-type refreshGrant struct{ p *Provider }
+type refreshGrant struct{ p *Grants }
 
 func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
@@ -50,7 +50,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if token.ExpiresAt <= oauth.Now() {
 		return deadRefresh()
 	}
-	if !hasGrant(a, *token.GrantType) {
+	if !policy.HasGrant(a, *token.GrantType) {
 		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
 	}
 	issued := request.GetSession().(*session)
@@ -112,12 +112,12 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if oauth.Deref(token.SessionID) != "" {
 		f.Login = *token.AuthTime
 	}
-	made, err := g.p.NewPair(ctx, a, f, issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope)
 	if err != nil {
 		return err
 	}
 	// OIDC Core §12.2: the same login, and no nonce.
-	err = g.p.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
+	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
 		AuthTime: *token.AuthTime, SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
 	if err != nil {
 		return failed(err)

@@ -35,7 +35,7 @@ const (
 	maxClaims = 8192
 )
 
-func (p *Provider) readOpenID(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error {
 	form := a.parameters
 	// OIDC Form Post §2. It is read first: every error after it goes that way.
 	if form.Get("response_mode") == "form_post" {
@@ -145,12 +145,12 @@ func (o *openIDRequest) about(subject string) bool {
 	return len(o.subjects) == 0 || slices.Contains(o.subjects, subject)
 }
 
-func (p *Provider) readHint(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 	text := a.parameters.Get("id_token_hint")
 	if text == "" {
 		return nil
 	}
-	claims, err := p.Hint(ctx, text)
+	claims, err := p.tokens.Hint(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -179,16 +179,16 @@ func waits(sessionDigest string, request url.Values) string {
 // WayBack is what a browser keeps of a login on its way back to the request that
 // it was for, so that prompt=login asks once and not for ever. It comes of the
 // login itself: an address has nothing in it that could be carried elsewhere.
-func (p *Provider) WayBack(in *people.SignIn, request url.Values) string {
-	return p.sealers.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
+func (p *Authorizations) WayBack(in *people.SignIn, request url.Values) string {
+	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
 }
 
 // CameBy says what the browser kept.
 func (a *Authorization) CameBy(wayBack string) { a.openID.wayBack = wayBack }
 
 // hasCome says whether the person has just signed in for this very request.
-func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
-	text, err := p.sealers.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
+func (p *Authorizations) hasCome(a *Authorization, s *SignedIn) bool {
+	text, err := p.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
 		return false
 	}
@@ -197,10 +197,10 @@ func (p *Provider) hasCome(a *Authorization, s *SignedIn) bool {
 }
 
 // mustLogin says whether the person who is signed in must sign in again.
-func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
+func (p *Authorizations) mustLogin(a *Authorization, s *SignedIn) bool {
 	o := a.openID
 	if p.hasCome(a, s) {
-		return !o.about(p.Subject(a.Application.Sector, s.User.ID))
+		return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
 	}
 	switch {
 	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
@@ -212,13 +212,13 @@ func (p *Provider) mustLogin(a *Authorization, s *SignedIn) bool {
 		return true
 	}
 	// OIDC Core §3.1.2.1: somebody else than the hint names.
-	return !o.about(p.Subject(a.Application.Sector, s.User.ID))
+	return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
 }
 
 // sessionBound is when a login's tokens end at the latest: with the session,
 // unless the person agreed to offline access (OIDC Core §11). An approval that is
 // no login has nothing to do with how long a browser is signed in; 0 is never.
-func (p *Provider) sessionBound(scopes []string, s Session) int64 {
+func (p *Authorizations) sessionBound(scopes []string, s Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
 	}

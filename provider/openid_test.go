@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"mandate/provider/clients"
 	"mandate/provider/people"
+	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"maps"
 	"net/url"
@@ -237,7 +238,7 @@ func TestSessionBound(t *testing.T) {
 	}{
 		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
 	} {
-		p := &Provider{config: Config{OpenID: test.openID}}
+		p := newAuthorizations(AuthorizeConfig{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, newFosite(0, 0, nil, nil))
 		if got := p.sessionBound(strings.Fields(test.scopes), Session{ExpiresAt: 7}); got != test.want {
 			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}

@@ -7,28 +7,11 @@ import (
 
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
-	"mandate/provider/tokens"
 	"mandate/storage"
 )
 
-// counters are numbers since the start of the process.
-type counters struct {
-	access, refresh, ids, codes atomic.Int64
-
-	swept, sweepsFailed atomic.Int64
-
-	lost atomic.Int64
-}
-
-func (c *counters) issue(answer *tokens.TokenResponse) {
-	c.access.Add(1)
-	if answer.RefreshToken != "" {
-		c.refresh.Add(1)
-	}
-	if answer.IDToken != "" {
-		c.ids.Add(1)
-	}
-}
+// counters count since the start of the process.
+type sweepCounters struct{ swept, sweepsFailed, lost atomic.Int64 }
 
 // Stats is how the provider is doing. What has a count has it since the start
 // of the process.
@@ -74,8 +57,9 @@ type Hashing struct {
 func (p *Provider) Stats() Stats {
 	c := &p.counters
 	told, failed, givenUp := p.Logouts.Counts()
+	access, refresh, ids := p.Grants.counts()
 	return Stats{
-		Issued:  []Issued{{"access", c.access.Load()}, {"refresh", c.refresh.Load()}, {"id", c.ids.Load()}, {"code", c.codes.Load()}},
+		Issued:  []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.codesIssued()}},
 		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"net/url"
 	"strings"
 )
@@ -67,10 +66,4 @@ func checkVerifier(challenge, verifier string) error {
 
 func unreserved(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~", r)
-}
-
-// mayOmitPKCE says whether an application may send a request without code_challenge:
-// a confidential one, for which an administrator is responsible.
-func (p *Provider) mayOmitPKCE(a Application) bool {
-	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
 }

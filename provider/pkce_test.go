@@ -45,8 +45,7 @@ func TestChallenge(t *testing.T) {
 					if !ok {
 						want = test.want["*"]
 					}
-					c := Config{PKCEOptional: optional}
-					p := &Provider{config: c, rules: c.rules()}
+					p := newAuthorizations(AuthorizeConfig{PKCEOptional: optional}, Config{}.rules(), nil, nil, nil, seal.Sealer{}, newFosite(0, 0, nil, nil))
 					err := checkChallenge(p.mayOmitPKCE(app), values("code_challenge", test.challenge, "code_challenge_method", test.method))
 					if kind(err) != want {
 						t.Errorf("%s: %s, want %s", key, kind(err), want)

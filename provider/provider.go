@@ -35,6 +35,8 @@ type Provider struct {
 	*clients.Clients
 	*tokens.Tokens
 	*logout.Logouts
+	*Authorizations
+	*Grants
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -48,9 +50,7 @@ type Provider struct {
 
 	outbound *outbound.Client // to addresses that somebody registered
 
-	counters counters
-
-	deprecated sync.Map // applications whose password grant was warned of
+	counters sweepCounters
 }
 
 // New makes a provider over an open, migrated store.
@@ -93,7 +93,9 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)
-	p.fosite = newFosite(p)
+	p.fosite = newFosite(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
+	p.Authorizations = newAuthorizations(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.sealers.tickets, p.fosite)
+	p.Grants = newGrants(GrantConfig{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.fosite, log)
 	return p, nil
 }
 

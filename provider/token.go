@@ -10,11 +10,12 @@ import (
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // Token runs a grant (RFC 6749 §4). It says which application asked as soon as
 // that is proven, also where the rest fails.
-func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *Application, error) {
+func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +37,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	if err != nil {
 		return nil, by.Client, failed(err)
 	}
-	err = p.MayIssue(ctx, *by.Client, issued.forPerson())
+	err = p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
 	if err != nil {
 		return nil, by.Client, err
 	}
@@ -46,7 +47,7 @@ func (p *Provider) Token(ctx context.Context, r *http.Request, address string) (
 	}
 	issued.answer.AccessToken = response.GetAccessToken()
 	issued.answer.TokenType = "Bearer"
-	p.counters.issue(issued.answer)
+	p.issued.issue(issued.answer)
 	return issued.answer, by.Client, nil
 }
 
@@ -73,9 +74,9 @@ func (s *session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 
 // mayUse gives unauthorized_client unless the application is registered for
 // the grant (RFC 6749 §5.2).
-func mayUse(request fosite.AccessRequester, grant string) (Application, error) {
+func mayUse(request fosite.AccessRequester, grant string) (storage.Application, error) {
 	a := request.GetClient().(*client).Application
-	if !hasGrant(a, grant) {
+	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
 			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")
 		}

@@ -1,0 +1,55 @@
+package provider
+
+import (
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
+	"mandate/storage"
+	"sync/atomic"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+)
+
+// AuthorizeConfig is what an operator decides about authorization requests.
+type AuthorizeConfig struct {
+	Issuer       string
+	OpenID       bool
+	AlwaysAsk    bool // show the consent page although the person agreed to it before
+	PKCEOptional bool // see Authorizations.mayOmitPKCE
+	CodeLifetime time.Duration
+	Redirects    redirect.Policy
+}
+
+// Authorizations run the authorization endpoint.
+type Authorizations struct {
+	config  AuthorizeConfig
+	rules   *policy.Rules
+	store   *storage.Store
+	clients *clients.Clients
+	tokens  *tokens.Tokens
+	tickets seal.Sealer // requests that wait for a person
+	fosite  *fosite.Fosite
+	codes   atomic.Int64 // issued since the start of the process
+}
+
+// NewAuthorizations makes the component, and adds its handlers to fosite.
+func newAuthorizations(config AuthorizeConfig, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
+	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, tickets: tickets, fosite: f}
+	configOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
+		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: tokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: configOf(f)},
+	}
+	return p
+}
+
+// Codes says how many codes were issued since the start of the process.
+func (p *Authorizations) codesIssued() int64 { return p.codes.Load() }
+
+// mayOmitPKCE says whether an application may send a request without code_challenge:
+// a confidential one, for which an administrator is responsible.
+func (p *Authorizations) mayOmitPKCE(a Application) bool {
+	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
+}

@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"log/slog"
+	"mandate/provider/limits"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
+	"mandate/storage"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+)
+
+// GrantConfig is what an operator decides about the token endpoint.
+type GrantConfig struct {
+	RefreshGrace      time.Duration
+	KeepRefreshTokens bool // confidential applications keep theirs; public ones always rotate
+}
+
+// Grants run the token endpoint.
+type Grants struct {
+	config     GrantConfig
+	rules      *policy.Rules
+	store      *storage.Store
+	limits     *limits.Limits
+	people     *people.People
+	tokens     *tokens.Tokens
+	fosite     *fosite.Fosite
+	log        *slog.Logger
+	issued     counters
+	deprecated sync.Map // applications that the log has named for their password grant
+}
+
+// NewGrants makes the component, and adds its handlers to fosite.
+func newGrants(config GrantConfig, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, f *fosite.Fosite, log *slog.Logger) *Grants {
+	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, fosite: f, log: log}
+	helper := &oauth2.HandleHelper{AccessTokenStrategy: tokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: configOf(f)}
+	configOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
+		&codeGrant{p},
+		&refreshGrant{p},
+		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: configOf(f)}, p},
+		&passwordGrant{p},
+	}
+	return p
+}
+
+// Counters count the tokens that were issued since the start of the process.
+type counters struct{ access, refresh, ids atomic.Int64 }
+
+// Issued says how many tokens were issued since the start of the process.
+func (p *Grants) counts() (access, refresh, ids int64) {
+	return p.issued.access.Load(), p.issued.refresh.Load(), p.issued.ids.Load()
+}
+
+func (c *counters) issue(answer *tokens.TokenResponse) {
+	c.access.Add(1)
+	if answer.RefreshToken != "" {
+		c.refresh.Add(1)
+	}
+	if answer.IDToken != "" {
+		c.ids.Add(1)
+	}
+}
