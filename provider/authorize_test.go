@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -136,7 +137,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			a := f.authorize(test.app, test.form...)
-			if d := cmp.Diff(test.scope, strings.Join(scopeNames(a.Scopes), " ")); d != "" || a.RedirectURI != callback || a.Application.ID != test.app.Application.ID {
+			if d := cmp.Diff(test.scope, strings.Join(authorize.ScopeNames(a.Scopes), " ")); d != "" || a.RedirectURI != callback || a.Application.ID != test.app.Application.ID {
 				t.Error(d, a.RedirectURI)
 			}
 			location, err := f.Complete(t.Context(), a, s)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
@@ -129,8 +130,8 @@ func (c Config) logout() logout.Config {
 }
 
 // authorize gives what the configuration says about authorization requests.
-func (c Config) authorize() AuthorizeConfig {
-	return AuthorizeConfig{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime, Redirects: c.redirects()}
+func (c Config) authorize() authorize.Config {
+	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime, Redirects: c.redirects()}
 }
 
 // keys gives what the configuration says about signing keys.

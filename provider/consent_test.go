@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -16,7 +17,7 @@ import (
 )
 
 // ask gives the ticket of a consent page that must be shown.
-func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *Asked {
+func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Asked {
 	t.Helper()
 	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
@@ -185,7 +186,7 @@ func TestConsentTicket(t *testing.T) {
 			f := begin(t)
 			s, app := f.login("alice"), f.app()
 			ticket := f.ask(t, app, s).Ticket
-			time.Sleep(ticketLife * time.Second)
+			time.Sleep(authorize.TicketLife * time.Second)
 			_, err := f.Resume(t.Context(), ticket, s)
 			wantError(t, err, "no error")
 			time.Sleep(time.Second)
@@ -246,7 +247,7 @@ func TestConsentMeanwhile(t *testing.T) {
 				refused = a.Refused
 			}
 			wantError(t, refused, test.refused)
-			if d := cmp.Diff(test.scope, strings.Join(scopeNames(a.Scopes), " ")); d != "" {
+			if d := cmp.Diff(test.scope, strings.Join(authorize.ScopeNames(a.Scopes), " ")); d != "" {
 				t.Error(d)
 			}
 		})

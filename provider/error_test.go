@@ -2,7 +2,9 @@ package provider
 
 import (
 	"errors"
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -106,12 +108,12 @@ func TestErrorText(t *testing.T) {
 			{fosite.ErrInvalidScope.WithHint("hint"), "400 invalid_scope"},
 			{fosite.ErrServerError.WithWrap(errors.New("database")), "500 server_error"},
 			{fosite.ErrTemporarilyUnavailable, "500 server_error"},
-			{errUnused, "500 server_error"},
+			{framework.ErrUnused, "500 server_error"},
 			{errors.New("anything else"), "500 server_error"},
 		} {
-			wantError(t, failed(test.err), test.want)
+			wantError(t, framework.Failed(test.err), test.want)
 		}
-		e := failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug"))
+		e := framework.Failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug"))
 		if e.Description != "hint" || strings.Contains(e.Error(), "hint") { // the client's words may be in it
 			t.Error(e.Description, e)
 		}
@@ -125,8 +127,8 @@ func TestDatabaseFails(t *testing.T) {
 		*fixture
 		app, open *clients.Registered
 		s         *SignedIn
-		a         *Authorization
-		asked     *Asked
+		a         *authorize.Authorization
+		asked     *authorize.Asked
 		code      string
 		answer    *tokens.TokenResponse
 		machine   *tokens.TokenResponse

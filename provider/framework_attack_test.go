@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"mandate/provider/clients"
+	"mandate/provider/framework"
+	"mandate/provider/grant"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"net/http"
@@ -184,7 +186,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 	t.Run("it does not work with our code grant in the place of fosite's", func(t *testing.T) {
 		// The stock PKCE handler is what forgets: ours is not of its kind.
 		f := begin(t)
-		for _, h := range configOf(f.fosite).TokenEndpointHandlers {
+		for _, h := range framework.ConfigOf(f.fosite).TokenEndpointHandlers {
 			if _, ok := any(h).(*pkce.Handler); ok {
 				t.Error("the stock PKCE handler is listed")
 			}
@@ -254,7 +256,7 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 		}
 		var requests []fosite.AccessRequester
 		for range 3 {
-			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), &session{})
+			request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), r(), &grant.Session{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,9 +284,9 @@ func TestDoubleRefresh(t *testing.T) {
 			app := f.app()
 			first := f.tokens(app, f.login("alice"))
 			var requests []fosite.AccessRequester
-			var issued []*session
+			var issued []*grant.Session
 			for range 2 {
-				s := &session{}
+				s := &grant.Session{}
 				request, err := f.fosite.NewAccessRequest(clients.WithCall(t.Context(), &clients.Call{}), by(app, "grant_type", policy.GrantRefresh, "refresh_token", first.RefreshToken), s)
 				if err != nil {
 					t.Fatal(err)
@@ -300,16 +302,16 @@ func TestDoubleRefresh(t *testing.T) {
 				if d := cmp.Diff([]string{"no error", "400 invalid_grant"}, got); d != "" {
 					t.Error(d)
 				}
-				f.wantActive(false, issued[0].answer.AccessToken, issued[0].answer.RefreshToken)
+				f.wantActive(false, issued[0].Answer.AccessToken, issued[0].Answer.RefreshToken)
 				return
 			}
 			if d := cmp.Diff([]string{"no error", "no error"}, got); d != "" {
 				t.Fatal(d)
 			}
-			if issued[0].answer.RefreshToken != issued[1].answer.RefreshToken {
+			if issued[0].Answer.RefreshToken != issued[1].Answer.RefreshToken {
 				t.Error("one token has two successors")
 			}
-			f.wantActive(true, issued[0].answer.AccessToken, issued[0].answer.RefreshToken)
+			f.wantActive(true, issued[0].Answer.AccessToken, issued[0].Answer.RefreshToken)
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mandate/provider/framework"
+	"mandate/provider/grant"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -66,7 +68,7 @@ func TestStateIsFositesLastCheck(t *testing.T) {
 
 func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	f := begin(t)
-	list := configOf(f.fosite).SanitationWhiteList
+	list := framework.ConfigOf(f.fosite).SanitationWhiteList
 	if !slices.Contains(list, "redirect_uri") || !slices.Contains(list, "code_challenge") {
 		t.Fatal(list)
 	}
@@ -83,7 +85,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 		t.Errorf("a code is stored with %q and %q", uri, sum)
 	}
 	// What is not in the list does not reach the storage: hence the list.
-	configOf(f.fosite).SanitationWhiteList = []string{"code"}
+	framework.ConfigOf(f.fosite).SanitationWhiteList = []string{"code"}
 	uri, sum = stored()
 	if uri != "" || sum != "" {
 		t.Errorf("the list does nothing: %q and %q", uri, sum)
@@ -106,12 +108,12 @@ func (r *recorder) GetClient(ctx context.Context, id string) (fosite.Client, err
 
 func (r *recorder) ClientAssertionJWTValid(context.Context, string) error {
 	r.note("ClientAssertionJWTValid")
-	return errUnused
+	return framework.ErrUnused
 }
 
 func (r *recorder) SetClientAssertionJWT(context.Context, string, time.Time) error {
 	r.note("SetClientAssertionJWT")
-	return errUnused
+	return framework.ErrUnused
 }
 
 func (r *recorder) CreateAuthorizeCodeSession(ctx context.Context, code string, request fosite.Requester) error {
@@ -121,12 +123,12 @@ func (r *recorder) CreateAuthorizeCodeSession(ctx context.Context, code string, 
 
 func (r *recorder) GetAuthorizeCodeSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	r.note("GetAuthorizeCodeSession")
-	return nil, errUnused
+	return nil, framework.ErrUnused
 }
 
 func (r *recorder) InvalidateAuthorizeCodeSession(context.Context, string) error {
 	r.note("InvalidateAuthorizeCodeSession")
-	return errUnused
+	return framework.ErrUnused
 }
 
 // accessRecorder does the same for access tokens.
@@ -142,20 +144,20 @@ func (r accessRecorder) CreateAccessTokenSession(ctx context.Context, signature 
 
 func (r accessRecorder) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	r.note("GetAccessTokenSession")
-	return nil, errUnused
+	return nil, framework.ErrUnused
 }
 
 func (r accessRecorder) DeleteAccessTokenSession(context.Context, string) error {
 	r.note("DeleteAccessTokenSession")
-	return errUnused
+	return framework.ErrUnused
 }
 
 func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(introspects), f.login("alice")
-	config := configOf(f.fosite)
+	config := framework.ConfigOf(f.fosite)
 	authorize := config.AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
-	client := config.TokenEndpointHandlers[2].(*clientGrant)
+	client := config.TokenEndpointHandlers[2].(*grant.ClientGrant)
 	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: f.fosite.Store}
 	authorize.CoreStorage, f.fosite.Store = seen, seen
 	client.AccessTokenStorage = accessRecorder{client.AccessTokenStorage, seen}
@@ -207,7 +209,7 @@ func reversed(err error) error {
 
 func TestHandlersAreListedByHand(t *testing.T) {
 	f := begin(t)
-	config := configOf(f.fosite)
+	config := framework.ConfigOf(f.fosite)
 	var got []string
 	for _, h := range config.AuthorizeEndpointHandlers {
 		got = append(got, fmt.Sprintf("authorize %T", h))
@@ -224,13 +226,13 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	}
 	// Append drops the second handler of a type, which is why it is not used.
 	var list fosite.TokenEndpointHandlers
-	list.Append(&codeGrant{f.Grants})
-	list.Append(&codeGrant{f.Grants})
+	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
+	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
 	if len(list) != 1 {
 		t.Error("Append keeps", len(list), "handlers of one type")
 	}
 	for _, h := range config.TokenEndpointHandlers {
-		if h.CanSkipClientAuth(t.Context(), fosite.NewAccessRequest(&session{})) {
+		if h.CanSkipClientAuth(t.Context(), fosite.NewAccessRequest(&grant.Session{})) {
 			t.Errorf("%T does without client authentication", h)
 		}
 	}
@@ -243,7 +245,7 @@ func TestNothingIsWrittenLazily(t *testing.T) {
 	app, s := f.app(), f.login("alice")
 	empty := func() map[string]bool {
 		fields := map[string]bool{}
-		v := reflect.ValueOf(configOf(f.fosite)).Elem()
+		v := reflect.ValueOf(framework.ConfigOf(f.fosite)).Elem()
 		for i := range v.NumField() {
 			fields[v.Type().Field(i).Name] = v.Field(i).IsZero()
 		}

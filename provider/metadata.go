@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"mandate/provider/authorize"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
@@ -60,7 +61,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		RevocationEndpoint:       p.config.Issuer + "/revoke_token/",
 		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
-		ResponseModesSupported:   responseModes(p.config.OpenID),
+		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
 		GrantTypesSupported:      []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh},
 		TokenEndpointAuthMethods: append(secret, "none"),
 		// RFC 8414 §2: the values of the registry of token types count here too.

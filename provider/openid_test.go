@@ -2,7 +2,9 @@ package provider
 
 import (
 	"encoding/base64"
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/people"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -42,10 +44,10 @@ func TestReadPrompt(t *testing.T) {
 		{values("max_age", "1.5"), "", -1, "400 invalid_request"},
 		{values("max_age", "soon"), "", -1, "400 invalid_request"},
 	} {
-		o := openIDRequest{maxAge: -1}
-		err := o.readPrompt(test.sent)
-		if kind(err) != test.err || strings.Join(o.prompt, " ") != test.prompt || o.maxAge != test.maxAge {
-			t.Errorf("%v: %q %d %v", test.sent, o.prompt, o.maxAge, err)
+		o := authorize.OpenIDRequest{MaxAge: -1}
+		err := o.ReadPrompt(test.sent)
+		if kind(err) != test.err || strings.Join(o.Prompt, " ") != test.prompt || o.MaxAge != test.maxAge {
+			t.Errorf("%v: %q %d %v", test.sent, o.Prompt, o.MaxAge, err)
 		}
 	}
 }
@@ -61,7 +63,7 @@ func TestReadClaims(t *testing.T) {
 		{"email", "", "", "", "400 invalid_request"},
 		{`{"id_token":1}`, "", "", "", "400 invalid_request"},
 		{`{"id_token":{"email":true}}`, "", "", "", "400 invalid_request"},
-		{`{"userinfo":{"a":"` + strings.Repeat("x", maxClaims) + `"}}`, "", "", "", "400 invalid_request"},
+		{`{"userinfo":{"a":"` + strings.Repeat("x", authorize.MaxClaims) + `"}}`, "", "", "", "400 invalid_request"},
 		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, `{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
 		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
@@ -78,10 +80,10 @@ func TestReadClaims(t *testing.T) {
 		{`{"id_token":{"sub":{"value":1}}}`, "{}", "", "", "400 invalid_request"},
 		{`{"id_token":{"sub":{"values":["a",null]}}}`, "{}", "", "a", "400 invalid_request"},
 	} {
-		var o openIDRequest
-		err := o.readClaims(values("claims", test.sent), allowed)
-		if kind(err) != test.err || o.claims != test.kept || strings.Join(o.told, " ") != test.told || strings.Join(o.subjects, " ") != test.subjects {
-			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.told, o.subjects, err)
+		var o authorize.OpenIDRequest
+		err := o.ReadClaims(values("claims", test.sent), allowed)
+		if kind(err) != test.err || o.Claims != test.kept || strings.Join(o.Told, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
+			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.Claims, o.Told, o.Subjects, err)
 		}
 	}
 }
@@ -118,7 +120,7 @@ func TestReadHint(t *testing.T) {
 		if kind(refused) != test.err {
 			t.Errorf("%s: %v, want %s", test.rule, refused, test.err)
 		}
-		if d := cmp.Diff(test.subjects, a.openID.subjects); d != "" {
+		if d := cmp.Diff(test.subjects, a.OpenID.Subjects); d != "" {
 			t.Errorf("%s:\n%s", test.rule, d)
 		}
 	}
@@ -151,11 +153,11 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"prompt", "login", "mandate_login", f.WayBack(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
-			if got := f.mustLogin(a, s); got != test.want {
+			if got := f.MustLogin(a, s); got != test.want {
 				t.Errorf("%v: %t", test.sent, got)
 			}
 		}
-		if !f.mustLogin(f.authorize(app, "scope", "openid", "max_age", "0"), f.login("alice")) {
+		if !f.MustLogin(f.authorize(app, "scope", "openid", "max_age", "0"), f.login("alice")) {
 			t.Error("max_age=0 in the second of the login")
 		}
 	})
@@ -190,7 +192,7 @@ func TestWayBack(t *testing.T) {
 				t.Fatal(err, a.Refused)
 			}
 			a.CameBy(wayBack)
-			return f.mustLogin(a, s)
+			return f.MustLogin(a, s)
 		}
 		kept := f.WayBack(login, request(app))
 		subject := request(app, "claims", `{"id_token":{"sub":{"value":"bob"}}}`)
@@ -218,7 +220,7 @@ func TestWayBack(t *testing.T) {
 				t.Errorf("%s: asks %t", test.rule, got)
 			}
 		}
-		time.Sleep(WayBackLife)
+		time.Sleep(authorize.WayBackLife)
 		if asks(request(app), kept, s) {
 			t.Error("not after a minute")
 		}
@@ -238,8 +240,8 @@ func TestSessionBound(t *testing.T) {
 	}{
 		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
 	} {
-		p := newAuthorizations(AuthorizeConfig{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, newFosite(0, 0, nil, nil))
-		if got := p.sessionBound(strings.Fields(test.scopes), Session{ExpiresAt: 7}); got != test.want {
+		p := authorize.New(authorize.Config{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
+		if got := p.SessionBound(strings.Fields(test.scopes), Session{ExpiresAt: 7}); got != test.want {
 			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}
 	}
@@ -289,10 +291,10 @@ func FuzzRefusedObject(f *testing.F) {
 	f.Add("a.b.c.d.e")
 	f.Fuzz(func(t *testing.T, object string) {
 		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"), values("client_id", "c", "state", "o", "response_mode", "query")} {
-			a := &Authorization{parameters: maps.Clone(outside)}
-			a.parameters.Set("request", object)
-			a.readRefusedObject()
-			for name, values := range a.parameters {
+			a := &authorize.Authorization{Parameters: maps.Clone(outside)}
+			a.Parameters.Set("request", object)
+			a.ReadRefusedObject()
+			for name, values := range a.Parameters {
 				switch {
 				case len(values) != 1, outside.Has(name) && values[0] != outside.Get(name):
 					t.Errorf("%s was %q, and is %q", name, outside[name], values)
@@ -301,10 +303,10 @@ func FuzzRefusedObject(f *testing.F) {
 				}
 			}
 		}
-		twice := &Authorization{parameters: url.Values{"request": {object, object}}}
-		twice.readRefusedObject()
-		if len(twice.parameters) != 1 {
-			t.Errorf("of two objects: %v", twice.parameters)
+		twice := &authorize.Authorization{Parameters: url.Values{"request": {object, object}}}
+		twice.ReadRefusedObject()
+		if len(twice.Parameters) != 1 {
+			t.Errorf("of two objects: %v", twice.Parameters)
 		}
 	})
 }

@@ -57,9 +57,9 @@ type Hashing struct {
 func (p *Provider) Stats() Stats {
 	c := &p.counters
 	told, failed, givenUp := p.Logouts.Counts()
-	access, refresh, ids := p.Grants.counts()
+	access, refresh, ids := p.Grants.Counts()
 	return Stats{
-		Issued:  []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.codesIssued()}},
+		Issued:  []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
 		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
 		Hears:   p.changes.Hears(),

@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
+	"mandate/provider/framework"
+	"mandate/provider/pkce"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
@@ -45,8 +48,8 @@ func TestChallenge(t *testing.T) {
 					if !ok {
 						want = test.want["*"]
 					}
-					p := newAuthorizations(AuthorizeConfig{PKCEOptional: optional}, Config{}.rules(), nil, nil, nil, seal.Sealer{}, newFosite(0, 0, nil, nil))
-					err := checkChallenge(p.mayOmitPKCE(app), values("code_challenge", test.challenge, "code_challenge_method", test.method))
+					p := authorize.New(authorize.Config{PKCEOptional: optional}, Config{}.rules(), nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
+					err := pkce.CheckChallenge(p.MayOmitPKCE(app), values("code_challenge", test.challenge, "code_challenge_method", test.method))
 					if kind(err) != want {
 						t.Errorf("%s: %s, want %s", key, kind(err), want)
 					}
@@ -70,20 +73,20 @@ func TestVerifier(t *testing.T) {
 			case "right":
 				want = "no error"
 			}
-			wantError(t, checkVerifier(challenge, v.text), want)
+			wantError(t, pkce.CheckVerifier(challenge, v.text), want)
 		})
 		t.Run("RFC9700/2.1.1 no challenge and verifier "+v.name, func(t *testing.T) {
 			want := "400 invalid_grant"
 			if v.name == "none" {
 				want = "no error"
 			}
-			wantError(t, checkVerifier("", v.text), want)
+			wantError(t, pkce.CheckVerifier("", v.text), want)
 		})
 	}
 	t.Run("RFC7636/4.1 43 to 128 characters, every one of the alphabet", func(t *testing.T) {
 		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 		for _, text := range []string{alphabet, strings.Repeat("~", 43), strings.Repeat("~", 128)} {
-			wantError(t, checkVerifier(seal.Digest(text), text), "no error")
+			wantError(t, pkce.CheckVerifier(seal.Digest(text), text), "no error")
 		}
 		for b := range 256 {
 			text := verifier + string([]byte{byte(b)})
@@ -91,7 +94,7 @@ func TestVerifier(t *testing.T) {
 			if strings.IndexByte(alphabet, byte(b)) >= 0 {
 				want = "no error"
 			}
-			if got := kind(checkVerifier(seal.Digest(text), text)); got != want {
+			if got := kind(pkce.CheckVerifier(seal.Digest(text), text)); got != want {
 				t.Errorf("byte %#x: %s, want %s", b, got, want)
 			}
 		}

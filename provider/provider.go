@@ -12,8 +12,11 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/copies"
+	"mandate/provider/framework"
+	"mandate/provider/grant"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
 	"mandate/provider/logout"
@@ -35,8 +38,8 @@ type Provider struct {
 	*clients.Clients
 	*tokens.Tokens
 	*logout.Logouts
-	*Authorizations
-	*Grants
+	*authorize.Authorizations
+	*grant.Grants
 	config Config
 	rules  *policy.Rules
 	store  *storage.Store
@@ -93,9 +96,9 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)
-	p.fosite = newFosite(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
-	p.Authorizations = newAuthorizations(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.sealers.tickets, p.fosite)
-	p.Grants = newGrants(GrantConfig{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.fosite, log)
+	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
+	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.sealers.tickets, p.fosite)
+	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.fosite, log)
 	return p, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -148,7 +149,7 @@ func (f *fixture) query(app *clients.Registered, pairs ...string) url.Values {
 }
 
 // authorize makes a request that must be accepted.
-func (f *fixture) authorize(app *clients.Registered, pairs ...string) *Authorization {
+func (f *fixture) authorize(app *clients.Registered, pairs ...string) *authorize.Authorization {
 	f.t.Helper()
 	a, err := f.Authorize(f.t.Context(), f.query(app, pairs...))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -256,7 +257,7 @@ func TestQuotas(t *testing.T) {
 			for i := range most {
 				if _, err := f.token(apps[i%3], "grant_type", policy.GrantClient); err != nil {
 					wantError(t, err, "429 temporarily_unavailable")
-					if e := failed(err); e.RetryAfter != 2 {
+					if e := framework.Failed(err); e.RetryAfter != 2 {
 						t.Errorf("wait for %d s, want 2", e.RetryAfter)
 					}
 					break

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/keys"
 	"mandate/provider/logout"
@@ -133,3 +134,18 @@ type LogoutRequest = logout.LogoutRequest
 
 // EndedLife is how long a browser keeps the session that ended in it.
 const EndedLife = logout.EndedLife
+
+// What pages say of authorization requests (package authorize).
+type (
+	// Authorization is an authorization request whose client and redirect URI are proven.
+	Authorization = authorize.Authorization
+	// Asked is what the consent page must ask about.
+	Asked = authorize.Asked
+)
+
+// WayBackLife is how long a browser may take from the login page back to the request that
+// sent it there.
+const WayBackLife = authorize.WayBackLife
+
+// LoginRequired refuses a silent request that needs a login.
+func LoginRequired() *Error { return authorize.LoginRequired() }

@@ -1,7 +1,8 @@
-package provider
+package authorize
 
 import (
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/provider/seal"
@@ -15,7 +16,7 @@ import (
 )
 
 // AuthorizeConfig is what an operator decides about authorization requests.
-type AuthorizeConfig struct {
+type Config struct {
 	Issuer       string
 	OpenID       bool
 	AlwaysAsk    bool // show the consent page although the person agreed to it before
@@ -26,7 +27,7 @@ type AuthorizeConfig struct {
 
 // Authorizations run the authorization endpoint.
 type Authorizations struct {
-	config  AuthorizeConfig
+	config  Config
 	rules   *policy.Rules
 	store   *storage.Store
 	clients *clients.Clients
@@ -37,19 +38,19 @@ type Authorizations struct {
 }
 
 // NewAuthorizations makes the component, and adds its handlers to fosite.
-func newAuthorizations(config AuthorizeConfig, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
+func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
 	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, tickets: tickets, fosite: f}
-	configOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
-		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: tokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: configOf(f)},
+	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
+		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: framework.TokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: framework.ConfigOf(f)},
 	}
 	return p
 }
 
 // Codes says how many codes were issued since the start of the process.
-func (p *Authorizations) codesIssued() int64 { return p.codes.Load() }
+func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 
 // mayOmitPKCE says whether an application may send a request without code_challenge:
 // a confidential one, for which an administrator is responsible.
-func (p *Authorizations) mayOmitPKCE(a Application) bool {
+func (p *Authorizations) MayOmitPKCE(a storage.Application) bool {
 	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
 }

@@ -1,7 +1,8 @@
-package provider
+package grant
 
 import (
 	"log/slog"
+	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/people"
 	"mandate/provider/policy"
@@ -16,14 +17,14 @@ import (
 )
 
 // GrantConfig is what an operator decides about the token endpoint.
-type GrantConfig struct {
+type Config struct {
 	RefreshGrace      time.Duration
 	KeepRefreshTokens bool // confidential applications keep theirs; public ones always rotate
 }
 
 // Grants run the token endpoint.
 type Grants struct {
-	config     GrantConfig
+	config     Config
 	rules      *policy.Rules
 	store      *storage.Store
 	limits     *limits.Limits
@@ -36,13 +37,13 @@ type Grants struct {
 }
 
 // NewGrants makes the component, and adds its handlers to fosite.
-func newGrants(config GrantConfig, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, f *fosite.Fosite, log *slog.Logger) *Grants {
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, f *fosite.Fosite, log *slog.Logger) *Grants {
 	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, fosite: f, log: log}
-	helper := &oauth2.HandleHelper{AccessTokenStrategy: tokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: configOf(f)}
-	configOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
+	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
+	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
 		&codeGrant{p},
 		&refreshGrant{p},
-		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: configOf(f)}, p},
+		&ClientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: framework.ConfigOf(f)}, p},
 		&passwordGrant{p},
 	}
 	return p
@@ -52,7 +53,7 @@ func newGrants(config GrantConfig, rules *policy.Rules, store *storage.Store, l 
 type counters struct{ access, refresh, ids atomic.Int64 }
 
 // Issued says how many tokens were issued since the start of the process.
-func (p *Grants) counts() (access, refresh, ids int64) {
+func (p *Grants) Counts() (access, refresh, ids int64) {
 	return p.issued.access.Load(), p.issued.refresh.Load(), p.issued.ids.Load()
 }
 

@@ -1,4 +1,4 @@
-package provider
+package authorize
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
+	"mandate/provider/pkce"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
@@ -23,7 +25,7 @@ import (
 // proven. Refused is set where the rest of it is wrong: the client is told so
 // at its redirect URI.
 type Authorization struct {
-	Application Application
+	Application storage.Application
 	RedirectURI string
 	Scopes      []policy.Scope
 	Told        []policy.Scope // what the application learns by the claims parameter beyond its scopes
@@ -32,28 +34,28 @@ type Authorization struct {
 	state        string
 	redirectSent bool
 	sent         url.Values // the whole request
-	parameters   url.Values // without those that count as left out
-	openID       openIDRequest
+	Parameters   url.Values // without those that count as left out
+	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
 
 // asks is all that the person is asked about, by name.
-func (a *Authorization) asks() []string { return append(scopeNames(a.Scopes), scopeNames(a.Told)...) }
+func (a *Authorization) asks() []string { return append(ScopeNames(a.Scopes), ScopeNames(a.Told)...) }
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
 // a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
 func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
-	a := &Authorization{sent: parameters, parameters: url.Values{}, openID: openIDRequest{maxAge: -1}}
+	a := &Authorization{sent: parameters, Parameters: url.Values{}, OpenID: OpenIDRequest{MaxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
 		// RFC 6749 §3.1: without a value it counts as left out, if it comes once.
 		if len(values) > 1 || values[0] != "" {
-			a.parameters[name] = values
+			a.Parameters[name] = values
 		}
 	}
-	a.readRefusedObject()
+	a.ReadRefusedObject()
 	err := p.proveClient(ctx, a)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 	if err == nil {
 		return a, nil
 	}
-	a.Refused = failed(err)
+	a.Refused = framework.Failed(err)
 	if a.Refused.Status >= http.StatusInternalServerError {
 		return nil, a.Refused
 	}
@@ -80,8 +82,8 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 // that objects are not supported (OIDC Core §3.1.2.6): response_mode and state,
 // where they are nowhere else. They are worth no more than parameters, and are
 // checked like those. Nothing else of the object is used.
-func (a *Authorization) readRefusedObject() {
-	object := a.parameters["request"]
+func (a *Authorization) ReadRefusedObject() {
+	object := a.Parameters["request"]
 	if len(object) != 1 {
 		return
 	}
@@ -100,14 +102,14 @@ func (a *Authorization) readRefusedObject() {
 	}
 	for _, name := range []string{"response_mode", "state"} {
 		value, _ := claims[name].(string)
-		if !a.parameters.Has(name) && value != "" {
-			a.parameters.Set(name, value)
+		if !a.Parameters.Has(name) && value != "" {
+			a.Parameters.Set(name, value)
 		}
 	}
 }
 
 func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) error {
-	id := a.parameters.Get("client_id")
+	id := a.Parameters.Get("client_id")
 	if id == "" {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
@@ -127,14 +129,14 @@ func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) erro
 
 func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
-	sent := a.parameters.Get("redirect_uri")
+	sent := a.Parameters.Get("redirect_uri")
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: it may be left out where only one is possible.
 		if len(registered) != 1 {
 			return oauth.Refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
 		}
 		a.RedirectURI = registered[0]
-		a.parameters.Set("redirect_uri", registered[0])
+		a.Parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
 	if !p.config.Redirects.Match(sent, registered) {
@@ -149,15 +151,15 @@ func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 // proveResponseMode: OIDC Core §3.1.2.6: a mode that is not known is none by which
 // the client could be told.
 func (p *Authorizations) proveResponseMode(a *Authorization) error {
-	modes := responseModes(p.config.OpenID)
-	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
+	modes := ResponseModes(p.config.OpenID)
+	if sent := a.Parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
 		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
 	}
 	return nil
 }
 
 // ResponseModes lists what response_mode may be.
-func responseModes(openID bool) []string {
+func ResponseModes(openID bool) []string {
 	if openID {
 		return []string{"query", "form_post"}
 	}
@@ -167,7 +169,7 @@ func responseModes(openID bool) []string {
 // checkAuthorization checks what the client is told of at its redirect URI, in
 // the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization) error {
-	state := a.parameters["state"]
+	state := a.Parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
 		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
@@ -175,7 +177,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
-	err := oauth.CheckParameters(a.parameters)
+	err := oauth.CheckParameters(a.Parameters)
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
@@ -183,31 +185,31 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return err
 	}
 	switch {
-	case a.parameters.Get("response_type") == "":
+	case a.Parameters.Get("response_type") == "":
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
-	case a.parameters.Get("response_type") != "code":
+	case a.Parameters.Get("response_type") != "code":
 		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
 	case !policy.HasGrant(a.Application, policy.GrantCode):
 		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
-	case a.parameters.Has("request"):
+	case a.Parameters.Has("request"):
 		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
-	case a.parameters.Has("request_uri"):
+	case a.Parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
-	err = checkChallenge(p.mayOmitPKCE(a.Application), a.parameters)
+	err = pkce.CheckChallenge(p.MayOmitPKCE(a.Application), a.Parameters)
 	if err != nil {
 		return err
 	}
-	names, err := p.rules.Asked(a.Application, a.parameters.Get("scope"))
+	names, err := p.rules.Asked(a.Application, a.Parameters.Get("scope"))
 	if err != nil {
 		return err
 	}
-	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.openID.prompt, "consent")
+	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.Prompt, "consent")
 	names = p.rules.Online(names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
-	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.openID.told, func(scope string) bool { return slices.Contains(names, scope) }))
+	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.Told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 
@@ -222,8 +224,8 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 	// that this server does not.
 	form := url.Values{}
 	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge"} {
-		if a.parameters.Has(name) {
-			form[name] = a.parameters[name]
+		if a.Parameters.Has(name) {
+			form[name] = a.Parameters[name]
 		}
 	}
 	var err error
@@ -237,13 +239,13 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 }
 
 // Complete issues the code, and says where to send the browser with it.
-func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
+func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.openID})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, OpenID: &a.OpenID})
 	if err != nil {
-		e := failed(err)
+		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {
 			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client hears of it
 		}
@@ -270,5 +272,5 @@ func (p *Authorizations) respond(a *Authorization, parameters ...redirect.Parame
 	if a.state != "" {
 		parameters = append(parameters, redirect.Parameter{Name: "state", Value: a.state})
 	}
-	return redirect.Response{RedirectURI: a.RedirectURI, Parameters: append(parameters, redirect.Parameter{Name: "iss", Value: p.config.Issuer}), FormPost: a.openID.formPost}
+	return redirect.Response{RedirectURI: a.RedirectURI, Parameters: append(parameters, redirect.Parameter{Name: "iss", Value: p.config.Issuer}), FormPost: a.OpenID.formPost}
 }

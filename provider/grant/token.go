@@ -1,4 +1,4 @@
-package provider
+package grant
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
@@ -32,10 +33,10 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	form.Del("audience")
 	by := &clients.Call{Address: address}
 	ctx = clients.WithCall(ctx, by)
-	issued := &session{}
+	issued := &Session{}
 	request, err := p.fosite.NewAccessRequest(ctx, r, issued)
 	if err != nil {
-		return nil, by.Client, failed(err)
+		return nil, by.Client, framework.Failed(err)
 	}
 	err = p.tokens.MayIssue(ctx, *by.Client, issued.forPerson())
 	if err != nil {
@@ -43,17 +44,17 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	}
 	response, err := p.fosite.NewAccessResponse(ctx, request)
 	if err != nil {
-		return nil, by.Client, failed(err)
+		return nil, by.Client, framework.Failed(err)
 	}
-	issued.answer.AccessToken = response.GetAccessToken()
-	issued.answer.TokenType = "Bearer"
-	p.issued.issue(issued.answer)
-	return issued.answer, by.Client, nil
+	issued.Answer.AccessToken = response.GetAccessToken()
+	issued.Answer.TokenType = "Bearer"
+	p.issued.issue(issued.Answer)
+	return issued.Answer, by.Client, nil
 }
 
 // forPerson is whose tokens are asked for, or "" where the application asks for its
 // own.
-func (s *session) forPerson() string {
+func (s *Session) forPerson() string {
 	switch {
 	case s.grant != nil:
 		return s.grant.UserID
@@ -66,8 +67,8 @@ func (s *session) forPerson() string {
 }
 
 // give hands an answer to fosite, which looks whether there is one.
-func (s *session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
-	s.answer = answer
+func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
+	s.Answer = answer
 	responder.SetAccessToken(answer.AccessToken)
 	responder.SetTokenType("Bearer")
 }
@@ -75,7 +76,7 @@ func (s *session) give(answer *tokens.TokenResponse, responder fosite.AccessResp
 // mayUse gives unauthorized_client unless the application is registered for
 // the grant (RFC 6749 §5.2).
 func mayUse(request fosite.AccessRequester, grant string) (storage.Application, error) {
-	a := request.GetClient().(*client).Application
+	a := request.GetClient().(*framework.Client).Application
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
 			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they come with the grant types authorization_code and password.")

@@ -1,7 +1,8 @@
-package provider
+package grant
 
 import (
 	"context"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
@@ -13,12 +14,12 @@ import (
 
 // clientGrant is fosite's client credentials grant (RFC 6749 §4.4), which
 // grants no scope by itself and answers a public client with the wrong error.
-type clientGrant struct {
+type ClientGrant struct {
 	*oauth2.ClientCredentialsGrantHandler
 	p *Grants
 }
 
-func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
+func (g *ClientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantClient)
 	if err != nil {
 		return err
@@ -35,19 +36,19 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 
 // PopulateTokenEndpointResponse leaves to fosite what is stored. Of a signed token
 // nothing is.
-func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+func (g *ClientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	a, at := request.GetClient().(*client).Application, oauth.Now()
+	a, at := request.GetClient().(*framework.Client).Application, oauth.Now()
 	if a.AccessTokenFormat != policy.FormatJWT {
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
 	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{}, scope, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
-		return failed(err)
+		return framework.Failed(err)
 	}
-	request.GetSession().(*session).give(&tokens.TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: scope}, responder)
+	request.GetSession().(*Session).give(&tokens.TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: scope}, responder)
 	return nil
 }

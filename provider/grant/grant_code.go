@@ -1,4 +1,4 @@
-package provider
+package grant
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
+	"mandate/provider/pkce"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
@@ -52,7 +54,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	if grant.CodeExpiresAt <= oauth.Now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
 		return oauth.Refuse("invalid_grant", "The code is unknown, expired, or used.")
 	}
-	issued := request.GetSession().(*session)
+	issued := request.GetSession().(*Session)
 	issued.grant = &grant
 	issued.scope = oauth.Narrow(strings.Fields(grant.Scope), g.p.rules.AllowedScopes(a))
 	if len(issued.scope) == 0 {
@@ -62,7 +64,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 }
 
 // checkCode holds a code to what it was issued for.
-func checkCode(grant storage.Grant, a Application, redirectURI, verifier string) error {
+func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier string) error {
 	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
 	if grant.ApplicationID != a.ID {
 		return oauth.Refuse("invalid_grant", "The code was issued to another client.")
@@ -75,7 +77,7 @@ func checkCode(grant storage.Grant, a Application, redirectURI, verifier string)
 	if redirectURI != "" && redirectURI != grant.RedirectURI {
 		return oauth.Refuse("invalid_grant", "redirect_uri is not the one of the authorization request.")
 	}
-	return checkVerifier(grant.CodeChallenge, verifier)
+	return pkce.CheckVerifier(grant.CodeChallenge, verifier)
 }
 
 // replayed ends the family of a code that came twice (RFC 6749 §4.1.2): one of
@@ -93,17 +95,17 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	issued := request.GetSession().(*session)
+	issued := request.GetSession().(*Session)
 	// Signed before anything is spent: a key that fails costs nobody their code.
-	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*client).Application, tokens.FamilyOf(issued.grant), issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*framework.Client).Application, tokens.FamilyOf(issued.grant), issued.scope)
 	if err != nil {
 		return err
 	}
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{
-		Application: request.GetClient().(*client).Application, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
+		Application: request.GetClient().(*framework.Client).Application, UserID: issued.grant.UserID, AuthTime: issued.grant.AuthTime, Sector: issued.grant.Sector,
 		SessionID: issued.grant.SessionID, Nonce: issued.grant.Nonce, Claims: issued.grant.Claims})
 	if err != nil {
-		return failed(err)
+		return framework.Failed(err)
 	}
 	err = g.p.store.RedeemCode(ctx, issued.grant.ID, oauth.Now(), made.ExpiresAt, made.Tokens)
 	if errors.Is(err, storage.ErrSpent) {

@@ -1,4 +1,4 @@
-package provider
+package framework
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // NewFosite makes fosite's part of the flows, without its lists of handlers: of those,
 // only the authorization endpoint's half of the code grant and the client credentials
 // grant are sound and are used.
-func newFosite(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, rules *policy.Rules) *fosite.Fosite {
+func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, rules *policy.Rules) *fosite.Fosite {
 	store := clientStore{c, rules}
 	config := &fosite.Config{
 		AuthorizeCodeLifespan: codeLifetime,
@@ -45,11 +45,11 @@ func newFosite(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clien
 }
 
 // ConfigOf gives fosite's configuration, for the lists of handlers.
-func configOf(f *fosite.Fosite) *fosite.Config { return f.Config.(*fosite.Config) }
+func ConfigOf(f *fosite.Fosite) *fosite.Config { return f.Config.(*fosite.Config) }
 
 // failed turns any error of a flow into ours. What fosite says is passed on
 // where it is meant for clients; its hint may hold what the client sent.
-func failed(err error) *oauth.Error {
+func Failed(err error) *oauth.Error {
 	if ours, ok := errors.AsType[*oauth.Error](err); ok {
 		return ours
 	}
@@ -70,7 +70,7 @@ func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url
 	if err != nil {
 		return nil, err
 	}
-	return &client{a, s.rules}, nil
+	return &Client{a, s.Rules}, nil
 }
 
 // noHasher and noFetcher are never asked: client authentication is ours. fosite's
@@ -80,20 +80,20 @@ type (
 	noFetcher struct{ fosite.JWKSFetcherStrategy }
 )
 
-var errUnused = errors.New("fosite called what it was not given")
+var ErrUnused = errors.New("fosite called what it was not given")
 
-func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }
-func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, errUnused }
+func (noHasher) Compare(context.Context, []byte, []byte) error { return ErrUnused }
+func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, ErrUnused }
 
 // clientStore is fosite's store of clients.
 type clientStore struct {
 	clients *clients.Clients
-	rules   *policy.Rules
+	Rules   *policy.Rules
 }
 
 func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
 	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
-		return &client{*known, s.rules}, nil
+		return &Client{*known, s.Rules}, nil
 	}
 	a, err := s.clients.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -102,66 +102,66 @@ func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, e
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return &client{a, s.rules}, nil
+	return &Client{a, s.Rules}, nil
 }
 
-func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return errUnused }
+func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return ErrUnused }
 func (clientStore) SetClientAssertionJWT(context.Context, string, time.Time) error {
-	return errUnused
+	return ErrUnused
 }
 
 // client shows an application to fosite.
-type client struct {
-	Application
-	rules *policy.Rules
+type Client struct {
+	storage.Application
+	Rules *policy.Rules
 }
 
-func (c *client) GetID() string                      { return c.ClientID }
-func (c *client) GetHashedSecret() []byte            { return nil }
-func (c *client) GetRedirectURIs() []string          { return oauth.Lines(c.RedirectURIs) }
-func (c *client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
-func (c *client) GetScopes() fosite.Arguments        { return c.rules.AllowedScopes(c.Application) }
-func (c *client) IsPublic() bool                     { return c.ClientType == policy.Public }
-func (c *client) GetAudience() fosite.Arguments      { return nil }
-func (c *client) GetGrantTypes() fosite.Arguments    { return policy.GrantTypes(c.Application) }
-func (c *client) GetResponseModes() []fosite.ResponseModeType {
+func (c *Client) GetID() string                      { return c.ClientID }
+func (c *Client) GetHashedSecret() []byte            { return nil }
+func (c *Client) GetRedirectURIs() []string          { return oauth.Lines(c.RedirectURIs) }
+func (c *Client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
+func (c *Client) GetScopes() fosite.Arguments        { return c.Rules.AllowedScopes(c.Application) }
+func (c *Client) IsPublic() bool                     { return c.ClientType == policy.Public }
+func (c *Client) GetAudience() fosite.Arguments      { return nil }
+func (c *Client) GetGrantTypes() fosite.Arguments    { return policy.GrantTypes(c.Application) }
+func (c *Client) GetResponseModes() []fosite.ResponseModeType {
 	return []fosite.ResponseModeType{fosite.ResponseModeQuery}
 }
 
 // tokenStrategy makes the texts and their storage keys for fosite's handlers.
-type tokenStrategy struct{}
+type TokenStrategy struct{}
 
-func (tokenStrategy) AccessTokenSignature(_ context.Context, token string) string {
+func (TokenStrategy) AccessTokenSignature(_ context.Context, token string) string {
 	return seal.Digest(token)
 }
-func (tokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) string {
+func (TokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) string {
 	return seal.Digest(code)
 }
 
-func (tokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
+func (TokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
 	text, sum := tokens.Mint(tokens.AccessPrefix)
 	return text, sum, nil
 }
 
-func (tokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
+func (TokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
 	text, sum := tokens.Mint(tokens.CodePrefix)
 	return text, sum, nil
 }
 
-func (tokenStrategy) ValidateAccessToken(context.Context, fosite.Requester, string) error {
-	return errUnused
+func (TokenStrategy) ValidateAccessToken(context.Context, fosite.Requester, string) error {
+	return ErrUnused
 }
-func (tokenStrategy) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error {
-	return errUnused
+func (TokenStrategy) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error {
+	return ErrUnused
 }
 
 // Session is what fosite requires of a session. The sessions of the flows embed it.
-type baseSession struct {
+type Session struct {
 	expires map[fosite.TokenType]time.Time
 }
 
 // SetExpiresAt notes when a token expires.
-func (s *baseSession) SetExpiresAt(kind fosite.TokenType, at time.Time) {
+func (s *Session) SetExpiresAt(kind fosite.TokenType, at time.Time) {
 	if s.expires == nil {
 		s.expires = map[fosite.TokenType]time.Time{}
 	}
@@ -169,10 +169,10 @@ func (s *baseSession) SetExpiresAt(kind fosite.TokenType, at time.Time) {
 }
 
 // GetExpiresAt says when a token expires.
-func (s *baseSession) GetExpiresAt(kind fosite.TokenType) time.Time { return s.expires[kind] }
+func (s *Session) GetExpiresAt(kind fosite.TokenType) time.Time { return s.expires[kind] }
 
 // GetUsername is not used.
-func (s *baseSession) GetUsername() string { return "" }
+func (s *Session) GetUsername() string { return "" }
 
 // GetSubject is not used.
-func (s *baseSession) GetSubject() string { return "" }
+func (s *Session) GetSubject() string { return "" }

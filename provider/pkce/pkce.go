@@ -1,4 +1,4 @@
-package provider
+package pkce
 
 import (
 	"crypto/sha256"
@@ -10,7 +10,7 @@ import (
 )
 
 // checkChallenge reads the PKCE half of an authorization request.
-func checkChallenge(optional bool, form url.Values) error {
+func CheckChallenge(optional bool, form url.Values) error {
 	challenge, method := form.Get("code_challenge"), form.Get("code_challenge_method")
 	if challenge == "" {
 		if method != "" {
@@ -41,7 +41,7 @@ func checkChallenge(optional bool, form url.Values) error {
 // checkVerifier compares the verifier with the challenge that the code was
 // given for. It spends nothing: a wrong one can be followed by the right one,
 // and by nothing less.
-func checkVerifier(challenge, verifier string) error {
+func CheckVerifier(challenge, verifier string) error {
 	if challenge == "" {
 		if verifier != "" {
 			// RFC 9700 §2.1.1: somebody took the challenge out on the way.

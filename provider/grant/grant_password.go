@@ -1,4 +1,4 @@
-package provider
+package grant
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/ory/fosite"
 
 	"mandate/provider/clients"
+	"mandate/provider/framework"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -47,7 +48,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	case password == "":
 		return oauth.Refuse("invalid_request", "password is missing.")
 	}
-	issued := request.GetSession().(*session)
+	issued := request.GetSession().(*Session)
 	issued.scope, err = g.p.rules.Resolve(a, form.Get("scope"))
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 // they come from, as guesses at the login page are. Whoever may register
 // applications could have any number of them, so those of one owner share the
 // owner's tries.
-func passwordTries(a Application, key, address string) []throttle.Try {
+func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	trusted := policy.StandingOf(a) == policy.StandingAdministrator
 	if trusted && a.ClientType == policy.Confidential {
 		return []throttle.Try{{Kind: limits.OfPair, Key: "application " + a.ID + " " + key, Wide: a.ID}, {Kind: limits.OfOwner, Key: "application " + a.ID, Wide: a.ID}}
@@ -89,7 +90,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	a, issued, at := request.GetClient().(*client).Application, request.GetSession().(*session), oauth.Now()
+	a, issued, at := request.GetClient().(*framework.Client).Application, request.GetSession().(*Session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
 		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}

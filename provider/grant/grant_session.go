@@ -1,7 +1,8 @@
-package provider
+package grant
 
 import (
 	"context"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
@@ -20,23 +21,23 @@ type accessTokens struct {
 }
 
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
-	c, issued := r.GetClient().(*client), r.GetSession().(*session)
+	c, issued := r.GetClient().(*framework.Client), r.GetSession().(*Session)
 	at := oauth.Now()
-	issued.answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
-	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
+	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
 }
 
 // session is what a token request carries through fosite from its first step to its
 // last.
-type session struct {
-	baseSession
+type Session struct {
+	framework.Session
 	grant  *storage.Grant     // of the code that is exchanged
 	token  *storage.LiveToken // that is refreshed
 	person *storage.User      // whose password was right
 	scope  []string           // of the access token
-	answer *tokens.TokenResponse
+	Answer *tokens.TokenResponse
 }
 
 // Clone is required by fosite.
-func (s *session) Clone() fosite.Session { copied := *s; return &copied }
+func (s *Session) Clone() fosite.Session { copied := *s; return &copied }

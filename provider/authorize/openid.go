@@ -1,4 +1,4 @@
-package provider
+package authorize
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
+	"mandate/storage"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,14 +18,14 @@ import (
 
 // openIDRequest is what OpenID Connect adds to an authorization request (OIDC
 // Core §3.1.2.1).
-type openIDRequest struct {
+type OpenIDRequest struct {
 	nonce     string
-	prompt    []string
-	maxAge    int64 // seconds; -1 where it was not sent
+	Prompt    []string
+	MaxAge    int64 // seconds; -1 where it was not sent
 	loginHint string
-	subjects  []string // one of whom the person must be, by the hint or by claims; none: anybody
-	claims    string   // the claims parameter, checked
-	told      []string // the scopes that stand for its claims
+	Subjects  []string // one of whom the person must be, by the hint or by claims; none: anybody
+	Claims    string   // the claims parameter, checked
+	Told      []string // the scopes that stand for its claims
 	formPost  bool
 	// wayBack is what the browser kept of a login for this request.
 	wayBack string
@@ -32,11 +33,11 @@ type openIDRequest struct {
 
 const (
 	maxNonce  = 1024
-	maxClaims = 8192
+	MaxClaims = 8192
 )
 
 func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error {
-	form := a.parameters
+	form := a.Parameters
 	// OIDC Form Post §2. It is read first: every error after it goes that way.
 	if form.Get("response_mode") == "form_post" {
 		// A form goes to a web server; a program on this computer that has a scheme of
@@ -44,29 +45,29 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
 			return oauth.Refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
 		}
-		a.openID.formPost = true
+		a.OpenID.formPost = true
 	}
 	if form.Has("registration") {
 		return oauth.Refuse("registration_not_supported", "The registration parameter is not supported.")
 	}
-	a.openID.nonce, a.openID.loginHint = form.Get("nonce"), form.Get("login_hint")
-	if len(a.openID.nonce) > maxNonce {
+	a.OpenID.nonce, a.OpenID.loginHint = form.Get("nonce"), form.Get("login_hint")
+	if len(a.OpenID.nonce) > maxNonce {
 		return oauth.Refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
 	}
-	err := a.openID.readPrompt(form)
+	err := a.OpenID.ReadPrompt(form)
 	if err != nil {
 		return err
 	}
-	err = a.openID.readClaims(form, p.rules.AllowedScopes(a.Application))
+	err = a.OpenID.ReadClaims(form, p.rules.AllowedScopes(a.Application))
 	if err != nil {
 		return err
 	}
 	return p.readHint(ctx, a)
 }
 
-func (o *openIDRequest) readPrompt(form url.Values) error {
-	o.prompt = strings.Fields(form.Get("prompt"))
-	for _, value := range o.prompt {
+func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
+	o.Prompt = strings.Fields(form.Get("prompt"))
+	for _, value := range o.Prompt {
 		switch value {
 		case "none", "login", "consent", "select_account":
 		default:
@@ -74,7 +75,7 @@ func (o *openIDRequest) readPrompt(form url.Values) error {
 		}
 	}
 	// OIDC Core §3.1.2.1: none stands alone.
-	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
+	if slices.Contains(o.Prompt, "none") && len(o.Prompt) > 1 {
 		return oauth.Refuse("invalid_request", "prompt=none must have no other value beside it.")
 	}
 	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
@@ -85,7 +86,7 @@ func (o *openIDRequest) readPrompt(form url.Values) error {
 		if err != nil {
 			return oauth.Refuse("invalid_request", "max_age must be a number of seconds from 0.")
 		}
-		o.maxAge = int64(age)
+		o.MaxAge = int64(age)
 	}
 	return nil
 }
@@ -93,13 +94,13 @@ func (o *openIDRequest) readPrompt(form url.Values) error {
 // readClaims checks the claims parameter (OIDC Core §5.5): a JSON object with
 // the members userinfo and id_token, whose members are null or objects. Others
 // are to be ignored.
-func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
+func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
 	text := form.Get("claims")
 	if text == "" {
 		return nil
 	}
-	if len(text) > maxClaims {
-		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
+	if len(text) > MaxClaims {
+		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", MaxClaims)
 	}
 	var asked tokens.ClaimsRequest
 	err := json.Unmarshal([]byte(text), &asked)
@@ -115,7 +116,7 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return err
 	}
-	o.claims, o.told = strings.TrimSpace(kept.String()), asked.Scopes()
+	o.Claims, o.Told = strings.TrimSpace(kept.String()), asked.Scopes()
 	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
 	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
 		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", tokens.PasswordLogin)
@@ -128,25 +129,25 @@ func (o *openIDRequest) readClaims(form url.Values, allowed []string) error {
 
 // readSubjects: OIDC Core §5.5.1: the answer is about a subject that was asked
 // for, or there is none (§3.1.2.2).
-func (o *openIDRequest) readSubjects(asked tokens.ClaimRequest) error {
+func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
 	for _, raw := range asked.Wanted() {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {
 			return oauth.Refuse("invalid_request", "claims asks for a sub that is not text, or is empty.")
 		}
-		o.subjects = append(o.subjects, subject)
+		o.Subjects = append(o.Subjects, subject)
 	}
 	return nil
 }
 
 // about says whether an answer about a subject is one to the request.
-func (o *openIDRequest) about(subject string) bool {
-	return len(o.subjects) == 0 || slices.Contains(o.subjects, subject)
+func (o *OpenIDRequest) about(subject string) bool {
+	return len(o.Subjects) == 0 || slices.Contains(o.Subjects, subject)
 }
 
 func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
-	text := a.parameters.Get("id_token_hint")
+	text := a.Parameters.Get("id_token_hint")
 	if text == "" {
 		return nil
 	}
@@ -158,10 +159,10 @@ func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 		return oauth.Refuse("invalid_request", "id_token_hint was issued to another client.")
 	}
 	subject := claims.Text("sub")
-	if !a.openID.about(subject) {
+	if !a.OpenID.about(subject) {
 		return oauth.Refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
 	}
-	a.openID.subjects = []string{subject}
+	a.OpenID.Subjects = []string{subject}
 	return nil
 }
 
@@ -184,11 +185,11 @@ func (p *Authorizations) WayBack(in *people.SignIn, request url.Values) string {
 }
 
 // CameBy says what the browser kept.
-func (a *Authorization) CameBy(wayBack string) { a.openID.wayBack = wayBack }
+func (a *Authorization) CameBy(wayBack string) { a.OpenID.wayBack = wayBack }
 
 // hasCome says whether the person has just signed in for this very request.
-func (p *Authorizations) hasCome(a *Authorization, s *SignedIn) bool {
-	text, err := p.tickets.Open(a.openID.wayBack, waits(s.Session.Digest, a.sent))
+func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
+	text, err := p.tickets.Open(a.OpenID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
 		return false
 	}
@@ -197,17 +198,17 @@ func (p *Authorizations) hasCome(a *Authorization, s *SignedIn) bool {
 }
 
 // mustLogin says whether the person who is signed in must sign in again.
-func (p *Authorizations) mustLogin(a *Authorization, s *SignedIn) bool {
-	o := a.openID
+func (p *Authorizations) MustLogin(a *Authorization, s *storage.SignedIn) bool {
+	o := a.OpenID
 	if p.hasCome(a, s) {
 		return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
 	}
 	switch {
-	case slices.Contains(o.prompt, "login"), slices.Contains(o.prompt, "select_account"):
+	case slices.Contains(o.Prompt, "login"), slices.Contains(o.Prompt, "select_account"):
 		return true
-	case o.maxAge >= 0 && oauth.Now()-s.Session.AuthTime > o.maxAge:
+	case o.MaxAge >= 0 && oauth.Now()-s.Session.AuthTime > o.MaxAge:
 		return true
-	case o.maxAge == 0:
+	case o.MaxAge == 0:
 		// OIDC Core §3.1.2.1: the same as prompt=login.
 		return true
 	}
@@ -218,7 +219,7 @@ func (p *Authorizations) mustLogin(a *Authorization, s *SignedIn) bool {
 // sessionBound is when a login's tokens end at the latest: with the session,
 // unless the person agreed to offline access (OIDC Core §11). An approval that is
 // no login has nothing to do with how long a browser is signed in; 0 is never.
-func (p *Authorizations) sessionBound(scopes []string, s Session) int64 {
+func (p *Authorizations) SessionBound(scopes []string, s storage.Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
 	}
@@ -227,10 +228,10 @@ func (p *Authorizations) sessionBound(scopes []string, s Session) int64 {
 
 // Silent says that nothing may be shown to the person: OIDC Core §3.1.2.1,
 // prompt=none.
-func (a *Authorization) Silent() bool { return slices.Contains(a.openID.prompt, "none") }
+func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.Prompt, "none") }
 
 // LoginHint is the name that the login page begins with.
-func (a *Authorization) LoginHint() string { return oauth.Clip(a.openID.loginHint, 150) }
+func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 150) }
 
 // LoginRequired is the refusal of a silent request that needs a login (OIDC
 // Core §3.1.2.6).

@@ -1,4 +1,4 @@
-package provider
+package grant
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/ory/fosite"
 
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -53,10 +54,10 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if !policy.HasGrant(a, *token.GrantType) {
 		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
 	}
-	issued := request.GetSession().(*session)
+	issued := request.GetSession().(*Session)
 	issued.token = &token
 	if token.UsedAt != nil {
-		issued.answer, err = g.again(ctx, request.GetRequestForm(), token)
+		issued.Answer, err = g.again(ctx, request.GetRequestForm(), token)
 		return err
 	}
 	issued.scope, err = g.scope(a, token, request.GetRequestForm().Get("scope"))
@@ -69,7 +70,7 @@ func deadRefresh() *oauth.Error {
 
 // scope gives the access token's: all that was granted, or the part that is
 // asked for, as far as the application may still have it.
-func (g *refreshGrant) scope(a Application, token storage.LiveToken, parameter string) ([]string, error) {
+func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, parameter string) ([]string, error) {
 	asked, err := askedScope(token, parameter)
 	if err != nil {
 		return nil, err
@@ -102,12 +103,12 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	issued := request.GetSession().(*session)
-	if issued.answer != nil { // the same successor, told again
-		issued.give(issued.answer, responder)
+	issued := request.GetSession().(*Session)
+	if issued.Answer != nil { // the same successor, told again
+		issued.give(issued.Answer, responder)
 		return nil
 	}
-	a, token := request.GetClient().(*client).Application, issued.token
+	a, token := request.GetClient().(*framework.Client).Application, issued.token
 	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Login: 0}
 	if oauth.Deref(token.SessionID) != "" {
 		f.Login = *token.AuthTime
@@ -120,7 +121,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
 		AuthTime: *token.AuthTime, SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
 	if err != nil {
-		return failed(err)
+		return framework.Failed(err)
 	}
 	err = g.keepSession(ctx, token)
 	if err != nil {
@@ -148,7 +149,7 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 
 // spend rotates the token, or keeps it where the operator said so: rotation is
 // what protects a public client (RFC 9700 §4.14.2), so for those it stays.
-func (g *refreshGrant) spend(ctx context.Context, a Application, form url.Values, token *storage.LiveToken, made *tokens.Pair) error {
+func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, token *storage.LiveToken, made *tokens.Pair) error {
 	text := form.Get("refresh_token")
 	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
 		made.Answer.RefreshToken = text

@@ -1,8 +1,9 @@
-package provider
+package authorize
 
 import (
 	"context"
 	"errors"
+	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
@@ -21,7 +22,7 @@ type authorizationCodes struct {
 }
 
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
-	c, by := r.GetClient().(*client), r.GetSession().(*approval)
+	c, by := r.GetClient().(*framework.Client), r.GetSession().(*approval)
 	err := s.p.tokens.MayApprove(ctx, c.Application, by.signedIn.User.ID)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionBound(r.GetGrantedScopes(), by.signedIn.Session),
+		ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.OpenID.nonce, Claims: by.OpenID.Claims, SessionEndsAt: s.p.SessionBound(r.GetGrantedScopes(), by.signedIn.Session),
 	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
@@ -53,10 +54,10 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 
 // approval is the session that an authorization request carries through fosite.
 type approval struct {
-	baseSession
-	signedIn     *SignedIn
+	framework.Session
+	signedIn     *storage.SignedIn
 	redirectSent bool
-	openID       *openIDRequest
+	OpenID       *OpenIDRequest
 }
 
 // Clone is required by fosite.

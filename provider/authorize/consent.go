@@ -1,4 +1,4 @@
-package provider
+package authorize
 
 import (
 	"context"
@@ -26,16 +26,16 @@ type Asked struct {
 
 // Next says what the person must still agree to, or nil where nothing is left
 // but to complete the request.
-func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *SignedIn) (*Asked, error) {
-	remembered, err := p.remembered(ctx, a, s)
+func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Asked, error) {
+	remembered, err := p.Remembered(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
-	ask, login := p.mustAsk(a, remembered), p.mustLogin(a, s)
+	ask, login := p.mustAsk(a, remembered), p.MustLogin(a, s)
 	switch {
 	// Whom it names is not to be told to an application that nobody let in: the
 	// answer is the same for the right one and the wrong one.
-	case a.Silent() && ask && len(remembered) == 0 && len(a.openID.subjects) > 0, a.Silent() && ask && !login:
+	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0, a.Silent() && ask && !login:
 		// OIDC Core §3.1.2.6
 		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	case a.Silent() && login:
@@ -47,8 +47,8 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *SignedIn
 	}
 	// The answer is to what the page shows: a default scope that grows
 	// meanwhile must not be approved with it.
-	parameters := maps.Clone(a.parameters)
-	parameters.Set("scope", strings.Join(scopeNames(a.Scopes), " "))
+	parameters := maps.Clone(a.Parameters)
+	parameters.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
 	shown, err := a.shown()
 	if err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 		// RFC 8252 §8.6: any program can say that it is this one.
 		return true
 	case a.Application.SkipConsent:
-		return slices.Contains(a.openID.prompt, "consent")
-	case p.config.AlwaysAsk, slices.Contains(a.openID.prompt, "consent"):
+		return slices.Contains(a.OpenID.Prompt, "consent")
+	case p.config.AlwaysAsk, slices.Contains(a.OpenID.Prompt, "consent"):
 		return true
 	}
 	return !oauth.Covers(remembered, a.asks())
 }
 
-func (p *Authorizations) remembered(ctx context.Context, a *Authorization, s *SignedIn) ([]string, error) {
+func (p *Authorizations) Remembered(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
 	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
@@ -96,18 +96,18 @@ type ticket struct {
 	Shown        string
 }
 
-const ticketLife = 3600
+const TicketLife = 3600
 
 // shown is a digest of what the consent page says of a request: who asks, and for
 // what. (Where the answer goes is compared by itself.)
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.openID.claims})
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.OpenID.Claims})
 	return seal.Digest(string(text)), err
 }
 
 // Resume checks a request again when the person has answered: the application
 // may have changed meanwhile, and what the same parameters mean.
-func (p *Authorizations) Resume(ctx context.Context, sealed string, s *SignedIn) (*Authorization, error) {
+func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.SignedIn) (*Authorization, error) {
 	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
 	text, err := p.tickets.Open(sealed, "consent")
@@ -116,7 +116,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *SignedIn)
 	}
 	var t ticket
 	err = json.Unmarshal(text, &t)
-	if err != nil || t.Session != s.Session.ID || oauth.Now()-t.At > ticketLife {
+	if err != nil || t.Session != s.Session.ID || oauth.Now()-t.At > TicketLife {
 		return nil, stale
 	}
 	parameters, err := url.ParseQuery(t.Parameters)
@@ -146,8 +146,8 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *SignedIn)
 }
 
 // Approve remembers the answer and completes the request.
-func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *SignedIn) (redirect.Response, error) {
-	remembered, err := p.remembered(ctx, a, s)
+func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
+	remembered, err := p.Remembered(ctx, a, s)
 	if err != nil {
 		return redirect.Response{}, err
 	}
@@ -167,7 +167,7 @@ func loggedOut() *oauth.Error {
 	return oauth.Refuse("access_denied", "The person was logged out meanwhile.")
 }
 
-func scopeNames(scopes []policy.Scope) []string {
+func ScopeNames(scopes []policy.Scope) []string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
 		names[i] = s.Name
