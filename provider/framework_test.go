@@ -217,7 +217,7 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	for _, h := range config.TokenEndpointHandlers {
 		got = append(got, fmt.Sprintf("token %T", h))
 	}
-	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *provider.codeGrant", "token *provider.refreshGrant", "token *provider.clientGrant", "token *provider.passwordGrant"}
+	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.ClientGrant", "token *grant.passwordGrant"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

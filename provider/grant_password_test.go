@@ -1,9 +1,7 @@
 package provider
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
@@ -289,14 +287,13 @@ func (f *fixture) owned(by User) *clients.Registered {
 func TestPasswordGrantIsWarnedOf(t *testing.T) {
 	f := begin(t)
 	f.person("alice")
-	var log bytes.Buffer
-	f.log = slog.New(slog.NewTextHandler(&log, nil))
+	log := f.logged
 	app := f.app()
 	for range 3 {
 		_, _ = f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 	}
 	if n := strings.Count(log.String(), "RFC 9700"); n != 1 {
-		t.Errorf("RFC9700/2.4 warned %d times:\n%s", n, &log)
+		t.Errorf("RFC9700/2.4 warned %d times:\n%s", n, log)
 	}
 	if strings.Contains(log.String(), goodPassword) || strings.Contains(log.String(), app.Secret) {
 		t.Error("a secret is in the log")
