@@ -1,12 +1,13 @@
 package clients
 
 import (
-	"mandate/provider/policy"
-	"mandate/provider/redirect"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"mandate/provider/policy"
+	"mandate/provider/redirect"
 )
 
 func isPort(text string) bool {

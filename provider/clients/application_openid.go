@@ -1,14 +1,15 @@
 package clients
 
 import (
+	"net/url"
+	"slices"
+	"strings"
+
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/storage"
-	"net/url"
-	"slices"
-	"strings"
 )
 
 // leastHMACSecret is what RFC 7518 §3.2 asks of a key for HS256.

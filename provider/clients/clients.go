@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"mandate/provider/copies"
 	"mandate/provider/keys"
 	"mandate/provider/limits"
@@ -14,7 +16,6 @@ import (
 	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"time"
 )
 
 // ClientsConfig is what an operator decides about clients.

@@ -2,13 +2,14 @@ package clients
 
 import (
 	"cmp"
+	"slices"
+	"strings"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/storage"
-	"slices"
-	"strings"
-	"time"
 )
 
 // checkRegistration holds what somebody says of an application to the rules, and

@@ -5,15 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
 	"mandate/storage"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 )
 
 // A stored client secret says itself how it is to be checked:

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"mandate/provider/oauth"
-	"mandate/provider/seal"
-	"mandate/storage"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/storage"
 )
 
 func ring(t *testing.T) *Ring {

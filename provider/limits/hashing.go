@@ -3,9 +3,10 @@ package limits
 import (
 	"context"
 	"errors"
+	"net/http"
+
 	"mandate/provider/oauth"
 	"mandate/provider/password"
-	"net/http"
 )
 
 // Hasher is a password hasher whose errors a client may see.

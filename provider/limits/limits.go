@@ -1,11 +1,12 @@
 package limits
 
 import (
+	"net/http"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/provider/password"
 	"mandate/provider/throttle"
-	"net/http"
-	"time"
 )
 
 // What is counted against guessing. Each kind has a memory of its own, so that a

@@ -3,12 +3,13 @@ package logout
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
+
 	"mandate/provider/outbound"
 	"mandate/provider/redirect"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
-	"sync/atomic"
 )
 
 // LogoutConfig is what an application may do to log people out (OIDC RP-Logout).

@@ -1,10 +1,11 @@
 package people
 
 import (
-	"mandate/provider/oauth"
-	"mandate/storage"
 	"strconv"
 	"strings"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 const flashLife = 300 // seconds

@@ -1,9 +1,10 @@
 package people
 
 import (
-	"mandate/provider/oauth"
 	"strings"
 	"unicode/utf8"
+
+	"mandate/provider/oauth"
 )
 
 // checkNewPassword holds a password to NIST SP 800-63B-4 §3.1.1.2: a length, no

@@ -1,9 +1,10 @@
 package people
 
 import (
-	"mandate/provider/oauth"
 	"strings"
 	"testing"
+
+	"mandate/provider/oauth"
 )
 
 func TestNewPassword(t *testing.T) {

@@ -2,11 +2,12 @@ package people
 
 import (
 	"log/slog"
+	"time"
+
 	"mandate/provider/limits"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"time"
 )
 
 // PeopleConfig is what an operator decides about people.

@@ -3,8 +3,6 @@ package people
 import (
 	"encoding/json"
 	"fmt"
-	"mandate/provider/oauth"
-	"mandate/storage"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,6 +10,9 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 // Profile is the part of the standard claims (OIDC Core §5.1) that has no

@@ -2,9 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/storage"
-	"time"
 )
 
 func (c *Rules) AccessLifetime(a storage.Application) int64 {

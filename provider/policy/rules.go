@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"mandate/provider/oauth"
-	"mandate/storage"
 	"strings"
 	"time"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 // Settings is what an operator decides about applications.

@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"mandate/provider/oauth"
-	"mandate/storage"
 	"slices"
 	"strings"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
 )
 
 // allowedScopes lists what an application may ask for now, in the operator's

@@ -2,11 +2,12 @@ package tokens
 
 import (
 	"context"
+	"time"
+
 	"mandate/provider/copies"
 	"mandate/provider/oauth"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"time"
 )
 
 // token reads a token for those who only look at it. Of refresh tokens there is

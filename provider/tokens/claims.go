@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/storage"
-	"maps"
-	"slices"
-	"strings"
 )
 
 // ClaimsRequest is the claims parameter (OIDC Core §5.5).

@@ -2,11 +2,12 @@ package tokens
 
 import (
 	"context"
+	"strings"
+
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"strings"
 )
 
 // TokenResponse is the answer of the token endpoint (RFC 6749 §5.1).

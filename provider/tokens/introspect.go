@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"net/http"
 	"slices"
 	"strings"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // Introspection is the answer of the introspection endpoint (RFC 7662 §2.2).

@@ -2,13 +2,14 @@ package tokens
 
 import (
 	"context"
+	"net/http"
+	"sync"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/throttle"
 	"mandate/storage"
-	"net/http"
-	"sync"
-	"time"
 )
 
 // quotas remember for a moment how much room a count found, so that a token

@@ -1,6 +1,8 @@
 package tokens
 
 import (
+	"time"
+
 	"mandate/provider/clients"
 	"mandate/provider/copies"
 	"mandate/provider/keys"
@@ -8,7 +10,6 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"time"
 )
 
 // TokensConfig is what an operator decides about tokens.

@@ -3,11 +3,12 @@ package tokens
 import (
 	"context"
 	"errors"
-	"mandate/provider/jose"
-	"mandate/provider/oauth"
 	"net/http"
 	"slices"
 	"strings"
+
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
 )
 
 // UserInfo is what the UserInfo endpoint answers: claims, or a JWT of them.
