@@ -1,3 +1,5 @@
+// Package keys holds the server's signing keys. It generates, stores and rotates them,
+// and publishes their public keys as a JWK Set (RFC 7517 §5).
 package keys
 
 import (
@@ -17,22 +19,23 @@ import (
 	"mandate/storage"
 )
 
-// signingKey is a key that has been opened.
+// SigningKey is a stored key whose private key has been decrypted.
 type SigningKey struct {
 	storage.Key
 	private crypto.Signer
 	jwk     jose.JWK
 }
 
+// signsAt says whether a key signs at a time: it is active, and not yet retired.
 func signsAt(k storage.Key, at int64) bool {
 	return k.ActiveAt <= at && (k.RetiredAt == 0 || at < k.RetiredAt)
 }
 
-// KeysConfig is what an operator decides about keys.
+// Config is what an operator decides about keys.
 type Config struct {
 	OpenID          bool
-	RSAPrivateKey   string   // PEM; signs instead of our own RSA keys
-	RSAInactiveKeys []string // PEM; published only
+	RSAPrivateKey   string   // PEM; signs instead of the RSA keys that the server generates
+	RSAInactiveKeys []string // PEM; published, and not used to sign
 	KeyLifetime     time.Duration
 	JWKSMaxAge      time.Duration
 	SessionLifetime time.Duration
@@ -43,23 +46,24 @@ type Config struct {
 	JWTMax                 int64 // seconds; no signed access token lives longer
 }
 
-// Ring holds the server's signing keys. It reads them from the database and copies them
-// for a moment.
+// Ring holds the server's signing keys. It reads them from the database, and keeps a
+// copy for a short time.
 type Ring struct {
 	config Config
 	store  *storage.Store
 	sealer seal.Sealer
-	hears  func() bool // whether this node receives the changes of the others
+	hears  func() bool // says whether this node receives the changes of the other nodes
 	log    *slog.Logger
-	own    []SigningKey // the operator's, from the configuration
+	own    []SigningKey // the operator's keys, from the configuration
 
 	mu      sync.Mutex
 	keys    []SigningKey
 	read    time.Time
-	reading *keyReading // nil: no reading is under way, or a change has come since
+	reading *keyReading // nil: no read is in progress, or the keys have changed since it began
 }
 
-// NewRing reads the keys, and makes those that are missing.
+// New reads the keys, and generates those that are missing. hears says whether this
+// node receives the changes that other nodes make.
 func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, hears func() bool, log *slog.Logger) (*Ring, error) {
 	r := &Ring{config: config, store: store, sealer: sealer, hears: hears, log: log}
 	err := r.loadOwnKeys()
@@ -72,20 +76,23 @@ func New(ctx context.Context, config Config, store *storage.Store, sealer seal.S
 	return r, err
 }
 
-// keyReading is one reading, for all who ask meanwhile.
+// keyReading is one read of the keys. All callers that arrive during the read share it.
 type keyReading struct {
-	done chan struct{} // closed when the rest is known
+	done chan struct{} // closed when keys and err are set
 	keys []SigningKey
 	err  error
 }
 
+// keyringLife is how long a copy of the keys is used.
 const keyringLife = 5 * time.Second
 
-// keysPatience is less than what those wait who ask for the public keys.
+// keysPatience is how long JWKSet waits for the database. It is shorter than the
+// timeouts of the callers that fetch the JWK Set.
 const keysPatience = time.Second
 
-// keys gives the keys, which one reads for all who ask meanwhile. A database that
-// is silent holds nobody for longer than they want to wait.
+// Current returns the keys: the copy, if it is recent enough, or the result of a read
+// that all present callers share. If ctx ends first, it returns Unavailable, so that no
+// caller waits longer for the database than it wants to.
 func (r *Ring) Current(ctx context.Context) ([]SigningKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +115,8 @@ func (r *Ring) Current(ctx context.Context) ([]SigningKey, error) {
 	}
 }
 
-// keysLive is less where this node does not hear what others do with the keys.
+// keysLive returns how long a copy of the keys is used. The time is shorter while this
+// node does not receive the changes of other nodes.
 func (r *Ring) keysLive() time.Duration {
 	if r.hears() {
 		return keyringLife
@@ -116,8 +124,9 @@ func (r *Ring) keysLive() time.Duration {
 	return min(keyringLife, r.config.MaxStaleness)
 }
 
-// readKeys reads for all who wait. What was told of meanwhile may be in it or not:
-// then whoever asks after that reads again.
+// readKeys reads the keys for all waiting callers. If the keys change during the read,
+// its result may be too old: Forget has removed the read from the ring, and a later
+// caller starts another one.
 func (r *Ring) readKeys(ctx context.Context, reading *keyReading) {
 	at := time.Now()
 	reading.keys, reading.err = r.openKeys(ctx)
@@ -133,8 +142,8 @@ func (r *Ring) readKeys(ctx context.Context, reading *keyReading) {
 }
 
 func (r *Ring) openKeys(ctx context.Context) ([]SigningKey, error) {
-	// Older ones are still good for a hint, which a person's browser may bring
-	// back for as long as their session lasts.
+	// An expired key still verifies an id_token_hint, which a browser may send for as
+	// long as its session lasts.
 	kept, err := r.store.Keys(ctx, oauth.Now()-oauth.Seconds(r.config.SessionLifetime))
 	if err != nil {
 		return nil, oauth.Unavailable(err)
@@ -142,7 +151,7 @@ func (r *Ring) openKeys(ctx context.Context) ([]SigningKey, error) {
 	opened := append([]SigningKey{}, r.own...)
 	for _, k := range kept {
 		if slices.ContainsFunc(opened, func(own SigningKey) bool { return own.ID == k.ID }) {
-			continue // imported, and in the configuration too
+			continue // both imported and in the configuration
 		}
 		key, err := r.openKey(k)
 		if err != nil {
@@ -153,13 +162,15 @@ func (r *Ring) openKeys(ctx context.Context) ([]SigningKey, error) {
 	return opened, nil
 }
 
-// lastKeys gives the keys as they were read last; nil: never.
+// lastKeys returns the keys of the last successful read, or nil if there was none.
 func (r *Ring) lastKeys() []SigningKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.keys
 }
 
+// Forget drops the copy of the keys, so that the next caller of Current reads them from
+// the database.
 func (r *Ring) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,7 +202,8 @@ func newSigningKey(k storage.Key, private crypto.Signer) (SigningKey, error) {
 	return SigningKey{k, private, jwk}, nil
 }
 
-// public is the key that verifies what this one signs; nil for none.
+// Public returns the key that verifies this key's signatures, or nil for the zero
+// SigningKey.
 func (k SigningKey) Public() crypto.PublicKey {
 	if k.private == nil {
 		return nil
@@ -199,16 +211,15 @@ func (k SigningKey) Public() crypto.PublicKey {
 	return k.private.Public()
 }
 
-// JWKSet lists the public keys: those that sign, those that will, and those
-// whose signatures may still be about. Where nothing was ever to be signed there
-// is no set.
+// JWKSet returns the public keys: those that sign, those that will sign, and those
+// whose signatures may still be in use. It returns ErrNotFound if no key is published.
 func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	wait, stop := context.WithTimeout(ctx, keysPatience)
 	defer stop()
 	keys, err := r.Current(wait)
 	if err != nil {
-		// What was public a moment ago is that still, and who checks a signature now
-		// needs no database for it.
+		// A key that was published a moment ago is still valid. A client that verifies
+		// a signature now does not need the database for it.
 		keys = r.lastKeys()
 		if keys == nil {
 			return nil, err
@@ -226,17 +237,20 @@ func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	return set, nil
 }
 
+// Published says whether the key is in the JWK Set. A key that is no longer published
+// only verifies an id_token_hint.
 func (k SigningKey) Published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > oauth.Now() }
 
-// signer finds the key that signs by an algorithm now. The operator's own key
-// goes before ours; of two, the one that became active last.
+// Signer returns the key that signs by an algorithm now, or an error if there is none.
+// The operator's own key has precedence over a generated one. Of two generated keys it
+// returns the one that became active last.
 func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error) {
 	keys, err := r.Current(ctx)
 	if err != nil {
 		return SigningKey{}, err
 	}
 	if len(keys) == 0 {
-		// Another node may have made the first ones a moment ago.
+		// Another node may have generated the first keys a moment ago.
 		r.Forget()
 		keys, err = r.Current(ctx)
 		if err != nil {
@@ -255,9 +269,11 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 	return found, nil
 }
 
+// own says whether the key comes from the configuration: only stored keys are sealed.
 func (k SigningKey) own() bool { return k.Sealed == "" }
 
-// keyByID finds a key, published or kept for hints alone.
+// ByID returns the key with an id, or ErrNotFound. It also finds a key that is no
+// longer published and only verifies an id_token_hint.
 func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
 	keys, err := r.Current(ctx)
 	if err != nil {
@@ -271,7 +287,7 @@ func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
 	return SigningKey{}, oauth.ErrNotFound
 }
 
-// Sign makes a JWT with the key.
+// Sign makes a JWT with the key. kind is its typ.
 func (k SigningKey) Sign(algorithm, kind string, claims map[string]any) (string, error) {
 	return jose.Sign(algorithm, kind, k.ID, k.private, claims)
 }

@@ -14,8 +14,8 @@ import (
 	"mandate/storage"
 )
 
-// loadOwnKeys reads the operator's keys: the first signs, the rest are only
-// published.
+// loadOwnKeys reads the operator's keys from the configuration: the first signs, and
+// the others are only published.
 func (r *Ring) loadOwnKeys() error {
 	for i, text := range append([]string{r.config.RSAPrivateKey}, r.config.RSAInactiveKeys...) {
 		if text == "" {
@@ -33,7 +33,8 @@ func (r *Ring) loadOwnKeys() error {
 	return nil
 }
 
-// CheckRSAKey says what is wrong with an operator's own key.
+// CheckRSAKey returns an error that says what is wrong with an operator's RSA key, or
+// nil.
 func CheckRSAKey(text string) error {
 	_, err := rsaKey(text)
 	return err
@@ -51,8 +52,8 @@ func rsaKey(text string) (SigningKey, error) {
 	return key, err
 }
 
-// rotateKeys looks after the keys where something is signed: with OpenID Connect,
-// or where an application's access tokens are.
+// Rotate calls Provide if the server signs anything: if OpenID Connect is on, or if an
+// application has signed access tokens.
 func (r *Ring) Rotate(ctx context.Context) error {
 	if !r.config.OpenID {
 		longest, err := r.store.LongestSigned(ctx)
@@ -66,9 +67,9 @@ func (r *Ring) Rotate(ctx context.Context) error {
 	return r.Provide(ctx)
 }
 
-// provideKeys makes the keys that are missing, and the next one of each that has
-// signed long enough: it is published first and signs when everybody has had
-// the time to read it.
+// Provide generates a key of each kind that has no key. It also generates the successor
+// of each key that has signed for its lifetime. The successor is published first, and
+// signs after every client has had the time to fetch it.
 func (r *Ring) Provide(ctx context.Context) error {
 	keys, err := r.store.Keys(ctx, oauth.Now())
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *Ring) Provide(ctx context.Context) error {
 			continue
 		}
 		err = r.RotateKey(ctx, kind, lead)
-		// The other node's key is as good.
+		// If another node has added a key at the same moment, that key serves as well.
 		if err != nil && !errors.Is(err, errKeyThere) {
 			return err
 		}
@@ -88,7 +89,8 @@ func (r *Ring) Provide(ctx context.Context) error {
 	return nil
 }
 
-// keyIsDue says whether a kind needs a new key, and how long before it signs.
+// keyIsDue says whether a kind needs a new key, and how long the key is published
+// before it signs.
 func (r *Ring) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
 	newest, signs := int64(-1), false
 	for _, k := range keys {
@@ -103,18 +105,19 @@ func (r *Ring) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
 	switch {
 	case !signs:
 		return 0, true
-	// Made so early that it signs when the time of the one before is up.
+	// The new key is generated so early that it signs when the lifetime of the present
+	// one is over.
 	case newest < 0, r.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(r.config.KeyLifetime-r.KeyLead()):
 		return r.KeyLead(), true
 	}
 	return 0, false
 }
 
-// KeyLead is how long a new key is published before it signs, so that a client that has
-// just read the key set reads it again before.
+// KeyLead returns how long a new key is published before it signs. A client that has
+// just fetched the JWK Set fetches it again within that time.
 func (r *Ring) KeyLead() time.Duration { return max(time.Hour, 2*r.config.JWKSMaxAge) }
 
-// RotateKey makes a new key of a kind that signs after the lead.
+// RotateKey generates a new key of a kind, which signs after the lead.
 func (r *Ring) RotateKey(ctx context.Context, kind string, lead time.Duration) error {
 	private, err := jose.Generate(kind)
 	if err != nil {
@@ -123,8 +126,7 @@ func (r *Ring) RotateKey(ctx context.Context, kind string, lead time.Duration) e
 	return r.addKey(ctx, private, lead)
 }
 
-// ImportKey takes an operator's private key in PEM as the one that signs, after
-// the lead.
+// ImportKey stores an operator's private key in PEM, which signs after the lead.
 func (r *Ring) ImportKey(ctx context.Context, text string, lead time.Duration) error {
 	private, err := jose.ParsePrivate(text)
 	if err != nil {
@@ -149,10 +151,11 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	// No standing gives more, whatever is registered.
+	// No standing allows a longer lifetime, whatever is registered.
 	longest = min(longest, r.config.JWTMax)
 	longest = max(longest, oauth.Seconds(r.config.IDTokenLifetime), oauth.Seconds(r.config.JWTAccessTokenLifetime))
-	// What the old key signs last ends so much later; an hour is for clocks.
+	// The last signature of the old key is in use until then. One more hour allows for
+	// clocks that differ.
 	end := made.ActiveAt + longest + 3600
 	err = r.store.AddKey(ctx, made.Key, end)
 	if errors.Is(err, storage.ErrConflict) {
@@ -166,11 +169,13 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	return nil
 }
 
-// errKeyThere is the answer to whoever comes second.
+// errKeyThere says that the key exists already, or that another node added one at the
+// same moment.
 var errKeyThere = errors.New("this key is there already, or another one came at the same moment: mandate keys list shows them")
 
-// RetireKey takes a key out of use at once, and puts another in its place
-// where none is left: what the old one signed can no longer be checked.
+// RetireKey takes a key out of use at once, and generates another if the server needs
+// one. The signatures of the retired key can no longer be verified. It returns
+// ErrNotFound if no stored key has the id.
 func (r *Ring) RetireKey(ctx context.Context, id string) error {
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: take it out of OIDC_RSA_PRIVATE_KEY")
@@ -183,14 +188,15 @@ func (r *Ring) RetireKey(ctx context.Context, id string) error {
 	return r.Rotate(ctx)
 }
 
-// KeyState is what may be told of a key.
+// KeyState is the public description of a key.
 type KeyState struct {
 	ID, Kind, State                string
 	ActiveAt, RetiredAt, ExpiresAt int64
-	Own                            bool // from the configuration
+	Own                            bool // the key comes from the configuration
 }
 
-// KeyStates lists the keys.
+// KeyStates returns the state of each published key: published (it does not sign yet),
+// active or retired.
 func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
 	keys, err := r.Current(ctx)
 	if err != nil {
@@ -199,7 +205,7 @@ func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
 	var states []KeyState
 	for _, k := range keys {
 		if !k.Published() {
-			continue // good for hints alone
+			continue // only verifies an id_token_hint
 		}
 		state := "active"
 		switch {

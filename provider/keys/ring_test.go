@@ -35,11 +35,12 @@ func ring(t *testing.T) *Ring {
 	return r
 }
 
-// A request that arrives after a change does not wait for a reading that began before.
+// A request that arrives after a change does not wait for a read that began before the
+// change.
 func TestKeysAreReadAgainAfterAChange(t *testing.T) {
 	r := ring(t)
 	r.mu.Lock()
-	r.read, r.reading = time.Time{}, &keyReading{done: make(chan struct{})} // one that never ends
+	r.read, r.reading = time.Time{}, &keyReading{done: make(chan struct{})} // a read that never ends
 	r.mu.Unlock()
 	wait, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()

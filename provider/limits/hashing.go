@@ -9,23 +9,30 @@ import (
 	"mandate/provider/password"
 )
 
-// Hasher is a password hasher whose errors a client may see.
+// Hasher is a password hasher whose errors a client may see: ErrBusy and ErrQueue of
+// package password become an oauth.Error.
 type Hasher struct{ *password.Hasher }
 
+// Hash returns the PHC string of a password.
 func (h Hasher) Hash(ctx context.Context, password string) (string, error) {
 	hash, err := h.Hasher.Hash(ctx, password)
 	return hash, hashingError(err)
 }
 
+// Matches says whether a stored hash is of this password. stale says that the hash was
+// made at another cost.
 func (h Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	ok, stale, err = h.Hasher.Matches(ctx, stored, password)
 	return ok, stale, hashingError(err)
 }
 
+// Pretend takes as much time as Matches. It is for a user name that does not exist.
 func (h Hasher) Pretend(ctx context.Context, password string) error {
 	return hashingError(h.Hasher.Pretend(ctx, password))
 }
 
+// Enter takes a place in the queue for each party of one check, until leave is called.
+// A party with too many places gets an Error with status 429.
 func (h Hasher) Enter(who ...string) (leave func(), err error) {
 	leave, err = h.Hasher.Enter(who...)
 	return leave, hashingError(err)
@@ -42,6 +49,7 @@ func hashingError(err error) error {
 	return err
 }
 
+// TooBusy returns the Error for a hash that did not get its turn: status 503.
 func TooBusy(cause error) *oauth.Error {
 	return &oauth.Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
 		Description: "The server is busy checking passwords. Try again in a moment.", RetryAfter: 2, Cause: cause}

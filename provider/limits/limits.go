@@ -1,3 +1,5 @@
+// Package limits protects passwords and client secrets from guessing (RFC 6749 §2.3.1):
+// it counts attempts, and limits the slow hashes that run at once.
 package limits
 
 import (
@@ -9,22 +11,22 @@ import (
 	"mandate/provider/throttle"
 )
 
-// What is counted against guessing. Each kind has a memory of its own, so that a
-// flood of one leaves the others as they are: names that nobody has do not take
-// the place of addresses, nor addresses that of clients.
+// The kinds of counters against guessing. Each kind has a memory of its own, so that a
+// flood of new keys of one kind does not displace the counters of another. For example,
+// unknown user names do not displace addresses.
 const (
-	OfAccount = iota // a name, at the login page or at the token endpoint
-	OfPair           // a name, and where it is tried from
-	OfDevice         // a browser that is known, or a session
-	OfClient         // a client that is known, and where its secret is tried from
-	OfOwner          // all applications of an owner, or one of an administrator's
+	OfAccount = iota // a user name, at the login page or at the token endpoint
+	OfPair           // a user name, together with a network
+	OfDevice         // a browser in which the person has signed in before, or a session
+	OfClient         // a registered client, together with a network
+	OfOwner          // all applications of one person, or one application of an administrator
 	OfAddress
 )
 
-// The account's own limit is wide: strangers who guess at it from many networks
-// slow its logins for as long as they go on. A browser in which the person has
-// signed in before is not subject to it, nor is an application that an
-// administrator stands for.
+// The limits by kind. The limit of an account is wide: strangers who guess its password
+// from many networks slow its logins while they go on. It does not apply to a browser
+// in which the person has signed in before, nor to an application that an administrator
+// is responsible for.
 var (
 	PerPair    = throttle.Limit{Tries: 10, Refill: 10 * time.Second}
 	PerAccount = throttle.Limit{Tries: 100, Refill: 5 * time.Second}
@@ -32,29 +34,33 @@ var (
 	PerAddress = throttle.Limit{Tries: 100, Refill: time.Second}
 )
 
-// throttleSize is how many counters of each kind there are, beside an eighth of it
-// for wide networks. A counter takes about 100 bytes, and there are six kinds: 35 MB
-// when all are in use.
+// Size is the number of counters of each kind. Each kind has another eighth of it for
+// wide networks. A counter takes about 100 bytes, and there are six kinds: 35 MB if all
+// are in use.
 const Size = 50_000
 
-// Limits protects passwords and client secrets from guessing: it counts tries, and
-// bounds the slow hashes.
+// Limits protects passwords and client secrets from guessing: it counts attempts, and
+// limits the slow hashes.
 type Limits struct {
 	*throttle.Throttle
-	People   Hasher // for people at a page
-	Programs Hasher // for requests by programs, which must not make people wait
+	People   Hasher // for pages
+	Programs Hasher // for requests by programs, so that people do not wait behind them
 }
 
-// New makes limits. cost is that of a password hash; concurrency is how many hashes of
-// each of the two hashers run at once, 0 for as many as the machine can take.
+// New makes the limits. cost is the cost of a password hash. concurrency is how many
+// hashes each of the two hashers runs at once; 0 derives it from the processors.
 func New(cost password.Cost, concurrency int) *Limits {
 	return &Limits{NewThrottle(Size), Hasher{password.New(cost, concurrency)}, Hasher{password.New(cost, concurrency)}}
 }
 
+// NewThrottle makes the throttle with one kind of counter for each constant above, and
+// room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
 	return throttle.New(most, PerAccount, PerPair, PerPair, PerPair, PerOwner, PerAddress)
 }
 
+// Take uses a try of each counter. It returns a function that gives the tries back, or
+// an Error with status 429 if one of the counters is exhausted.
 func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 	giveBack, wait := l.Throttle.Take(tries...)
 	if wait > 0 {
@@ -63,7 +69,8 @@ func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 	return giveBack, nil
 }
 
-// refused looks without taking: right requests may come in any number at once.
+// Refused returns an Error with status 429 if one of the counters is exhausted, and
+// uses no try: any number of correct requests may come at once.
 func (l *Limits) Refused(tries ...throttle.Try) error {
 	wait := l.Wait(tries...)
 	if wait > 0 {
@@ -77,15 +84,15 @@ func tooMany(wait time.Duration) *oauth.Error {
 		Description: "Too many failed attempts. Wait a little, then try again.", RetryAfter: int(wait/time.Second) + 1}
 }
 
-// Where a password is tried. Programs and the login page are counted apart:
-// whoever guesses through one keeps nobody out of the other.
+// Where a password is tried. The login page and requests by programs are counted apart,
+// so that guesses through one do not lock people out of the other.
 const (
 	AtPage    = "page "
 	AtProgram = "program "
 )
 
-// guessAt counts a guess at a name: from an address, at the name from there, and
-// at the name.
+// GuessAt returns the tries that one guess at a user name uses: one of the address, one
+// of the name together with the address, and one of the name.
 func GuessAt(where, name, address string) []throttle.Try {
 	from, wide := throttle.Network(address), throttle.WideNetwork(address)
 	return []throttle.Try{

@@ -1,3 +1,6 @@
+// Package oauth holds what the packages of the provider share to read an OAuth 2.0
+// request and to refuse it: error responses (RFC 6749 §4.1.2.1, §5.2), forms (RFC 6749
+// §3.2), the syntax of scope (RFC 6749 §3.3), and small functions for texts and lists.
 package oauth
 
 import (
@@ -10,23 +13,25 @@ import (
 	"mandate/storage"
 )
 
-// Error is what a client may see of a refusal. Its cause is for the log.
+// Error is the refusal of a request: the part that the client may see, and the cause,
+// which is for the log only.
 type Error struct {
 	Status      int
-	Code        string // RFC 6749 §5.2 and its kin
+	Code        string // the error code (RFC 6749 §5.2 and the codes of later documents)
 	Description string // tells the client's developer what to change
-	Challenge   string // WWW-Authenticate, where one is due
-	RetryAfter  int    // seconds, where waiting helps
+	Challenge   string // the WWW-Authenticate header; "": the response has none
+	RetryAfter  int    // seconds; 0: waiting does not help
 
 	// Mismatch shows how a redirect URI differs from the registered ones.
 	Mismatch *redirect.Mismatch
 
 	Cause   error
-	LogText string // the description before a client's words were put into it
+	LogText string // the description without the values that the client sent
 }
 
-// Error is for the log: what a client sent may be a secret in the wrong place,
-// so the description stands there without it.
+// Error returns the text for the log. It uses LogText instead of Description: a value
+// that a client sent may be a secret in the wrong place, and the log must not contain
+// it.
 func (e *Error) Error() string {
 	text := e.LogText
 	if text == "" {
@@ -38,15 +43,17 @@ func (e *Error) Error() string {
 	return e.Code + ": " + text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Refuse returns an Error with status 400, the given code and the formatted
+// description. The log contains the format only, without the arguments.
 func Refuse(code, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), LogText: format}
 }
 
-// asciiText keeps to what error_description may have (RFC 6749 §4.1.2.1,
-// §5.2): parts of a request stand in it.
+// ASCII replaces each character that error_description may not contain (RFC 6749
+// §4.1.2.1, §5.2). A description can quote parts of the request.
 func ASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -61,15 +68,16 @@ func ASCII(text string) string {
 	}, text)
 }
 
-// unavailable is what a client sees of a database that failed: a 5xx, never an
-// answer about the record (RFC 7009 §2.2.1 asks for 503 at revocation).
+// Unavailable returns the Error for a database that failed. It is a 5xx response, and
+// never a statement about the record (RFC 7009 §2.2.1 asks for 503 at the revocation
+// endpoint).
 func Unavailable(err error) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: "temporarily_unavailable",
 		Description: "The server cannot reach its database. Try again in a moment.", RetryAfter: 1, Cause: err}
 }
 
-// stored passes on that a record is not there, and turns every other error of
-// the store into what a client may see.
+// Stored turns an error of the store into one that a client may see. It returns nil for
+// nil, ErrNotFound for a missing record, and Unavailable for every other error.
 func Stored(err error) error {
 	switch {
 	case err == nil:
@@ -80,15 +88,16 @@ func Stored(err error) error {
 	return Unavailable(err)
 }
 
-// ErrNotFound: there is no such thing, or not for this person.
+// ErrNotFound says that the record does not exist, or that this person may not see it.
 var ErrNotFound = storage.ErrNotFound
 
-// Invalid lists what is wrong with a form, each mistake at its field.
+// Invalid lists the mistakes in a form, each with its field.
 type Invalid struct{ Fields []FieldError }
 
 // FieldError names a field and what to change in it.
 type FieldError struct{ Field, Message string }
 
+// Error returns all mistakes in one line.
 func (i *Invalid) Error() string {
 	text := ""
 	for n, f := range i.Fields {
@@ -100,7 +109,7 @@ func (i *Invalid) Error() string {
 	return text
 }
 
-// At gives the message for one field, or "".
+// At returns the message for one field, or "" if the field has no mistake.
 func (i *Invalid) At(field string) string {
 	if i == nil {
 		return ""
@@ -113,13 +122,15 @@ func (i *Invalid) At(field string) string {
 	return ""
 }
 
+// Add notes a mistake in a field. The first mistake of a field stays: Add ignores all
+// others.
 func (i *Invalid) Add(field, format string, args ...any) {
 	if i.At(field) == "" {
 		i.Fields = append(i.Fields, FieldError{field, fmt.Sprintf(format, args...)})
 	}
 }
 
-// err is nil where nothing was found.
+// Err returns the list as an error, or nil if there is no mistake.
 func (i *Invalid) Err() error {
 	if len(i.Fields) == 0 {
 		return nil

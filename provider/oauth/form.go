@@ -9,17 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// readForm reads the body of a protocol request.
+// ReadForm reads the form in the body of a protocol request. It returns an Error with
+// the code invalid_request if the request breaks one of these rules.
 //
-// RFC 6749 §3.2: parameters come in the body, form-encoded, each once, and one
-// without a value counts as left out. Appendix B: the encoding is UTF-8.
+// RFC 6749 §3.2: parameters are in the body, form-encoded, and each is sent once. A
+// parameter without a value counts as omitted. RFC 6749 Appendix B: the encoding is
+// UTF-8.
 func ReadForm(r *http.Request) (url.Values, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, Refuse("invalid_request", "Send the parameters in the body, with Content-Type: application/x-www-form-urlencoded.")
 	}
-	// RFC 6749 §2.3.1: credentials must not be in the request URI, where logs
-	// keep them.
+	// RFC 6749 §2.3.1: credentials must not be in the request URI, because logs keep
+	// it.
 	if r.URL.RawQuery != "" {
 		return nil, Refuse("invalid_request", "Send the parameters in the body, not in the query of the URL.")
 	}
@@ -44,8 +46,9 @@ func ReadForm(r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-// checkParameters refuses what is sent twice, of whatever name: two readers
-// might each believe another one (RFC 6749 §3.1, §3.2).
+// CheckParameters refuses a form in which a parameter is sent twice or is not UTF-8
+// text. It checks every parameter, also an unknown one. If a parameter had two values,
+// two programs could each use a different one (RFC 6749 §3.1, §3.2).
 func CheckParameters(form url.Values) error {
 	for name, values := range form {
 		if !PlainText(name) {
@@ -61,8 +64,8 @@ func CheckParameters(form url.Values) error {
 	return nil
 }
 
-// PlainText says that a text is one to both databases: NUL is an error to
-// PostgreSQL.
+// PlainText says whether both databases accept a text: it is UTF-8 and has no NUL
+// character, which PostgreSQL refuses.
 func PlainText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }

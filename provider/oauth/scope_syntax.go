@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// parseScope reads a scope parameter.
+// ParseScope returns the names in a scope parameter, each once, or an Error with the
+// code invalid_scope.
 //
-// RFC 6749 §3.3: names of printable ASCII without quote and backslash, each
-// separated by one space. An order or a repetition means nothing.
-// RFC 6749 §3.1, §3.2: a parameter without a value counts as left out.
+// RFC 6749 §3.3: names have printable ASCII characters without quote and backslash, and
+// one space separates two names. Order and repetition have no meaning.
+// RFC 6749 §3.1, §3.2: a parameter without a value counts as omitted.
 func ParseScope(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

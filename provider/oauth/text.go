@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// narrow keeps the names that are allowed.
+// Narrow returns the names that are in allowed, in the order of names.
 func Narrow(names, allowed []string) []string {
 	var kept []string
 	for _, name := range names {
@@ -17,10 +17,12 @@ func Narrow(names, allowed []string) []string {
 	return kept
 }
 
+// Covers says whether names contains every wanted name.
 func Covers(names, wanted []string) bool {
 	return len(Narrow(wanted, names)) == len(wanted)
 }
 
+// Union appends to a each name of b that a does not contain.
 func Union(a, b []string) []string {
 	for _, name := range b {
 		if !slices.Contains(a, name) {
@@ -29,12 +31,16 @@ func Union(a, b []string) []string {
 	}
 	return a
 }
+
+// Without returns the names that are not in others. It does not change names.
 func Without(names []string, others ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
+// SameSet says whether a and b contain the same names, in whatever order.
 func SameSet(a, b []string) bool { return Covers(a, b) && Covers(b, a) }
 
+// Deref returns the value that a pointer points to, or the zero value for nil.
 func Deref[T any](value *T) T {
 	if value == nil {
 		return *new(T)
@@ -42,6 +48,7 @@ func Deref[T any](value *T) T {
 	return *value
 }
 
+// Lines splits a text at its line breaks. It returns nil for "".
 func Lines(text string) []string {
 	if text == "" {
 		return nil
@@ -49,7 +56,7 @@ func Lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// Clip cuts a text to n bytes, and leaves no half a character.
+// Clip cuts a text to at most n bytes, and does not cut a character in two.
 func Clip(text string, n int) string {
 	if len(text) > n {
 		return strings.ToValidUTF8(text[:n], "")
@@ -57,6 +64,8 @@ func Clip(text string, n int) string {
 	return text
 }
 
+// Now returns the time as NumericDate (RFC 7519 §2).
 func Now() int64 { return time.Now().Unix() }
 
+// Seconds returns the whole seconds of a duration.
 func Seconds(d time.Duration) int64 { return int64(d / time.Second) }

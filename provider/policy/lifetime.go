@@ -8,6 +8,8 @@ import (
 	"mandate/storage"
 )
 
+// AccessLifetime returns the lifetime of an application's access tokens in seconds: its
+// own or the server's, limited to what its standing allows.
 func (c *Rules) AccessLifetime(a storage.Application) int64 {
 	most := c.AllowanceOf(a).AccessMax
 	if a.AccessTokenFormat == FormatJWT {
@@ -16,8 +18,8 @@ func (c *Rules) AccessLifetime(a storage.Application) int64 {
 	return min(cmp.Or(a.AccessTokenLifetime, oauth.Seconds(c.OwnLifetime(a))), most)
 }
 
-// ownLifetime is what the server gives the access tokens of an application that
-// says nothing of them.
+// OwnLifetime returns the lifetime that the server sets for access tokens in the
+// application's format. It applies to an application without a lifetime of its own.
 func (c *Rules) OwnLifetime(a storage.Application) time.Duration {
 	if a.AccessTokenFormat == FormatJWT {
 		return c.JWTAccessTokenLifetime
@@ -25,6 +27,8 @@ func (c *Rules) OwnLifetime(a storage.Application) time.Duration {
 	return c.AccessTokenLifetime
 }
 
+// RefreshLifetime returns the number of seconds after which an unused refresh token of
+// an application expires: its own or the server's, limited to what its standing allows.
 func (c *Rules) RefreshLifetime(a storage.Application) int64 {
 	return min(cmp.Or(a.RefreshTokenLifetime, oauth.Seconds(c.RefreshTokenLifetime)), c.AllowanceOf(a).RefreshMax)
 }

@@ -1,3 +1,6 @@
+// Package policy decides what each application may do: which grants and scopes it may
+// use (RFC 6749 §3.3), how long its tokens live, and what the server allows for its
+// standing, that is, for the party that is responsible for it.
 package policy
 
 import (
@@ -16,28 +19,30 @@ type Settings struct {
 
 	AccessTokenLifetime     time.Duration
 	JWTAccessTokenLifetime  time.Duration // of signed access tokens
-	RefreshTokenLifetime    time.Duration // without use
+	RefreshTokenLifetime    time.Duration // after which an unused refresh token expires
 	RefreshTokenMaxLifetime time.Duration // of the whole token family
 
-	// The longest lifetimes that an administrator may give an application, beside
-	// RefreshTokenMaxLifetime; never less than the server's own.
+	// The longest lifetimes that an administrator may give an application, in addition
+	// to RefreshTokenMaxLifetime. A value below the server's own lifetime has no
+	// effect.
 	AccessTokenMax    time.Duration
 	JWTAccessTokenMax time.Duration
 
-	// Grants and scopes that only applications of administrators may have.
+	// Grants and scopes that only applications with the standing administrator may
+	// have.
 	GrantsByAdministrator []string
 	ScopesByAdministrator []string
-	PersonQuota           Quota // of all applications of one person
-	OpenQuota             Quota // of all applications together that registered themselves
+	PersonQuota           Quota // for all applications of one person together
+	OpenQuota             Quota // for all applications together that registered themselves
 }
 
-// Rules decide what each application may do.
+// Rules decides what each application may do.
 type Rules struct {
 	Settings
-	allowed map[Standing]Allowance // made once, since nearly every request needs one
+	allowed map[Standing]Allowance // computed once, because nearly every request needs one
 }
 
-// NewRules makes the table of allowances.
+// New makes the rules, and computes what each standing allows.
 func New(s Settings) *Rules {
 	c := &Rules{s, map[Standing]Allowance{}}
 	for _, standing := range Standings() {
@@ -46,6 +51,7 @@ func New(s Settings) *Rules {
 	return c
 }
 
+// ScopeNames returns the names of all configured scopes, in the operator's order.
 func (c *Rules) ScopeNames() []string {
 	names := make([]string, len(c.Scopes))
 	for i, s := range c.Scopes {
@@ -54,6 +60,8 @@ func (c *Rules) ScopeNames() []string {
 	return names
 }
 
+// Describe returns the scopes with the given names, in the given order. A name that is
+// not configured has an empty description.
 func (c *Rules) Describe(names []string) []Scope {
 	described := make([]Scope, 0, len(names))
 	for _, name := range names {
@@ -68,8 +76,8 @@ func (c *Rules) Describe(names []string) []Scope {
 	return described
 }
 
-// InForce is an application as it may act now, and whether more is registered for
-// it.
+// InForce returns an application with the rights that it has now, as Effective does.
+// The second result says whether rights are registered that it cannot use now.
 func (c *Rules) InForce(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
 	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||
@@ -77,18 +85,19 @@ func (c *Rules) InForce(a storage.Application) (storage.Application, bool) {
 	return now, more
 }
 
-// Scope is a configured scope: its name and what it means to a person.
+// Scope is a configured scope: its name, and the description that people see.
 type Scope struct{ Name, Description string }
 
-// introspectionScope lets a token ask about other tokens. It is never a
-// default: whoever holds it sees what every token may do.
+// Introspection is the scope of a token that may introspect other tokens. It is never a
+// default scope: its holder can see what every token allows.
 const Introspection = "introspection"
 
-// offlineAccess lets tokens outlive the login that they came from (OIDC Core
-// §11). It is never a default: the application asks for it, and the person agrees.
+// OfflineAccess is the scope of tokens that outlive the login which they came from
+// (OIDC Core §11). It is never a default scope: the application must request it, and
+// the person must consent.
 const OfflineAccess = "offline_access"
 
-// The values that an application's fields may have.
+// Client types and grant types, as an application's record stores them.
 const (
 	Confidential = "confidential"
 	Public       = "public"
@@ -99,14 +108,14 @@ const (
 	GrantRefresh  = "refresh_token"
 )
 
-// The forms that an application's access tokens may have: a random text that
-// this server alone can say something of, or a signed JWT that whoever has the
-// public keys can read (RFC 9068).
+// The formats of an application's access tokens. An opaque token is a random text,
+// which only this server can interpret. A JWT is signed, and everybody can read it (RFC
+// 9068).
 const (
 	FormatOpaque = "opaque"
 	FormatJWT    = "jwt"
 )
 
-// DefaultAlgorithm signs the tokens of an application that has registered none (OIDC
-// Registration §2).
+// DefaultAlgorithm signs the tokens of an application that has no algorithm registered
+// (OIDC Registration §2).
 const DefaultAlgorithm = "RS256"

@@ -8,8 +8,8 @@ import (
 	"mandate/storage"
 )
 
-// allowedScopes lists what an application may ask for now, in the operator's
-// order.
+// AllowedScopes returns the scopes that an application may request now, in the
+// operator's order.
 func (c *Rules) AllowedScopes(a storage.Application) []string {
 	may, listed := c.AllowanceOf(a), strings.Fields(a.Scopes)
 	var allowed []string
@@ -26,8 +26,8 @@ func (c *Rules) AllowedScopes(a storage.Application) []string {
 	return allowed
 }
 
-// defaultScopes is what a request without scope gets, cut to what the
-// application may have.
+// DefaultScopesOf returns the scopes for a request without the parameter scope: the
+// server's default scopes, limited to the allowed ones.
 func (c *Rules) DefaultScopesOf(allowed []string) []string {
 	defaults := c.DefaultScopes
 	if defaults == nil {
@@ -42,8 +42,10 @@ func (c *Rules) DefaultScopesOf(allowed []string) []string {
 	return names
 }
 
-// resolveScope turns what was asked for into what may be granted: all of it,
-// or an error that names what is too much.
+// Resolve returns the scopes to grant to an application that acts without a login at
+// this server. They are all scopes of the parameter, without offline_access if OpenID
+// Connect is on, or the default scopes if the parameter is empty. If one scope is not
+// allowed, or none is left, it returns an Error with the code invalid_scope.
 func (c *Rules) Resolve(a storage.Application, parameter string) ([]string, error) {
 	names, err := c.Asked(a, parameter)
 	if err != nil {
@@ -56,6 +58,9 @@ func (c *Rules) Resolve(a storage.Application, parameter string) ([]string, erro
 	return names, nil
 }
 
+// Asked returns the scopes that the parameter requests, or the default scopes if it is
+// empty. If one of them is unknown or not allowed, it returns an Error with the code
+// invalid_scope, which names that scope.
 func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error) {
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
@@ -65,7 +70,7 @@ func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error)
 	if len(asked) == 0 {
 		names := c.DefaultScopesOf(allowed)
 		if len(names) == 0 {
-			// RFC 6749 §3.3: without a default the request fails.
+			// RFC 6749 §3.3: without a default scope the request fails.
 			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
 		}
 		return names, nil
@@ -88,8 +93,9 @@ func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error)
 	return asked, nil
 }
 
-// online takes offline_access out where it cannot be had: without openid it is
-// to be ignored, and so it is where the person is not asked (OIDC Core §11).
+// Online removes offline_access from names where it has no effect: without the scope
+// openid, and where the person is not asked for consent (OIDC Core §11). asked says
+// whether the person is asked. If OpenID Connect is off, the names stay as they are.
 func (c *Rules) Online(names []string, asked bool) []string {
 	if c.OpenID && !(asked && slices.Contains(names, "openid")) {
 		return slices.DeleteFunc(names, func(name string) bool { return name == OfflineAccess })

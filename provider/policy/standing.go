@@ -8,25 +8,27 @@ import (
 	"mandate/storage"
 )
 
-// Standing says who answers for an application. It follows from who does so now:
-// nothing keeps a standing that was once deserved.
+// Standing says who is responsible for an application. It is computed from the present
+// owner each time, and never stored: an application loses a standing together with the
+// owner who gave it.
 type Standing string
 
 const (
 	// StandingAdministrator: the operator at the command line, or an owner who is an
-	// administrator, answers for the application.
+	// administrator, is responsible for the application.
 	StandingAdministrator Standing = "administrator"
-	// StandingPerson: an owner without administrator rights answers for it.
+	// StandingPerson: an owner without administrator rights is responsible for it.
 	StandingPerson Standing = "person"
-	// StandingOpen: the application registered itself.
+	// StandingOpen: the application registered itself, and nobody is responsible for
+	// it.
 	StandingOpen Standing = "open"
 )
 
-// Standings lists them, from the most trusted to the least.
+// Standings returns all standings, from the most trusted to the least trusted.
 func Standings() []Standing { return []Standing{StandingAdministrator, StandingPerson, StandingOpen} }
 
-// StandingOf is the standing of an application. An application whose owner is
-// missing or not active has that of a person's, and is suspended.
+// StandingOf returns the standing of an application. An application whose owner is
+// missing or not active has StandingPerson, and is suspended.
 func StandingOf(a storage.Application) Standing {
 	switch {
 	case a.Responsible == storage.ByNobody:
@@ -37,49 +39,51 @@ func StandingOf(a storage.Application) Standing {
 	return StandingPerson
 }
 
-// standingOfPerson is that of the applications of somebody who is active.
+// StandingOfPerson returns the standing of the applications that an active person owns.
 func StandingOfPerson(u storage.User) Standing {
 	return StandingOf(storage.Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
 }
 
-// Suspended says that nobody answers for an application who should: its owner's
-// account is not active, or gone. It works again when there is somebody.
+// Suspended says that the person who is responsible for an application is missing: the
+// account of its owner is not active, or was deleted. The application works again when
+// it has an active owner.
 func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
-// suspended is what a client hears that has proven who it is, and a person whom it
-// sends here.
+// SuspendedText describes the refusal of a suspended application, to a client that has
+// authenticated and to a person whom it sends here.
 const SuspendedText = "This application is suspended: the account of its owner is not active. An administrator can activate the account, or take the application over."
 
-// Allowance is what a standing allows. Every decision that depends on who
-// answers for an application asks it, and an application's own settings can only
+// Allowance is what a standing allows. Every decision that depends on who is
+// responsible for an application uses it. The application's own settings can only
 // narrow it.
 type Allowance struct {
-	Grants      []string // that may be registered and used
-	PublicOnly  bool     // no client secret is given out
-	Scopes      []string // in the operator's order; without introspection, which Vouched brings
-	AccessMax   int64    // seconds, of an opaque access token
-	JWTMax      int64    // seconds, of a signed access token
-	RefreshMax  int64    // seconds a refresh token may lie unused
+	Grants      []string // grants that may be registered and used
+	PublicOnly  bool     // the application gets no client secret
+	Scopes      []string // in the operator's order; without introspection, which Vouched allows
+	AccessMax   int64    // the longest lifetime of an opaque access token, in seconds
+	JWTMax      int64    // the longest lifetime of a signed access token, in seconds
+	RefreshMax  int64    // the longest time that a refresh token may stay unused, in seconds
 	OwnLifetime bool     // the application may have lifetimes of its own
-	Vouched     bool     // it may skip consent, introspect and omit PKCE, where an administrator switched that on
+	Vouched     bool     // an administrator may let it skip consent, introspect and omit PKCE
 	Quota       Quota
 }
 
-// Quota is how much those who answer for applications may have. 0 is no bound.
+// Quota is how much the owner of applications may use. 0 means no limit.
 type Quota struct {
 	Applications    int
-	Sessions        int // of the person's own
-	Approvals       int // grants that live
-	TokensPerMinute int // token responses, at each node
+	Sessions        int // browser sessions of the owner
+	Approvals       int // authorization grants that have not ended
+	TokensPerMinute int // token responses, counted by each node
 	LiveTokens      int // access and refresh tokens that are stored and have not expired
 }
 
-// openAccessMax bounds the access tokens of applications that nobody answers for.
+// openAccessMax is the longest lifetime, in seconds, of the access tokens of
+// applications for which nobody is responsible.
 const openAccessMax = int64(time.Hour / time.Second)
 
-// Allowance gives what a standing allows.
+// Allowance returns what a standing allows.
 func (c *Rules) Allowance(s Standing) Allowance {
 	may, known := c.allowed[s]
 	if !known {
@@ -88,7 +92,7 @@ func (c *Rules) Allowance(s Standing) Allowance {
 	return may
 }
 
-// allowance is the one table of what each standing allows.
+// allowance holds the one table of what each standing allows.
 func (c *Rules) allowance(s Standing) Allowance {
 	server := Allowance{
 		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: oauth.Without(c.ScopeNames(), Introspection),
@@ -115,12 +119,12 @@ func (c *Rules) allowance(s Standing) Allowance {
 	return server
 }
 
-// AllowanceOf gives what the standing of an application allows.
+// AllowanceOf returns what the standing of an application allows.
 func (c *Rules) AllowanceOf(a storage.Application) Allowance { return c.allowed[StandingOf(a)] }
 
-// Effective gives an application as it may act now: what it has registered, cut to
-// what its standing allows. The rest stays registered, for the day on which
-// somebody answers for it again.
+// Effective returns an application with the rights that it has now: the registered
+// ones, limited to what its standing allows. The others stay registered. They have
+// effect again when its standing allows them.
 func (c *Rules) Effective(a storage.Application) storage.Application {
 	may := c.AllowanceOf(a)
 	a.GrantTypes = strings.Join(oauth.Narrow(strings.Fields(a.GrantTypes), may.Grants), " ")
@@ -134,8 +138,8 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	return a
 }
 
-// chargedTo names whose quota an application's grants and tokens count against;
-// nil: nobody's.
+// ChargedTo returns the id of the person whose quota an application's grants and tokens
+// count against, or EverybodyOpen, or nil if no quota applies.
 func ChargedTo(a storage.Application) *string {
 	switch StandingOf(a) {
 	case StandingPerson:
@@ -146,6 +150,6 @@ func ChargedTo(a storage.Application) *string {
 	return nil
 }
 
-// everybodyOpen is charged for all applications that nobody answers for. No
-// person's id has a colon.
+// EverybodyOpen stands for the one quota that all applications share for which nobody
+// is responsible. The id of a person has no colon, so it is never equal to this.
 const EverybodyOpen = "open:"
