@@ -18,46 +18,45 @@ import (
 	"mandate/storage"
 )
 
-// How an application is told that a session has ended (OIDC Back-Channel §2.5,
-// §2.8): at once, and again after 30 seconds, 2, 8, 32, 128 minutes, 8 and a
-// half hours.
+// The schedule of notifications (OIDC Back-Channel §2.5, §2.8): at once, and after a
+// failure again after 30 seconds, 2, 8, 32 and 128 minutes, and eight and a half hours.
 const (
-	tellEvery  = time.Second // another node, or the CLI, may have ended a session
-	tellAtOnce = 32          // calls of a node
-	// tellEach is how many of them go to the applications of one owner: whose do not
-	// answer keeps nobody else's waiting.
+	tellEvery  = time.Second // another node, or the CLI, may have ended a session in between
+	tellAtOnce = 32          // calls that a node makes at the same time
+	// tellEach is how many of these calls go to the applications of one owner, so that
+	// an owner whose applications do not respond does not delay the others.
 	tellEach    = 4
 	tellTries   = 7
-	firstRetry  = 30 // seconds; more than one call can take
+	firstRetry  = 30 // seconds; longer than one call can take
 	logoutToken = "logout+jwt"
 	// OIDC Back-Channel §4: two minutes at most.
 	logoutTokenLife = 120
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
 )
 
-// TellNow wakes the teller of this node.
+// TellNow makes this node send the due notifications now.
 func (p *Logouts) TellNow() {
 	select {
 	case p.ended <- struct{}{}:
-	default: // it has been woken
+	default: // the signal is already set
 	}
 }
 
-// teller tells applications of sessions that have ended.
+// teller notifies applications of sessions that have ended.
 type teller struct {
 	*Logouts
 	places chan struct{}
 	calls  sync.WaitGroup
 	mu     sync.Mutex
-	busy   map[string]int // calls by owner
+	busy   map[string]int // calls in progress, by owner
 }
 
 func newTeller(p *Logouts) *teller {
 	return &teller{Logouts: p, places: make(chan struct{}, tellAtOnce), busy: map[string]int{}}
 }
 
-// run tells until ctx ends. What it was about to tell then is due again later,
-// at whatever node.
+// run sends notifications until ctx ends. A notification that was about to be sent then
+// is due again later, at any node.
 func (t *teller) run(ctx context.Context) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
@@ -76,7 +75,7 @@ func (t *teller) run(ctx context.Context) {
 	}
 }
 
-// round claims what is due and begins to tell it.
+// round claims the notifications that are due, and starts to send them.
 func (t *teller) round(ctx context.Context) error {
 	due, err := t.store.DueLogins(ctx, oauth.Now(), tellEach, tellAtOnce)
 	if err != nil {
@@ -100,7 +99,7 @@ func (t *teller) round(ctx context.Context) error {
 			t.end(l.Owner)
 		}
 		if errors.Is(err, storage.ErrSpent) {
-			continue // another node has it
+			continue // another node has claimed it
 		}
 		if err != nil {
 			return err
@@ -109,7 +108,7 @@ func (t *teller) round(ctx context.Context) error {
 			t.one(ctx, l, next)
 			t.end(l.Owner)
 			<-t.places
-			t.TellNow() // there is a place again
+			t.TellNow() // a place is free again
 		})
 	}
 	return nil
@@ -134,18 +133,18 @@ func (t *teller) end(owner string) {
 	}
 }
 
-// one calls an application. It forgets the login once that is done, or
-// pointless. An application that does not answer at all has all else put off that
-// it was to be told.
+// one sends one notification. It forgets the notification when it was delivered, or
+// when the application needs none. If the application does not respond at all, failed
+// postpones all its other notifications too.
 func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	defer func() {
-		if cause := recover(); cause != nil { // a row that nobody expected must not end the server, here and at each start
+		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
 			t.log.Error("telling an application of a logout panicked", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
 		}
 	}()
 	a, err := t.store.Application(ctx, l.ApplicationID)
 	if err == nil && policy.Suspended(a) {
-		a.BackchannelURI = "" // nobody answers for the address; what it has is dead already
+		a.BackchannelURI = "" // nobody is responsible for the address; the application's tokens are inactive already
 	}
 	if err == nil && a.BackchannelURI != "" {
 		err = t.sendLogoutToken(ctx, a, l)
@@ -170,7 +169,7 @@ func (t *teller) failed(ctx context.Context, a storage.Application, l storage.Lo
 	t.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
 	said, ok := errors.AsType[*outbound.StatusError](cause)
-	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // this login, and not the application
+	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // the error concerns this login, and not the whole application
 	last := attempt >= tellTries
 	var err error
 	switch {
@@ -201,9 +200,9 @@ func (p *Logouts) sendLogoutToken(ctx context.Context, a storage.Application, l 
 	return p.outbound.Post(ctx, a.BackchannelURI, url.Values{"logout_token": {text}})
 }
 
-// logoutToken says that a session has ended (OIDC Back-Channel §2.4). It is
-// signed as the application's ID tokens are (§2.6), and has no nonce, so that it
-// cannot pass for one.
+// logoutToken returns the logout token for a session that has ended (OIDC Back-Channel
+// §2.4). It has the same signature algorithm as the application's ID tokens (§2.6). It
+// has no nonce, so that nobody can use it as an ID token.
 func (p *Logouts) logoutToken(ctx context.Context, a storage.Application, l storage.Login) (string, error) {
 	at := oauth.Now()
 	return p.tokens.Sign(ctx, a, cmp.Or(a.Algorithm, policy.DefaultAlgorithm), logoutToken, jose.Claims{

@@ -15,18 +15,18 @@ import (
 	"mandate/storage"
 )
 
-// LogoutRequest is an application's request to log the person out (OIDC
-// RP-Logout §2), checked.
+// LogoutRequest is an application's request to end the person's session (OIDC RP-Logout
+// §2), after its parameters were checked.
 type LogoutRequest struct {
-	Application *storage.Application // nil where the request names none
-	RedirectURI string               // where the browser goes afterwards, or ""
+	Application *storage.Application // nil: the request names none
+	RedirectURI string               // where the browser goes after the logout, or ""
 
 	state        string
-	subject, sid string // of the ID token that came as a hint
+	subject, sid string // the claims of the id_token_hint
 }
 
-// ReadLogout checks a logout request. An error is for a page: nothing may be
-// redirected (OIDC RP-Logout §4).
+// ReadLogout checks the parameters of a logout request. An error must be shown on a
+// page of this server: the browser must not be redirected (OIDC RP-Logout §4).
 func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
 	err := oauth.CheckParameters(parameters)
 	if err != nil {
@@ -38,8 +38,8 @@ func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*Logou
 	}
 	clientID := parameters.Get("client_id")
 	if text := parameters.Get("id_token_hint"); text != "" {
-		// OIDC RP-Logout §4: what was to be proven by a hint that is none is not done,
-		// also where client_id names the application.
+		// OIDC RP-Logout §4: an invalid id_token_hint is an error, even if client_id
+		// identifies the application.
 		claims, err := p.tokens.Hint(ctx, text)
 		if err == nil {
 			clientID, err = p.readLogoutHint(l, claims, clientID)
@@ -61,23 +61,25 @@ func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*Logou
 	return l, p.CheckLogoutURI(l)
 }
 
-// readLogoutHint takes over whom and which session the hint names, and gives
-// the client that it was issued to.
+// readLogoutHint copies the person and the session from the claims of the
+// id_token_hint, and returns the client that it was issued to.
 func (p *Logouts) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
 	if end, _ := claims.Time("exp"); p.config.RefuseExpired && end <= oauth.Now() {
 		return "", oauth.Refuse("invalid_request", "id_token_hint has expired.")
 	}
 	l.subject, l.sid = claims.Text("sub"), claims.Text("sid")
 	issuedTo := claims.Audience()
-	// OIDC RP-Logout §2: both name the same client.
+	// OIDC RP-Logout §2: client_id and id_token_hint name the same client.
 	if len(issuedTo) != 1 || clientID != "" && clientID != issuedTo[0] {
 		return "", oauth.Refuse("invalid_request", "client_id is not the client that id_token_hint was issued to.")
 	}
 	return issuedTo[0], nil
 }
 
-// checkLogoutURI: OIDC RP-Logout §3: only to an address that the application
-// registered, character by character.
+// CheckLogoutURI returns an Error unless the request has no redirect URI, or one that
+// the application has registered.
+//
+// OIDC RP-Logout §3: the redirect URI equals a registered one, character by character.
 func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 	switch {
 	case l.RedirectURI == "":
@@ -85,7 +87,7 @@ func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 	case l.Application == nil:
 		return oauth.Refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
 	case policy.Suspended(*l.Application):
-		// OIDC RP-Logout §3: nobody answers for the address any more.
+		// OIDC RP-Logout §3: nobody is responsible for the redirect URI any more.
 		return oauth.Refuse("unauthorized_client", policy.SuspendedText)
 	}
 	registered := oauth.Lines(l.Application.PostLogoutURIs)
@@ -97,15 +99,16 @@ func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 	return e
 }
 
-// logoutTicket is a checked request on its way through a page of ours. The hint
-// itself is not in it: it would stay in the browser's history.
+// logoutTicket holds a checked request while the person sees the logout page. It does
+// not contain the ID token, which would stay in the browser's history.
 type logoutTicket struct {
 	At                                 int64
 	Application, RedirectURI, Sub, SID string
-	State                              []byte // as text, JSON could make it six times as long
+	State                              []byte // bytes, because JSON can make a text six times as long
 }
 
-// LogoutTicket carries a checked request to ResumeLogout.
+// LogoutTicket seals a checked request into a text for the logout page, which sends it
+// back to ResumeLogout.
 func (p *Logouts) LogoutTicket(l *LogoutRequest) (string, error) {
 	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
@@ -115,8 +118,9 @@ func (p *Logouts) LogoutTicket(l *LogoutRequest) (string, error) {
 	return p.tickets.Seal(text, "logout"), err
 }
 
-// ResumeLogout takes a request up again. The application may have changed
-// meanwhile.
+// ResumeLogout opens a text of LogoutTicket, and checks the redirect URI again, because
+// the application may have changed. It returns an Error if the text is older than an
+// hour or was not sealed here.
 func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
 	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
 	text, err := p.tickets.Open(sealed, "logout")
@@ -142,10 +146,10 @@ func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutReque
 	return l, p.CheckLogoutURI(l)
 }
 
-// MustConfirm says whether the person is to be asked: always, unless the hint
-// proves that the request comes from an application they are signed in to by
-// this very session (OIDC RP-Logout §2). Anybody else's request is a nuisance
-// that somebody makes of a link.
+// MustConfirm says whether the person must confirm the logout. That is always so,
+// unless the ID token proves that the request comes from an application to which the
+// person is signed in by this session (OIDC RP-Logout §2). Without that proof, anybody
+// could end the session with a link.
 func (p *Logouts) MustConfirm(l *LogoutRequest, s *storage.SignedIn) bool {
 	if p.config.AlwaysPrompt || l.subject == "" {
 		return true
@@ -153,7 +157,7 @@ func (p *Logouts) MustConfirm(l *LogoutRequest, s *storage.SignedIn) bool {
 	return !l.isOf(p, s.User.ID, s.Session.ID)
 }
 
-// EndedLife is how long a browser keeps which session ended in it.
+// EndedLife is how long a browser keeps the cookie that says which session ended in it.
 const EndedLife = 24 * time.Hour
 
 // ended is a session that has ended in a browser.
@@ -162,17 +166,18 @@ type ended struct {
 	UserID, SessionID string
 }
 
-// Ended is what a browser keeps of a session that ends in it, for FollowsEnd.
+// Ended returns the value of the cookie that a browser keeps of a session that ends in
+// it, for FollowsEnd.
 func (p *Logouts) Ended(s *storage.SignedIn) (string, error) {
 	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
 	return p.tickets.Seal(text, "ended"), err
 }
 
-// FollowsEnd says whether a request comes of a session that ended in this very
-// browser not long ago: one of several applications was the first to log out.
-// Any other ID token proves nothing where nobody is signed in. Whoever registers
-// an application has one, and would send other people's browsers to wherever they
-// like (RFC 9700 §4.11.2).
+// FollowsEnd says whether a request concerns a session that ended in this browser not
+// long ago, because another application or the person was the first to end it. kept is
+// the browser's cookie from Ended. If nobody is signed in, any other ID token proves
+// nothing: everybody who registers an application can get one, and could redirect other
+// people's browsers to any address (RFC 9700 §4.11.2).
 func (p *Logouts) FollowsEnd(l *LogoutRequest, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
@@ -183,17 +188,17 @@ func (p *Logouts) FollowsEnd(l *LogoutRequest, kept string) bool {
 	return err == nil && oauth.Now()-e.At <= oauth.Seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
 }
 
-// isOf says whether the hint is of a person's session.
+// isOf says whether the ID token was issued in this session of this person.
 func (l *LogoutRequest) isOf(p *Logouts, userID, sessionID string) bool {
 	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }
 
-// LogoutFor ends the session as an application asked.
+// LogoutFor ends a session because an application requested it.
 func (p *Logouts) LogoutFor(ctx context.Context, s *storage.SignedIn) error {
 	return p.logout(ctx, s, p.config.KeepTokens)
 }
 
-// Logout ends the session as the person asked.
+// Logout ends a session because the person requested it.
 func (p *Logouts) Logout(ctx context.Context, s *storage.SignedIn) error {
 	return p.logout(ctx, s, false)
 }
@@ -207,8 +212,8 @@ func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies 
 	return nil
 }
 
-// After is where the browser goes when the session has ended (OIDC RP-Logout
-// §3).
+// After returns the response that redirects the browser after the session has ended
+// (OIDC RP-Logout §3).
 func (l *LogoutRequest) After() redirect.Response {
 	r := redirect.Response{RedirectURI: l.RedirectURI}
 	if l.state != "" {

@@ -1,3 +1,6 @@
+// Package logout ends browser sessions when an application or the person asks for it
+// (OIDC RP-Logout), and notifies the applications of sessions that have ended (OIDC
+// Back-Channel).
 package logout
 
 import (
@@ -12,46 +15,46 @@ import (
 	"mandate/storage"
 )
 
-// LogoutConfig is what an application may do to log people out (OIDC RP-Logout).
+// Config is what an operator decides about logout (OIDC RP-Logout).
 type Config struct {
 	Issuer        string
-	AlwaysPrompt  bool // ask the person, whatever the application proves
-	RefuseExpired bool // an ID token that has expired is no hint
-	KeepTokens    bool // the tokens do not end with the session
+	AlwaysPrompt  bool // ask the person, whatever the ID token proves
+	RefuseExpired bool // refuse an id_token_hint that has expired
+	KeepTokens    bool // do not revoke the tokens when an application ends the session
 	Redirects     redirect.Policy
 }
 
-// Logouts end sessions, and notify the applications of it.
+// Logouts ends sessions and notifies applications of it.
 type Logouts struct {
 	config    Config
 	redirects redirect.Policy
 	store     *storage.Store
 	tokens    *tokens.Tokens
 	outbound  *outbound.Client
-	tickets   seal.Sealer   // requests that wait for a person
-	ended     chan struct{} // a session has ended at this node
+	tickets   seal.Sealer   // logout requests on which a person must decide
+	ended     chan struct{} // receives a value when a session has ended at this node
 	log       *slog.Logger
 
 	told, callsFailed, givenUp atomic.Int64
 }
 
-// NewLogouts makes the component.
+// New makes the component.
 func New(config Config, store *storage.Store, t *tokens.Tokens, out *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
 	return &Logouts{config: config, redirects: config.Redirects, store: store, tokens: t, outbound: out, tickets: tickets, ended: make(chan struct{}, 1), log: log}
 }
 
-const pageLife = 3600 // seconds in which a person answers the logout page
+const pageLife = 3600 // seconds, the time that a person has to answer the logout page
 
-// Counts gives how many applications were notified, how many calls failed and how many
-// notifications were given up, since the start of the process.
+// Counts returns how many notifications were delivered, how many calls failed, and how
+// many notifications were given up, since the start of the process.
 func (p *Logouts) Counts() (told, failed, givenUp int64) {
 	return p.told.Load(), p.callsFailed.Load(), p.givenUp.Load()
 }
 
-// Notify notifies applications of ended sessions until ctx ends.
+// Notify notifies applications of ended sessions, until ctx ends.
 func (p *Logouts) Notify(ctx context.Context) { newTeller(p).run(ctx) }
 
-// NotifyDue sends the notifications that are due now, and waits for the answers.
+// NotifyDue sends the notifications that are due now, and waits for the responses.
 func (p *Logouts) NotifyDue(ctx context.Context) error {
 	t := newTeller(p)
 	defer t.calls.Wait()

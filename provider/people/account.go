@@ -11,7 +11,7 @@ import (
 	"mandate/storage"
 )
 
-// Authorized is an application that a person has let in.
+// Authorized is an application to which a person has given consent.
 type Authorized struct {
 	ApplicationID, Name, Owner string
 
@@ -19,7 +19,7 @@ type Authorized struct {
 	Since  int64
 }
 
-// Authorized lists the applications that a person has let in, each once.
+// Authorized returns the applications to which a person has given consent, each once.
 func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, error) {
 	rows, err := p.store.AuthorizedBy(ctx, userID, oauth.Now())
 	if err != nil {
@@ -37,42 +37,44 @@ func (p *People) Authorized(ctx context.Context, userID string) ([]Authorized, e
 	return apps, nil
 }
 
-// Sessions lists where a person is signed in.
+// Sessions returns the browser sessions of a person.
 func (p *People) Sessions(ctx context.Context, userID string) ([]storage.Session, error) {
 	at := oauth.Now()
 	sessions, err := p.store.SessionsOf(ctx, userID, at, p.IdleSince(at))
 	return sessions, oauth.Stored(err)
 }
 
-// EndSession signs a person out in one browser.
+// EndSession ends one browser session of a person. It returns ErrNotFound if the person
+// has no such session.
 func (p *People) EndSession(ctx context.Context, userID, sessionID string) error {
 	err := p.store.EndSession(ctx, userID, sessionID, oauth.Now(), false)
 	p.ended()
 	return oauth.Stored(err)
 }
 
-// EndSessions signs a person out everywhere, and says of how many browsers.
+// EndSessions ends all browser sessions of a person, and returns their number.
 func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 	n, err := p.store.EndSessions(ctx, userID, oauth.Now())
 	p.ended()
 	return n, oauth.Stored(err)
 }
 
-// RevokeApplication takes an approval back: the consent is forgotten, and all
-// tokens that came from it are inactive at once.
+// RevokeApplication withdraws a person's consent to an application, and revokes all
+// tokens that were issued by it.
 func (p *People) RevokeApplication(ctx context.Context, userID, applicationID string) error {
 	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 
-// Passwords are the fields of the form that changes a password.
+// Passwords is the form that changes a password.
 type Passwords struct {
 	Current, Next string
-	KeepApprovals bool // what was allowed in other sessions goes on
+	KeepApprovals bool // authorization grants from other sessions are not revoked
 }
 
-// ChangePassword needs the current password. It ends every other session and,
-// unless the person says otherwise, what was allowed in one: whoever knew the old
-// password may have allowed an application of their own.
+// ChangePassword sets a new password if the current one is right. It ends every other
+// session. Unless form.KeepApprovals is set, it also revokes the authorization grants
+// that were given in those sessions: somebody else who knew the old password may have
+// approved an application. It returns an Invalid for a mistake in the form.
 func (p *People) ChangePassword(ctx context.Context, s *storage.SignedIn, form Passwords) error {
 	current, next := form.Current, form.Next
 	giveBack, err := p.limits.Take(throttle.Try{Kind: limits.OfDevice, Key: "change " + s.User.ID, Wide: "change " + s.User.ID})

@@ -14,15 +14,15 @@ import (
 	"mandate/storage"
 )
 
-// Browser is what is known of where a request comes from.
+// Browser is what is known about the sender of a request.
 type Browser struct {
-	Address   string // of the client, behind trusted proxies
+	Address   string // the client's address, as the trusted proxies report it
 	UserAgent string
-	Session   string // the session cookie, if it sent one
-	Device    string // the cookie of a browser that has signed in before
+	Session   string // the session cookie, or ""
+	Device    string // the cookie of a browser in which a person has signed in before, or ""
 }
 
-// SignIn is what a browser gets for a right password.
+// SignIn is what a browser gets for a correct password.
 type SignIn struct {
 	Session string // the new session cookie
 	MaxAge  time.Duration
@@ -30,18 +30,21 @@ type SignIn struct {
 	User    storage.User
 }
 
-// wrongPassword is one text for all: nobody learns which names exist.
+// WrongPassword returns the one Error for an unknown user name and for a wrong
+// password, so that it does not say which names exist.
 func WrongPassword() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The username or the password is not right.")
 }
 
-// Login checks a person's password and begins a session. An old session of the
-// same browser ends: its id may have been planted there.
+// Login checks a person's password and begins a session. It ends an earlier session of
+// the same browser, because somebody else may have set that cookie (session fixation).
+// It returns WrongPassword if the person cannot sign in.
 func (p *People) Login(ctx context.Context, username, password string, b Browser) (*SignIn, error) {
 	key := FoldName(username)
 	in := Attempt{p.limits.People, limits.GuessAt(limits.AtPage, key, b.Address), []string{"address " + throttle.Network(b.Address)}}
 	if device, err := p.devices.Open(b.Device, "device"); err == nil && string(device) == key {
-		// All of them together too: each login makes another one.
+		// All devices of a person are also counted together, because each login makes
+		// another device cookie.
 		in.Tries, in.Queue = []throttle.Try{{Kind: limits.OfDevice, Key: key + " " + seal.Digest(b.Device), Wide: key}, {Kind: limits.OfAccount, Key: "devices " + key, Wide: key}}, []string{"person " + key}
 	}
 	u, err := p.CheckPassword(ctx, in, key, password)
@@ -71,15 +74,16 @@ func (p *People) Login(ctx context.Context, username, password string, b Browser
 	return &SignIn{Session: cookie, MaxAge: p.config.SessionLifetime, Device: p.devices.Seal([]byte(key), "device"), User: u}, nil
 }
 
-// attempt is how a password is checked: what hashes it, what counts it, and whose
-// part of the queue of hashes it takes.
+// Attempt says how a password is checked: which hasher computes the hash, which
+// counters are used, and for which parties it takes a place in the queue of hashes.
 type Attempt struct {
 	Hasher limits.Hasher
 	Tries  []throttle.Try
 	Queue  []string
 }
 
-// checkPassword takes as long for a name that nobody has as for a wrong
+// CheckPassword returns the active person with a user name's key (see FoldName) and
+// this password, or WrongPassword. A name that does not exist takes as long as a wrong
 // password.
 func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password string) (storage.User, error) {
 	giveBack, err := p.limits.Take(by.Tries...)
@@ -121,9 +125,9 @@ func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password st
 	return u, nil
 }
 
-// rehash stores the password at today's cost and gives the hash that stands: of
-// two logins at once, one finds what the other stored. If it fails, the next
-// login tries again.
+// rehash stores the password's hash at the present cost, and returns the hash that the
+// database now has. Of two logins at the same moment, one finds the hash that the other
+// stored. If storing fails, the next login tries again.
 func (p *People) rehash(ctx context.Context, hasher limits.Hasher, u storage.User, password string) string {
 	hash, err := hasher.Hash(ctx, password)
 	if err == nil {
@@ -146,7 +150,8 @@ func (p *People) rehash(ctx context.Context, hasher limits.Hasher, u storage.Use
 	return stands.Password
 }
 
-// SignedIn finds the session of a cookie, or gives ErrNotFound.
+// SignedIn returns the session of a cookie with its person, or ErrNotFound. It notes
+// from time to time that the session is in use.
 func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn, error) {
 	if cookie == "" {
 		return nil, oauth.ErrNotFound
@@ -168,6 +173,8 @@ func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn
 	return &found, nil
 }
 
+// IdleSince returns the time before which an unused session has expired, or 0 if
+// sessions do not expire by disuse.
 func (p *People) IdleSince(at int64) int64 {
 	if p.config.SessionIdle == 0 {
 		return 0
@@ -175,8 +182,8 @@ func (p *People) IdleSince(at int64) int64 {
 	return at - oauth.Seconds(p.config.SessionIdle)
 }
 
-// SetupLink is the secret part of the first administrator's link, or "" where
-// somebody is there already.
+// SetupLink returns the secret part of the first administrator's link, or "" if the
+// server has a user already.
 func (p *People) SetupLink(ctx context.Context) (string, error) {
 	somebody, err := p.store.HasUsers(ctx)
 	if err != nil || somebody {
@@ -185,8 +192,9 @@ func (p *People) SetupLink(ctx context.Context) (string, error) {
 	return p.setup, nil
 }
 
-// Setup makes the first administrator. The link works once: the store refuses
-// a first user where there is one.
+// Setup creates the first administrator, or returns ErrNotFound if the link is wrong or
+// used. The link works once: the store refuses to add a first user if there is another
+// user.
 func (p *People) Setup(ctx context.Context, link string, person Person) error {
 	err := p.CheckSetup(ctx, link)
 	if err != nil {
@@ -207,9 +215,10 @@ func (p *People) Setup(ctx context.Context, link string, person Person) error {
 	return nil
 }
 
-// CheckSetup gives ErrNotFound unless the link still works.
+// CheckSetup returns ErrNotFound if the link is wrong or used.
 func (p *People) CheckSetup(ctx context.Context, link string) error {
-	// Before anything is asked of the database: anybody can send a link.
+	// The secret is compared before the database is read, because anybody can send a
+	// link.
 	if subtle.ConstantTimeCompare([]byte(seal.Digest(link)), []byte(seal.Digest(p.setup))) != 1 {
 		return oauth.ErrNotFound
 	}

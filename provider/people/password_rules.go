@@ -7,8 +7,8 @@ import (
 	"mandate/provider/oauth"
 )
 
-// checkNewPassword holds a password to NIST SP 800-63B-4 §3.1.1.2: a length, no
-// rule on its characters, not the name itself.
+// checkNewPassword checks a new password as NIST SP 800-63B-4 §3.1.1.2 asks: it has a
+// minimum length, any characters, and is not the user name.
 func (c Config) checkNewPassword(found *oauth.Invalid, field, password, username string) {
 	shortest := c.PasswordMinLength
 	if shortest == 0 {

@@ -1,3 +1,5 @@
+// Package people manages the users of the server: their accounts, groups, profiles
+// (OIDC Core §5.1), passwords (NIST SP 800-63B-4) and browser sessions.
 package people
 
 import (
@@ -10,30 +12,31 @@ import (
 	"mandate/storage"
 )
 
-// PeopleConfig is what an operator decides about people.
+// Config is what an operator decides about people.
 type Config struct {
 	SessionLifetime   time.Duration
 	SessionIdle       time.Duration
 	PasswordMinLength int
 }
 
-// People are the users, their groups, passwords and browser sessions.
+// People manages the users, and their groups, passwords and browser sessions.
 type People struct {
 	config  Config
 	rules   *policy.Rules
 	store   *storage.Store
 	limits  *limits.Limits
-	devices seal.Sealer // browsers that are known
-	flashes seal.Sealer // texts that a page shows once
+	devices seal.Sealer // the cookies of browsers in which a person has signed in
+	flashes seal.Sealer // the texts that a page shows once
 	setup   string      // the secret part of the first administrator's link
 	ended   func()      // called when sessions have ended
 	log     *slog.Logger
 }
 
-// NewPeople makes the component. ended is called when sessions have ended.
+// New makes the component. setup is the secret part of the first administrator's link.
+// ended is called when sessions have ended.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
 	return &People{config, rules, store, l, sealers.Devices, sealers.Flashes, setup, ended, log}
 }
 
-// Sealers encrypt what people's browsers keep.
+// Sealers encrypts what the server stores in people's browsers.
 type Sealers struct{ Devices, Flashes seal.Sealer }

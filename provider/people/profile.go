@@ -15,8 +15,8 @@ import (
 	"mandate/storage"
 )
 
-// Profile is the part of the standard claims (OIDC Core §5.1) that has no
-// column of its own. Empty ones are left out of every answer.
+// Profile holds the standard claims (OIDC Core §5.1) that have no database column of
+// their own. Empty claims are omitted from every response.
 type Profile struct {
 	EmailVerified       bool     `json:"email_verified,omitempty"`
 	MiddleName          string   `json:"middle_name,omitempty"`
@@ -43,7 +43,7 @@ type Address struct {
 	Country       string `json:"country,omitempty"`
 }
 
-// ProfileOf reads the stored profile of a person.
+// ProfileOf returns the stored profile of a person.
 func ProfileOf(u storage.User) (Profile, error) {
 	var profile Profile
 	if u.Profile == "" {
@@ -56,7 +56,7 @@ func ProfileOf(u storage.User) (Profile, error) {
 	return profile, nil
 }
 
-// store writes a checked profile as it is kept.
+// store returns a checked profile as the database stores it.
 func (profile Profile) store() (string, error) {
 	if profile.Address != nil && *profile.Address == (Address{}) {
 		profile.Address = nil
@@ -66,15 +66,15 @@ func (profile Profile) store() (string, error) {
 }
 
 var (
-	// Names of the time zone database; whether there is such a zone depends on
-	// its edition, which is not the same everywhere.
+	// The form of a name in the time zone database. Whether the zone exists is not
+	// checked: that depends on the edition of the database.
 	zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)
 	// OIDC Core §5.1: E.164, with an extension as in RFC 3966 §3.
 	phoneNumber = regexp.MustCompile(`^\+[1-9][0-9]{1,14}(;ext=[0-9]{1,11})?$`)
 )
 
-// check holds a profile against the forms of OIDC Core §5.1: relying parties
-// count on them.
+// check compares a profile with the formats of OIDC Core §5.1, because relying parties
+// depend on them.
 func (profile Profile) check(found *oauth.Invalid, email string) {
 	CheckText(found, "middle_name", profile.MiddleName)
 	CheckText(found, "nickname", profile.Nickname)
@@ -98,7 +98,7 @@ func (profile Profile) check(found *oauth.Invalid, email string) {
 	if profile.PhoneNumber != "" && !phoneNumber.MatchString(profile.PhoneNumber) {
 		found.Add("phone_number", "Write it with + and the country's code, without spaces: +41443334455.")
 	}
-	// OIDC Core §5.1: verified says something of a value that is there.
+	// OIDC Core §5.1: email_verified is about an email address, so there must be one.
 	if profile.EmailVerified && email == "" {
 		found.Add("email_verified", "There is no email address that could be verified.")
 	}
@@ -116,7 +116,7 @@ func (a Address) check(found *oauth.Invalid) {
 	CheckText(found, "region", a.Region)
 	CheckText(found, "postal_code", a.PostalCode)
 	CheckText(found, "country", a.Country)
-	// OIDC Core §5.1.1: this one may have several lines.
+	// OIDC Core §5.1.1: the claim formatted may have several lines.
 	oneLine := strings.NewReplacer("\r", "", "\n", "").Replace(a.Formatted)
 	if !utf8.ValidString(oneLine) || strings.ContainsFunc(oneLine, hidden) || utf8.RuneCountInString(oneLine) > 1000 {
 		found.Add("address", "Use at most 1000 characters of text.")

@@ -17,27 +17,27 @@ import (
 	"mandate/storage"
 )
 
-// Person is what an administrator, the CLI or the sample API says of somebody.
+// Person is a user as an administrator, the CLI or the sample API describes it.
 type Person struct {
 	Username, Email, FirstName, LastName string
 
-	Password      string // "" leaves it as it is
+	Password      string // "": the password does not change
 	Groups        []string
 	Inactive      bool
 	Administrator bool
-	Profile       *Profile // nil leaves it as it is
+	Profile       *Profile // nil: the profile does not change
 
-	// Subject is of the CLI only: the identifier that applications know somebody by
-	// who comes from another server; empty has one made.
+	// Subject is for the CLI only. It is the identifier by which applications know a
+	// person who comes from another server; "": the server generates one.
 	Subject string
 }
 
-// anySubject is what an address of ours and every relying party takes (OIDC
-// Core §2: at most 255 ASCII characters).
+// anySubject matches the subjects that fit into a path of this server and that every
+// relying party accepts (OIDC Core §2: at most 255 ASCII characters).
 var anySubject = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 
-// foldName makes names that look alike one: without case, and in one
-// composition of their characters.
+// FoldName returns the key of a user name. Names that look alike have the same key:
+// case, and the composition of characters, make no difference.
 func FoldName(username string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(username)))
 }
@@ -72,20 +72,22 @@ func (person Person) check(found *oauth.Invalid) {
 	}
 }
 
-// hidden characters turn the text around them: a name could then read as
-// something else on the page that asks for approval.
+// hidden says whether a character cannot be seen or reorders the text around it. A name
+// with such characters could look like another name on the consent page.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
-		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // those two join letters in some scripts
+		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
 }
 
-// visible says that there is something to see.
+// visible says whether a text has a character that can be seen.
 func visible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800' // a braille cell without dots
 	})
 }
 
+// CheckText checks a text of one line, such as a name: at most 150 characters, none of
+// them hidden. An empty text is allowed.
 func CheckText(found *oauth.Invalid, field, text string) {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
@@ -108,7 +110,8 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 	if err != nil {
 		return storage.User{}, err
 	}
-	// Before the hash is worked for: a name that is taken costs nothing.
+	// This check comes before the slow hash, so that a name that is taken costs
+	// nothing.
 	_, err = p.store.UserByKey(ctx, FoldName(person.Username))
 	if err == nil {
 		return storage.User{}, personError(storage.ErrConflict)
@@ -130,13 +133,13 @@ func (p *People) newUser(ctx context.Context, person Person) (storage.User, erro
 		Administrator: person.Administrator, CreatedAt: at, PasswordChangedAt: at}, nil
 }
 
-// checkSubject looks whether a subject that was chosen is still to be had.
+// checkSubject returns an Invalid if a chosen subject is in use.
 func (p *People) checkSubject(ctx context.Context, subject string) error {
 	if subject == "" {
 		return nil
 	}
 	found := &oauth.Invalid{}
-	// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
+	// RFC 9700 §4.15.1: a subject identifies a person or a client, and never both.
 	_, err := p.store.ApplicationByClientID(ctx, subject)
 	if err == nil {
 		found.Add("subject", "An application has this client id already.")
@@ -155,7 +158,8 @@ func (p *People) checkSubject(ctx context.Context, subject string) error {
 	return oauth.Unavailable(err)
 }
 
-// AddUser stores a new person.
+// AddUser stores a new person and returns it. It returns an Invalid for mistakes in the
+// form.
 func (p *People) AddUser(ctx context.Context, person Person) (storage.User, error) {
 	u, err := p.newUser(ctx, person)
 	if err != nil {
@@ -168,7 +172,7 @@ func (p *People) AddUser(ctx context.Context, person Person) (storage.User, erro
 	return p.User(ctx, u.ID)
 }
 
-// personError says what a person's record stood against.
+// personError turns an error of the store into a message at the field that caused it.
 func personError(err error) error {
 	found := &oauth.Invalid{}
 	switch {
@@ -185,7 +189,7 @@ func personError(err error) error {
 	return oauth.Stored(err)
 }
 
-// endError is personError where only the person can be missing.
+// endError is personError for a call in which only the person can be missing.
 func endError(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return oauth.ErrNotFound
@@ -193,8 +197,9 @@ func endError(err error) error {
 	return personError(err)
 }
 
-// UpdateUser writes what an administrator changed of a person. Nobody takes
-// the last administrator away from the server, nor themselves by mistake.
+// UpdateUser changes a person as an administrator asks. It refuses to remove the last
+// active administrator. It also refuses to take administrator rights from the actor, or
+// to deactivate the actor.
 func (p *People) UpdateUser(ctx context.Context, actor storage.User, id string, person Person) error {
 	u, err := p.User(ctx, id)
 	if err != nil {
@@ -236,7 +241,7 @@ func (p *People) setPassword(ctx context.Context, userID, password string) error
 	return oauth.Stored(p.store.SetPassword(ctx, userID, hash, oauth.Now()))
 }
 
-// ResetPassword gives a person a new password and signs them out everywhere.
+// ResetPassword sets a new password for a person and ends all their sessions.
 func (p *People) ResetPassword(ctx context.Context, username, password string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
@@ -250,37 +255,39 @@ func (p *People) ResetPassword(ctx context.Context, username, password string) e
 	return p.setPassword(ctx, u.ID, password)
 }
 
-// User reads a person by subject, or gives ErrNotFound.
+// User returns a person by subject, or ErrNotFound.
 func (p *People) User(ctx context.Context, id string) (storage.User, error) {
 	u, err := p.store.UserByID(ctx, id)
 	return u, oauth.Stored(err)
 }
 
-// UserByName reads a person by user name, or gives ErrNotFound.
+// UserByName returns a person by user name, or ErrNotFound.
 func (p *People) UserByName(ctx context.Context, username string) (storage.User, error) {
 	u, err := p.store.UserByKey(ctx, FoldName(username))
 	return u, oauth.Stored(err)
 }
 
-// UserByNumber reads a person by the number that the sample API uses.
+// UserByNumber returns a person by the number that the sample API uses, or ErrNotFound.
 func (p *People) UserByNumber(ctx context.Context, number int64) (storage.User, error) {
 	u, err := p.store.UserByNumber(ctx, number)
 	return u, oauth.Stored(err)
 }
 
-// Users lists people and how many match the search in all.
+// Users returns one page of the people who match the search, and the number of all who
+// match.
 func (p *People) Users(ctx context.Context, search string, limit, offset int) ([]storage.User, int, error) {
 	users, total, err := p.store.Users(ctx, search, limit, offset)
 	return users, total, oauth.Stored(err)
 }
 
-// GroupsOf lists the names of a person's groups.
+// GroupsOf returns the names of a person's groups.
 func (p *People) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	names, err := p.store.GroupsOf(ctx, id)
 	return names, oauth.Stored(err)
 }
 
-// DisableUser deactivates a person: their sessions and tokens end at once.
+// DisableUser deactivates a person, ends their sessions and revokes their tokens. It
+// refuses to deactivate the last active administrator.
 func (p *People) DisableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
@@ -289,8 +296,8 @@ func (p *People) DisableUser(ctx context.Context, username string) error {
 	return endError(p.store.DisableUser(ctx, u.ID, oauth.Now()))
 }
 
-// EnableUser lets a person sign in again. The applications that only they answer
-// for work again.
+// EnableUser activates a person, who can then sign in again. The applications that only
+// this person is responsible for work again.
 func (p *People) EnableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
@@ -299,14 +306,15 @@ func (p *People) EnableUser(ctx context.Context, username string) error {
 	return endError(p.store.EnableUser(ctx, u.ID, oauth.Now()))
 }
 
-// What becomes of the applications of a person who is deleted.
+// What happens to the applications of a person who is deleted.
 const (
 	DeleteApplications = "delete"
 	TakeOver           = "take-over"
 )
 
-// heirOf says who owns, and who answers for, what an actor takes over: an
-// administrator does so as a person, the operator as whoever runs the server.
+// HeirOf returns the owner of the applications that an actor takes over, and who is
+// responsible for them. An administrator becomes the owner. The operator at the command
+// line (nil) becomes responsible without an owner.
 func HeirOf(actor *storage.User) (owner *string, responsible string) {
 	if actor == nil {
 		return nil, storage.ByOperator
@@ -314,9 +322,11 @@ func HeirOf(actor *storage.User) (owner *string, responsible string) {
 	return &actor.ID, storage.ByOwner
 }
 
-// DeleteUser removes a person, but not whoever asks for it. theirs says what
-// becomes of the applications that only this person answers for; shown are the ids
-// of those that the decision is about, none being all.
+// DeleteUser deletes a person, but never the actor. theirs (DeleteApplications or
+// TakeOver) says what happens to the applications that only this person is responsible
+// for. shown are the ids of the applications that the actor has seen with that
+// question; none: it is about all of them. If theirs is "" and there are such
+// applications, it returns an Invalid.
 func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs string, shown ...string) error {
 	found := &oauth.Invalid{}
 	if actor != nil && actor.ID == id {
@@ -343,7 +353,7 @@ func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs
 	return endError(err)
 }
 
-// Groups lists all groups.
+// Groups returns all groups.
 func (p *People) Groups(ctx context.Context) ([]storage.Group, error) {
 	groups, err := p.store.Groups(ctx)
 	return groups, oauth.Stored(err)
@@ -355,7 +365,7 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 	if strings.TrimSpace(name) == "" {
 		found.Add("name", "This field is required.")
 	}
-	// A browser takes these two out of the address of the group's page.
+	// A browser removes these two names from the path of the group's page.
 	if name == "." || name == ".." {
 		found.Add("name", "Use a name with a letter or a digit.")
 	}
@@ -371,7 +381,7 @@ func (p *People) AddGroup(ctx context.Context, name string) error {
 	return oauth.Stored(err)
 }
 
-// DeleteGroup removes a group; its people stay.
+// DeleteGroup deletes a group. Its members remain.
 func (p *People) DeleteGroup(ctx context.Context, name string) error {
 	return oauth.Stored(p.store.DeleteGroup(ctx, name))
 }
