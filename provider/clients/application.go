@@ -14,44 +14,47 @@ import (
 	"mandate/storage"
 )
 
-// Registration is what somebody says of an application. The same rules hold
-// for the pages and for the CLI.
+// Registration is the description of an application that somebody registers or changes.
+// The same rules hold for the pages and for the CLI.
 type Registration struct {
 	Name         string
 	ClientType   string
 	GrantTypes   []string
 	RedirectURIs []string
-	Scopes       []string // none: every scope but introspection
+	Scopes       []string // none: every scope except introspection
 
 	HashClientSecret                          bool
-	MayIntrospect, SkipConsent, PKCEExempt    bool  // an administrator's
+	MayIntrospect, SkipConsent, PKCEExempt    bool  // only an administrator can set these
 	AccessTokenLifetime, RefreshTokenLifetime int64 // seconds; 0: the server's
 
-	AccessTokenFormat string // FormatOpaque, which it is where it is empty, or FormatJWT
+	AccessTokenFormat string // FormatOpaque or FormatJWT; "" means FormatOpaque
 
-	// Of OpenID Connect: what signs the ID tokens, and access tokens that are JWTs,
-	// empty being RS256; what signs the UserInfo answers, empty being nothing; and whether the subjects are made
-	// for the application's sector alone.
+	// For OpenID Connect. Algorithm signs the ID tokens, and access tokens that are
+	// JWTs; "": RS256. UserInfoAlgorithm signs the UserInfo responses; "": they are not
+	// signed. Pairwise: the subjects are for the application's sector only.
 	Algorithm, UserInfoAlgorithm string
 	Pairwise                     bool
-	PostLogoutURIs               []string // where browsers may go when a person has logged out
-	BackchannelURI               string   // where the server says that a session has ended
+	PostLogoutURIs               []string // where browsers may go after a logout
+	BackchannelURI               string   // where the server sends logout tokens
 
-	// Of the CLI only: what is otherwise generated.
+	// For the CLI only: values that are otherwise generated.
 	ClientID, ClientSecret string
 	Owner                  string // user name
 }
 
-// Registered is a new application with its secret, which nothing shows again.
+// Registered is an application that was registered or changed. Secret is its new client
+// secret, or "". The server never shows it again.
 type Registered struct {
 	Application storage.Application
 	Secret      string
 }
 
-// An actor is the person who asks; nil is the operator at the command line.
+// mayAdminister says whether the actor has administrator rights. The actor is the
+// person who makes a request; nil is the operator at the command line.
 func mayAdminister(actor *storage.User) bool { return actor == nil || actor.Administrator }
 
-// Register makes an application.
+// Register stores a new application. It returns an Invalid for mistakes in the
+// registration, or if the owner has as many applications as the quota allows.
 func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registration) (*Registered, error) {
 	found := &oauth.Invalid{}
 	a := newApplication(actor)
@@ -63,7 +66,7 @@ func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registrat
 		found.Add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
 	}
 	if r.ClientID != "" {
-		// RFC 9700 §4.15.1: a subject is a person's or a client's, and never both.
+		// RFC 9700 §4.15.1: a subject identifies a person or a client, and never both.
 		_, err := p.store.UserByID(ctx, r.ClientID)
 		if err == nil {
 			found.Add("client_id", "This is the subject of a person.")
@@ -98,7 +101,7 @@ func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registrat
 	return &Registered{a, secret}, nil
 }
 
-// newApplication says who answers for what an actor registers.
+// newApplication returns an application for which the actor is responsible.
 func newApplication(actor *storage.User) storage.Application {
 	if actor == nil {
 		return storage.Application{Responsible: storage.ByOperator}
@@ -106,8 +109,8 @@ func newApplication(actor *storage.User) storage.Application {
 	return storage.Application{Responsible: storage.ByOwner, OwnerID: &actor.ID, Owner: &actor.Username, OwnerAdministrator: &actor.Administrator, OwnerActive: &actor.Active}
 }
 
-// setOwner finds the owner whom the operator names. The operator answers for the
-// application all the same.
+// setOwner sets the owner whom the operator names. The operator remains responsible for
+// the application.
 func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor *storage.User, r Registration, found *oauth.Invalid) error {
 	if actor != nil || r.Owner == "" {
 		return nil
@@ -124,15 +127,15 @@ func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor *s
 	return nil
 }
 
-// apply writes a checked registration into the record, and makes the secret
-// where the record lacks one that it needs.
+// apply copies a checked registration into the record. If the record lacks a secret
+// that it needs, apply generates one and returns it.
 func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registration) (string, error) {
 	a.Name, a.ClientType, a.HashClientSecret = r.Name, r.ClientType, r.HashClientSecret
 	a.GrantTypes = strings.Join(r.GrantTypes, " ")
 	a.RedirectURIs = strings.Join(r.RedirectURIs, "\n")
 	a.Scopes = strings.Join(r.Scopes, " ")
-	// What an administrator switched on was for the application as it stood: a change
-	// by somebody else takes it back for good.
+	// An administrator granted these rights to the application as it was then. A change
+	// by somebody else removes them permanently.
 	vouched := p.rules.AllowanceOf(*a).Vouched
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
@@ -166,7 +169,8 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 	return "", err
 }
 
-// hashStored turns a readable secret into a hash of it; there is no way back.
+// HashStored replaces a readable stored secret with its hash. This cannot be undone. A
+// stored secret that is a hash stays as it is.
 func (p *Clients) HashStored(ctx context.Context, applicationID, stored string) (string, error) {
 	if !Readable(stored) {
 		return stored, nil
@@ -179,7 +183,8 @@ func (p *Clients) HashStored(ctx context.Context, applicationID, stored string) 
 }
 
 func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
-	// RFC 6749 §3.1.2.2: whoever uses the redirect has it registered.
+	// RFC 6749 §3.1.2.2: a client that uses the redirection endpoint registers its
+	// redirect URI.
 	if len(r.RedirectURIs) == 0 && slices.Contains(r.GrantTypes, policy.GrantCode) {
 		found.Add("redirect_uris", "The authorization code grant needs at least one redirect URI.")
 	}
@@ -188,7 +193,7 @@ func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
 
 const maxURIs = 100 // of one kind, for one application
 
-// checkURIs says at one field what is wrong with each of its URIs.
+// checkURIs notes at one field what is wrong with each of its URIs.
 func checkURIs(found *oauth.Invalid, field string, uris []string, check func(string) string) {
 	if len(uris) > maxURIs {
 		found.Add(field, "Register at most %d URIs.", maxURIs)
@@ -204,14 +209,14 @@ func checkURIs(found *oauth.Invalid, field string, uris []string, check func(str
 	}
 }
 
-// Application reads an application for its owner or an administrator; for
-// anybody else there is none.
+// Application returns an application to its owner or to an administrator. For anybody
+// else it returns ErrNotFound.
 func (p *Clients) Application(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
 	a, err := p.store.Application(ctx, id)
 	return mayRead(actor, a, err)
 }
 
-// ApplicationByClientID is Application by the other name.
+// ApplicationByClientID does the same as Application, for a client id.
 func (p *Clients) ApplicationByClientID(ctx context.Context, actor *storage.User, clientID string) (storage.Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
 	return mayRead(actor, a, err)
@@ -227,7 +232,8 @@ func mayRead(actor *storage.User, a storage.Application, err error) (storage.App
 	return a, nil
 }
 
-// Applications lists what the actor may see, and how many match in all.
+// Applications returns one page of the applications that match the search and that the
+// actor may see, and the number of all of them.
 func (p *Clients) Applications(ctx context.Context, actor *storage.User, search string, limit, offset int) ([]storage.Application, int, error) {
 	owner := ""
 	if !mayAdminister(actor) {
@@ -237,8 +243,9 @@ func (p *Clients) Applications(ctx context.Context, actor *storage.User, search 
 	return found, total, oauth.Stored(err)
 }
 
-// UpdateApplication changes an application. A secret comes back where it
-// became confidential and so got one.
+// UpdateApplication changes an application. If the change makes it confidential, the
+// result contains its new client secret. It returns an Invalid for mistakes in the
+// registration, or if somebody else changed the application at the same moment.
 func (p *Clients) UpdateApplication(ctx context.Context, actor *storage.User, id string, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
@@ -268,8 +275,9 @@ func (p *Clients) UpdateApplication(ctx context.Context, actor *storage.User, id
 	return &Registered{a, secret}, nil
 }
 
-// RotateSecret makes a new secret. The old one works on until the overlap
-// ends, so that every place that holds it can be changed first.
+// RotateSecret generates a new client secret. The old one works until the overlap ends,
+// so that every program that uses it can be changed before. It returns an Invalid if
+// the application has no secret or the overlap is too long.
 func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
@@ -304,7 +312,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id stri
 	return &Registered{a, secret}, nil
 }
 
-// DeleteApplication removes an application and ends its tokens.
+// DeleteApplication deletes an application and revokes its tokens.
 func (p *Clients) DeleteApplication(ctx context.Context, actor *storage.User, id string) error {
 	_, err := p.Application(ctx, actor, id)
 	if err != nil {
@@ -313,6 +321,6 @@ func (p *Clients) DeleteApplication(ctx context.Context, actor *storage.User, id
 	return oauth.Stored(p.store.DeleteApplication(ctx, id))
 }
 
-// SecretIsReadable says whether the stored secret can be read back by the
-// server, which signing with it takes.
+// SecretIsReadable says whether the server can read the stored client secret back,
+// which it must to sign with it.
 func SecretIsReadable(a storage.Application) bool { return Readable(a.Secret) }

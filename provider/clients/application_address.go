@@ -15,8 +15,8 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// checkOutboundURI says what is wrong with an address that the server is to
-// call, or "".
+// checkOutboundURI says what is wrong with an address that the server is to call, or
+// returns "".
 func (p *Clients) checkOutboundURI(uri string, clientType string) string {
 	if wrong := redirect.CheckText(uri); wrong != "" {
 		return wrong

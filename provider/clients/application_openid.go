@@ -12,13 +12,15 @@ import (
 	"mandate/storage"
 )
 
-// leastHMACSecret is what RFC 7518 §3.2 asks of a key for HS256.
+// leastHMACSecret is the shortest secret that may sign by HS256, in bytes (RFC 7518
+// §3.2).
 const leastHMACSecret = 32
 
-// checkOpenID checks what only OpenID Connect knows of an application.
+// checkOpenID checks the fields that belong to OpenID Connect. While OpenID Connect is
+// off, they may not change.
 func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.Application) {
 	if !p.config.OpenID {
-		// An algorithm is of the access tokens then, where those are signed.
+		// While OpenID Connect is off, the algorithm is only for signed access tokens.
 		signs := r.AccessTokenFormat == policy.FormatJWT && slices.Contains(jose.Algorithms(), r.Algorithm)
 		for field, changed := range map[string]bool{"algorithm": r.Algorithm != was.Algorithm && !signs,
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
@@ -52,8 +54,10 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 	}
 }
 
-// OIDC Core §10.1: the key is the client secret. A hash of it signs nothing,
-// and a public client has none (OIDC Registration §2).
+// checkHMAC checks that the client secret can sign by HS256.
+//
+// OIDC Core §10.1: the key is the client secret. A hash of the secret cannot sign.
+// OIDC Registration §2: a public client has no secret, so it cannot use HS256.
 func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, was storage.Application) {
 	switch {
 	case r.ClientType == policy.Public:
@@ -76,22 +80,24 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	}
 }
 
-// sectorOf is the sector of an application that has pairwise subjects.
+// SectorOf returns the sector of an application that has pairwise subjects, or "" if it
+// has public subjects.
 func SectorOf(r Registration, was storage.Application) string {
 	host := hostOf(r)
 	switch {
 	case !r.Pairwise:
 		return ""
 	case redirect.IsLoopback(host) && host != was.Sector:
-		// OIDC Core §8.1: programs on people's own computers have this host in common,
-		// and nothing else. One that has such a sector from before keeps it, and the
-		// subjects that it knows.
+		// OIDC Core §8.1: programs on people's own computers share this host and
+		// nothing else, so each has a sector of its own. An application whose sector
+		// already is the host keeps it, so that its subjects stay the same.
 		return "loopback " + was.ClientID
 	}
 	return host
 }
 
-// hostOf is the one host of all redirect URIs, or "" (OIDC Core §8.1).
+// hostOf returns the host that all redirect URIs have in common, or "" (OIDC Core
+// §8.1).
 func hostOf(r Registration) string {
 	host := ""
 	for i, uri := range r.RedirectURIs {

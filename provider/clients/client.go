@@ -15,19 +15,22 @@ import (
 	"mandate/storage"
 )
 
+// BasicChallenge is the WWW-Authenticate header of a response to a client that did not
+// authenticate (RFC 7617).
 const BasicChallenge = `Basic realm="mandate", charset="UTF-8"`
 
 func invalidClient(format string, args ...any) *oauth.Error {
 	e := oauth.Refuse("invalid_client", format, args...)
-	// RFC 6749 §5.2, RFC 9110 §15.5.2: 401 with the scheme that would work.
+	// RFC 6749 §5.2, RFC 9110 §15.5.2: 401, with a scheme that the server accepts.
 	e.Status, e.Challenge = http.StatusUnauthorized, BasicChallenge
 	return e
 }
 
-// credentials is how a client says who it is.
+// Credentials is the client id and the client secret that a client sends.
 type Credentials struct{ ID, Secret string }
 
-// clientCredentials reads them, by exactly one way.
+// clientCredentials reads the credentials of a request, which must use exactly one
+// authentication method.
 func clientCredentials(r *http.Request, form url.Values) (Credentials, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return Credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
@@ -40,7 +43,7 @@ func clientCredentials(r *http.Request, form url.Values) (Credentials, error) {
 		}
 		return body, nil
 	}
-	// RFC 6749 §2.3: not more than one method in one request.
+	// RFC 6749 §2.3: not more than one authentication method in one request.
 	if len(header) > 1 || body.Secret != "" {
 		return Credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
 	}
@@ -48,7 +51,7 @@ func clientCredentials(r *http.Request, form url.Values) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	// Authenticating as one client and acting as another is not possible.
+	// A client cannot authenticate as one client and act as another.
 	if body.ID != "" && body.ID != basic.ID {
 		return Credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
 	}
@@ -58,10 +61,11 @@ func clientCredentials(r *http.Request, form url.Values) (Credentials, error) {
 	return basic, nil
 }
 
-// parseBasic reads an Authorization header.
+// ParseBasic reads the credentials in an Authorization header. It returns an Error with
+// the code invalid_client if the header is malformed.
 //
-// RFC 6749 §2.3.1: client id and secret are form-encoded each, before RFC 7617
-// joins them.
+// RFC 6749 §2.3.1: client id and secret are each form-encoded before RFC 7617 joins
+// them.
 func ParseBasic(header string) (Credentials, error) {
 	scheme, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -85,8 +89,9 @@ func ParseBasic(header string) (Credentials, error) {
 	return Credentials{id, secret}, nil
 }
 
-// Authenticate authenticates the client of a request, at each endpoint that requires it
-// (RFC 6749 §2.3).
+// Authenticate returns the client that a request comes from, after client
+// authentication (RFC 6749 §2.3). Every endpoint that requires client authentication
+// uses it. It also notes the client and its secret in the Call of the context.
 func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Values) (storage.Application, error) {
 	sent, err := clientCredentials(r, form)
 	if err != nil {
@@ -101,14 +106,15 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 	return a, nil
 }
 
-// identify finds the application and proves that it is the one. Who fails is
-// slowed, per client and network. Who is right is not: a generated secret
-// cannot be guessed, so a worker that still has an old one must not keep its
-// fellows out. Only a secret that somebody chose waits its turn.
+// identify finds the application and verifies its secret. Failed attempts are limited
+// per client and network. A correct secret that the server generated is never refused
+// by that limit: nobody can guess it, and a program that still uses an old secret must
+// not lock out the others. A correct secret that a person chose is refused while the
+// limit is reached.
 func (p *Clients) identify(ctx context.Context, sent Credentials) (storage.Application, error) {
 	a, err := p.Client(ctx, sent.ID)
 	if errors.Is(err, storage.ErrNotFound) {
-		// Ids that nobody has are without number: only their address is counted.
+		// There is no end of unknown client ids, so only the address is counted.
 		address := CallOf(ctx).Address
 		return storage.Application{}, p.wrongClient(throttle.Try{Kind: limits.OfAddress, Key: "client " + throttle.Network(address), Wide: throttle.WideNetwork(address)})
 	}
@@ -144,24 +150,28 @@ func (p *Clients) wrongClient(tries throttle.Try) error {
 	return wrongSecret()
 }
 
-// wrongSecret is one text for all: it does not say which ids exist.
+// wrongSecret returns the one Error for an unknown client and for a wrong secret, so
+// that it does not say which client ids exist.
 func wrongSecret() *oauth.Error {
 	return invalidClient("There is no client with this id, or the secret is wrong.")
 }
 
-// call is what one request carries past fosite, in its context.
+// Call is what the parts of this server know about one request. It is in the request's
+// context, which fosite passes on unchanged.
 type Call struct {
-	Address string               // of the client
-	Client  *storage.Application // once it is known
-	Secret  string               // that it has shown, and that was right
+	Address string               // the client's address
+	Client  *storage.Application // the client, after it has authenticated
+	Secret  string               // the client secret that was sent, after it was verified
 }
 
 type callKey struct{}
 
+// WithCall returns a context that carries a Call.
 func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// CallOf returns the Call of a context, or an empty one if there is none.
 func CallOf(ctx context.Context) *Call {
 	c, ok := ctx.Value(callKey{}).(*Call)
 	if !ok {

@@ -1,3 +1,6 @@
+// Package clients registers applications and authenticates them as clients (RFC 6749
+// §2). It accepts the client secret by HTTP Basic (RFC 7617) or in the body, limits
+// guesses at it, and checks what a registration may contain.
 package clients
 
 import (
@@ -18,7 +21,7 @@ import (
 	"mandate/storage"
 )
 
-// ClientsConfig is what an operator decides about clients.
+// Config is what an operator decides about clients.
 type Config struct {
 	OpenID     bool
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
@@ -26,7 +29,8 @@ type Config struct {
 	ServerKey  []byte
 }
 
-// Clients are the registered applications, their secrets and their authentication.
+// Clients manages the registered applications and their secrets, and authenticates
+// them.
 type Clients struct {
 	config       Config
 	rules        *policy.Rules
@@ -35,22 +39,24 @@ type Clients struct {
 	keys         *keys.Ring
 	people       *people.People
 	outbound     *outbound.Client
-	secrets      seal.Sealer // client secrets that stay readable
+	secrets      seal.Sealer // encrypts client secrets that must stay readable
 	applications *copies.Copies[storage.Application]
-	proven       proofs // secrets for which a slow hash was computed
+	proven       proofs // correct secrets whose slow hash was computed
 }
 
-// NewClients makes the component.
+// New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, ring *keys.Ring, people *people.People, out *outbound.Client, secrets seal.Sealer, changes *copies.Changes) *Clients {
 	return &Clients{config: config, rules: rules, store: store, limits: l, keys: ring, people: people, outbound: out, secrets: secrets,
 		applications: copies.New(10_000, changes, applicationChanged)}
 }
 
-// copyBytes bounds the size of an application that is copied, which its owner decides.
+// copyBytes is the size of the largest application that is copied. The owner decides
+// the size, so there must be a limit.
 const copyBytes = 4096
 
-// application finds an application as nearly every request asks for one: as it may
-// act now.
+// Client returns the application with a client id, with the rights that it has now, or
+// storage.ErrNotFound. It uses a copy if there is one, because nearly every request
+// needs an application.
 func (p *Clients) Client(ctx context.Context, clientID string) (storage.Application, error) {
 	read := func(ctx context.Context, clientID string) (storage.Application, error) {
 		a, err := p.store.ApplicationByClientID(ctx, clientID)
@@ -65,14 +71,15 @@ func applicationChanged(c *copies.Changes, read time.Time, a storage.Application
 	return c.Of(storage.OfApplication, &a.ID, read) || c.Of(storage.OfUser, a.OwnerID, read)
 }
 
-// hmacSecret is what HS256 signs with (OIDC Core §10.1): the secret in its own
-// bytes, and while two secrets work the one that the client has just shown.
+// HMACSecret returns the client secret, whose bytes are the key for HS256 (OIDC Core
+// §10.1). While two secrets work, it returns the one that the client has used in this
+// request. It returns an error if the secret is stored as a hash or is too short.
 func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string, error) {
 	if !Readable(a.Secret) {
 		return "", errors.New("HS256 needs a client secret that is kept readable")
 	}
-	// RFC 7518 §3.2: a shorter key is none. The one before a rotation may be older
-	// than the choice of HS256.
+	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
+	// older than the choice of HS256.
 	if shown := CallOf(ctx).Secret; len(shown) >= leastHMACSecret {
 		return shown, nil
 	} else if shown != "" {
@@ -85,7 +92,8 @@ func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string
 	return secret, err
 }
 
-// hmacKeys are the secret, and the one before it while it works.
+// HMACKeys returns the secrets that may have signed a JWT by HS256: the present one,
+// and the one before it while it still works.
 func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 	secrets := []string{a.Secret}
 	if Readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
@@ -97,7 +105,7 @@ func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// RFC 7518 §3.2: a shorter secret can be found, so it signs nothing.
+		// RFC 7518 §3.2: a shorter secret can be guessed, so it verifies no signature.
 		if len(secret) >= leastHMACSecret {
 			keys = append(keys, []byte(secret))
 		}
@@ -105,11 +113,12 @@ func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 	return keys, nil
 }
 
-// DropCopies removes copies that are too old.
+// DropCopies removes the copies and the remembered secrets that are too old.
 func (p *Clients) DropCopies() {
 	p.applications.Drop()
 	p.proven.drop()
 }
 
-// CopyStats says how the copies of applications serve.
+// CopyStats returns how often a copy of an application was used, how often the database
+// was read, and how many copies there are.
 func (p *Clients) CopyStats() (hits, misses int64, entries int) { return p.applications.Stats() }

@@ -9,23 +9,25 @@ import (
 	"mandate/storage"
 )
 
-// OwnedBy lists the applications that a person owns.
+// OwnedBy returns the applications that a person owns.
 func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]storage.Application, error) {
 	owned, err := p.store.OwnedBy(ctx, userID)
 	return owned, oauth.Stored(err)
 }
 
-// AnsweredByOwner says that an application's owner alone answers for it, and not
-// the operator.
+// AnsweredByOwner says whether the owner of an application is responsible for it, and
+// not the operator.
 func AnsweredByOwner(a storage.Application) bool { return a.Responsible == storage.ByOwner }
 
-// TakeOver makes an administrator, or the operator, answer for an application.
+// TakeOver makes the actor, who is an administrator or the operator, responsible for an
+// application.
 func (p *Clients) TakeOver(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
 	owner, responsible := people.HeirOf(actor)
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 
-// Assign gives an application to another owner, who answers for it from then on.
+// Assign gives an application to another owner, who becomes responsible for it. It
+// returns an Invalid if there is no such active user.
 func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {

@@ -12,9 +12,9 @@ import (
 	"mandate/storage"
 )
 
-// checkRegistration holds what somebody says of an application to the rules, and
-// to what the application's standing allows. was is the application before, which
-// for a new one says only who answers for it.
+// checkRegistration checks a registration against the rules, and against what the
+// application's standing allows. was is the application before the change. For a new
+// application, was only says who is responsible for it.
 func (p *Clients) checkRegistration(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application) {
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
@@ -36,8 +36,8 @@ func (p *Clients) checkRegistration(found *oauth.Invalid, actor *storage.User, r
 	checkPrivileges(found, actor, r, was, may)
 }
 
-// checkGrantTypes lets stay what is registered already: it has no effect where the
-// standing does not allow it.
+// checkGrantTypes accepts a grant type that the application already has, even if its
+// standing does not allow it: it has no effect then.
 func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Application, may policy.Allowance) {
 	if len(r.GrantTypes) == 0 {
 		found.Add("grant_type", "Choose at least one.")
@@ -50,7 +50,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 			found.Add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
 		}
 	}
-	// RFC 6749 §4.4: client credentials are for confidential clients only.
+	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
 	if r.ClientType == policy.Public && slices.Contains(r.GrantTypes, policy.GrantClient) {
 		found.Add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
 	}
@@ -92,8 +92,9 @@ func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may
 	}
 }
 
-// checkVouched keeps what administrators answer for as it was: its owner may not
-// point it elsewhere, nor let its tokens live longer.
+// checkVouched protects an application that an administrator is responsible for. An
+// owner without administrator rights may not change the settings that matter for
+// security, such as a redirect URI, nor extend the lifetime of its tokens.
 func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was storage.Application) {
 	for field, changed := range map[string]bool{
 		"client_type":   r.ClientType != was.ClientType,
@@ -119,21 +120,22 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 	}
 }
 
-// longer compares lifetimes, of which 0 is the server's own.
+// longer says whether the requested lifetime is longer than the present one. 0 means
+// the server's own lifetime.
 func longer(said, was int64, own time.Duration) bool {
 	return cmp.Or(said, oauth.Seconds(own)) > cmp.Or(was, oauth.Seconds(own))
 }
 
-// checkPrivileges looks after what only an administrator switches on, and only
-// where one answers for the application.
+// checkPrivileges checks the rights that only an administrator can grant, and only to
+// an application that an administrator is responsible for.
 func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application, may policy.Allowance) {
 	for _, of := range []struct {
 		field     string
 		said, was bool
-		public    string // why a public application has none of it
+		public    string // why a public application cannot have it
 	}{
 		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to prove who it is, so it cannot introspect."},
-		// RFC 8252 §8.6: any program can say that it is a public client.
+		// RFC 8252 §8.6: any program can claim to be a public client.
 		{"skip_consent", r.SkipConsent, was.SkipConsent, "Anybody can pretend to be a public application, so people are always asked."},
 		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has nothing but PKCE to prove who it is."},
 	} {

@@ -12,9 +12,9 @@ import (
 
 const sampleClientID = "mandate-sample-api"
 
-// SampleAPIClient gives the sample API its own credentials for introspection,
-// and registers it where it is not. The secret comes from the server's key: all
-// nodes find the same one, and none has to keep it.
+// SampleAPIClient returns the credentials with which the sample API introspects tokens,
+// and registers its application if there is none. The secret is derived from the
+// server's key, so that all nodes compute the same one and none has to store it.
 func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
 	secret, err = seal.Derive(p.config.ServerKey, "sample-api")
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 		at := oauth.Now()
 		err = p.store.AddApplication(ctx, storage.Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
 			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: StoredDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
-		if errors.Is(err, storage.ErrConflict) { // another node was faster
+		if errors.Is(err, storage.ErrConflict) { // another node has registered it
 			err = nil
 		}
 		return sampleClientID, secret, err

@@ -17,30 +17,31 @@ import (
 	"mandate/storage"
 )
 
-// A stored client secret says itself how it is to be checked:
+// A stored client secret begins with the method by which it is checked:
 //
-//	sha256:...   one that we made: 256 random bits need no slow hash
-//	$argon2id$   one that a person chose, as a password
-//	sealed:...   one that must stay readable, encrypted under the server's key,
-//	             with a word on whether we made it
+//	sha256:...   a generated secret: 256 random bits need no slow hash
+//	$argon2id$   a secret that a person chose, hashed like a password
+//	sealed:...   a secret that must stay readable, encrypted under the server's
+//	             key; the next word says whether it was generated
 const (
 	StoredDigest = "sha256:"
 	StoredMade   = "sealed:made:"
 	StoredChosen = "sealed:chosen:"
 )
 
+// Readable says whether the server can read a stored secret back.
 func Readable(stored string) bool {
 	return strings.HasPrefix(stored, StoredMade) || strings.HasPrefix(stored, StoredChosen)
 }
 
-// chosen says that a person thought of the secret: it may be guessed, and where
-// it is hashed each guess costs a password hash.
+// chosen says whether a person chose the secret. Such a secret can be guessed, and if
+// it is hashed, each guess costs a password hash.
 func chosen(stored string) bool {
 	return stored != "" && !strings.HasPrefix(stored, StoredMade) && !strings.HasPrefix(stored, StoredDigest)
 }
 
-// storeSecret gives the form in which a secret is kept. made says that it is
-// one of ours.
+// StoreSecret returns the form in which a secret is stored. made says that the server
+// generated the secret. hash says that it is not kept readable.
 func (p *Clients) StoreSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
@@ -54,15 +55,15 @@ func (p *Clients) StoreSecret(ctx context.Context, applicationID, secret string,
 	}
 }
 
-// readSecret opens a secret that was kept readable.
+// readSecret decrypts a stored secret that is readable.
 func (p *Clients) readSecret(applicationID, stored string) (string, error) {
 	text, err := p.secrets.Open(stored[strings.LastIndexByte(stored, ':')+1:], applicationID)
 	return string(text), err
 }
 
-// secretMatches compares without telling by its time how much was right. An
-// empty secret, stored or sent, never matches. Where only a slow hash can say, it
-// says that.
+// SecretMatches compares a secret with a stored one, in a time that does not depend on
+// how much of it is right. An empty secret, stored or sent, never matches. slow says
+// that only a slow hash can decide.
 func (p *Clients) SecretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
 	switch {
 	case stored == "" || secret == "":
@@ -80,8 +81,8 @@ func (p *Clients) SecretMatches(applicationID, stored, secret string) (ok, slow 
 	return ok, !ok, nil
 }
 
-// proveSecret accepts the current secret, and the one before it until its
-// overlap ends. What nobody can guess is compared and no more.
+// proveSecret accepts the present secret, and the one before it until its overlap ends.
+// If neither can be guessed, the comparison is all it does.
 func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret string) error {
 	stored := append(make([]string, 0, 2), a.Secret)
 	if a.OldSecretExpiresAt > oauth.Now() {
@@ -95,7 +96,7 @@ func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret
 			return err
 		}
 		if ok && guessable {
-			// Where the tries are used up, a guess that is right is refused too.
+			// If the tries are exhausted, a correct guess is refused too.
 			return p.limits.Refused(guessAtSecret(ctx, a.ID))
 		}
 		if ok {
@@ -111,14 +112,15 @@ func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret
 	return p.hashSecret(ctx, a.ID, toHash, secret, guessAtSecret(ctx, a.ID))
 }
 
-// guessAtSecret counts a guess at a client's secret from one network.
+// guessAtSecret returns the try that a guess at a client's secret from one network
+// uses.
 func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
 	address := CallOf(ctx).Address
 	return throttle.Try{Kind: limits.OfClient, Key: applicationID + " " + throttle.Network(address), Wide: applicationID + " " + throttle.WideNetwork(address)}
 }
 
-// hashSecret works for the slow hashes of a secret, once for all who send the
-// same one meanwhile and are counted together: a worker's fellows begin when it does.
+// hashSecret compares a secret by slow hashes. Requests from the same network that send
+// the same secret at the same time share one computation.
 func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
 	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.Key, secret)
 	for {
@@ -144,13 +146,13 @@ func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored [
 		case run.err != nil:
 			return run.err
 		default:
-			return p.wrongClient(tries) // it costs everybody a try
+			return p.wrongClient(tries) // each request with a wrong secret uses a try
 		}
 	}
 }
 
-// hashCounted takes a try before the work begins, so that guesses that come at
-// once are counted before they are hashed. Who is right has it back.
+// hashCounted uses a try before it computes a hash, so that parallel guesses are all
+// counted. A correct secret gives the try back.
 func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) (right bool, err error) {
 	giveBack, err := p.limits.Take(tries)
 	if err != nil {
@@ -175,9 +177,9 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	return false, nil
 }
 
-// proofs remembers secrets that were right, so that the slow hash is worked for
-// once and not at each request. What it keeps is a digest under a key that this
-// process alone has, and it never outlives a change of what is stored.
+// proofs remembers correct secrets, so that their slow hash is computed once and not at
+// each request. It keeps a digest under a key that only this process has. The digest
+// covers the stored form, so it no longer matches when the stored secret changes.
 type proofs struct {
 	once    sync.Once
 	key     []byte
@@ -188,12 +190,12 @@ type proofs struct {
 
 type proofName [sha256.Size]byte
 
-// proof is a slow hash that is being worked for.
+// proof is the computation of a slow hash that is in progress.
 type proof struct {
-	done  chan struct{} // closed when the rest is known
+	done  chan struct{} // closed when the other fields are set
 	right bool
 	err   error
-	left  bool // whoever began it did not wait for the end
+	left  bool // the request that began it was cancelled
 }
 
 const (
@@ -217,7 +219,8 @@ func (p *proofs) has(name proofName) bool {
 	return ok && time.Now().Before(end)
 }
 
-// join finds the proof that others wait for, or begins it.
+// join returns the computation that is in progress for this name, or begins one. first
+// says that it began one.
 func (p *proofs) join(name proofName) (run *proof, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +248,7 @@ func (p *proofs) add(name proofName) {
 	}
 }
 
-// drop forgets those whose time is up.
+// drop removes the digests that have expired.
 func (p *proofs) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
