@@ -25,6 +25,7 @@ type Copies[T any] struct {
 	hits, misses atomic.Int64
 }
 
+// copied is a copy with the time at which its reading began.
 type copied[T any] struct {
 	value T
 	read  time.Time // when the reading began
@@ -36,8 +37,8 @@ func New[T any](most int, c *Changes, changed func(*Changes, time.Time, T) bool)
 	return &Copies[T]{most: most, changed: changed, changes: c, rows: map[string]copied[T]{}}
 }
 
-// Get gives the copy, or reads the record. It reads a record that may not be copied
-// each time.
+// Get returns the copy, or reads the record and copies it. may says whether a record
+// may be copied. A record that may not be copied is read each time.
 func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Context, string) (T, error), may func(T) bool) (T, error) {
 	began := time.Now()
 	c.mu.RLock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shelf is copies of what a counter says, and how often it was read.
+// shelf holds copies of numbers, and counts how often they were read.
 type shelf struct {
 	*Copies[int]
 	reads int
@@ -47,17 +47,17 @@ func TestCopyServesUntilItsRecordChanges(t *testing.T) {
 		s.Tell("1")
 		s.wants(t, "1", 1)
 		time.Sleep(time.Millisecond)
-		s.wants(t, "1", 1) // read in the very moment of the change
+		s.wants(t, "1", 1) // read at the same moment as the change
 		s.wants(t, "1", 0)
 		s.changes.TellAll()
 		s.wants(t, "1", 1)
 		s.wants(t, "100", 1)
-		s.wants(t, "100", 1) // not to be copied
+		s.wants(t, "100", 1) // may not be copied
 	})
 }
 
-// A change that comes while the record is read makes the copy worthless: nobody
-// knows which of the two was read.
+// A copy is not used if a change came while the record was read: the record may have
+// been read before or after the change.
 func TestCopyThatWasReadBesideAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(2 * time.Second)
@@ -85,7 +85,7 @@ func TestCopyOfANodeThatHearsNothing(t *testing.T) {
 		if s.changes.Hears() {
 			t.Error("it hears")
 		}
-		// Whoever hears the others goes on.
+		// A node that receives the changes of the others keeps its copies.
 		for range 20 {
 			s.changes.Heard(time.Now())
 			time.Sleep(time.Second)
@@ -94,7 +94,7 @@ func TestCopyOfANodeThatHearsNothing(t *testing.T) {
 		if !s.changes.Hears() {
 			t.Error("it hears nothing")
 		}
-		// Until they fall silent.
+		// When it no longer receives them, the copies end.
 		time.Sleep(time.Second)
 		s.wants(t, "1", 1)
 	})

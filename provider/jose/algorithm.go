@@ -19,11 +19,11 @@ var kinds = map[string]string{"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "Ed
 // is the first.
 func Algorithms() []string { return []string{"ES256", "EdDSA", "RS256", "PS256"} }
 
-// KindOf gives the kind of key (kty) of an algorithm, or "" for one that has no public
+// KindOf returns the kind of key (kty) of an algorithm, or "" for one that has no public
 // key or is unknown.
 func KindOf(algorithm string) string { return kinds[algorithm] }
 
-// LeftHalf gives the left half of the digest that the algorithm uses, as at_hash has it
+// LeftHalf returns the left half of the digest that the algorithm uses, as at_hash has it
 // (OIDC Core §3.1.3.6). Ed25519 uses SHA-512 (RFC 8032 §5.1).
 func LeftHalf(algorithm, text string) string {
 	if algorithm == "EdDSA" {

@@ -53,7 +53,7 @@ func ParseSet(text []byte) (JWKSet, error) {
 	return set, nil
 }
 
-// NewJWK gives the JWK of a public key that verifies signatures. Its ID is the
+// NewJWK returns the JWK of a public key that verifies signatures. Its ID is the
 // thumbprint.
 func NewJWK(public crypto.PublicKey) (JWK, error) {
 	b64 := base64.RawURLEncoding.EncodeToString
@@ -99,7 +99,7 @@ func (k JWK) Thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Public gives the key itself, or nil for one that verifies no signature of Algorithms.
+// Public returns the key itself, or nil for one that verifies no signature of Algorithms.
 func (k JWK) Public() crypto.PublicKey {
 	// RFC 7517 §4.2, §4.3
 	if k.Use != "" && k.Use != "sig" || len(k.Operations) > 0 && !slices.Contains(k.Operations, "verify") {

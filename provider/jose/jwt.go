@@ -42,7 +42,7 @@ type Verifier struct {
 	// Types that typ may have, in lower case; "" accepts a JWT without typ. A JWT for
 	// one purpose is not accepted for another (RFC 8725 §3.11).
 	Types []string
-	// Keys gives the keys with which the signature may have been made: public keys, or
+	// Keys returns the keys with which the signature may have been made: public keys, or
 	// secrets as []byte for HS256. The verifier chooses them by what is registered; the
 	// header and the claims, which nobody has verified, only say where to look. It
 	// returns ErrInvalid if there is no such key, and another error if it cannot say.
@@ -52,7 +52,7 @@ type Verifier struct {
 // ErrInvalid says that a text is not a JWT that the verifier accepts.
 var ErrInvalid = errors.New("not a valid JWT")
 
-// Verify gives the claims of a JWT, as JSON. The caller checks what they say.
+// Verify returns the claims of a JWT, as JSON. The caller checks what they say.
 func (v Verifier) Verify(text string) ([]byte, error) {
 	parts := strings.Split(text, ".")
 	// The decoder ignores line breaks, and a token has none: else it would have any
@@ -115,13 +115,13 @@ func ParseClaims(raw []byte) (Claims, error) {
 	return c, nil
 }
 
-// Text gives a claim that is text, or "".
+// Text returns a claim that is text, or "".
 func (c Claims) Text(name string) string {
 	text, _ := c[name].(string)
 	return text
 }
 
-// Time gives a claim that is a NumericDate (RFC 7519 §2), without its fraction, and
+// Time returns a claim that is a NumericDate (RFC 7519 §2), without its fraction, and
 // whether it is one.
 func (c Claims) Time(name string) (int64, bool) {
 	at, ok := c[name].(float64)
@@ -131,7 +131,7 @@ func (c Claims) Time(name string) (int64, bool) {
 	return int64(at), true
 }
 
-// Audience gives the audiences, of which there may be one as text or several in a list
+// Audience returns the audiences, of which there may be one as text or several in a list
 // (RFC 7519 §4.1.3).
 func (c Claims) Audience() []string {
 	list, err := jwt.MapClaims(c).GetAudience()

@@ -115,4 +115,5 @@ func (c *Client) Post(ctx context.Context, target string, form url.Values) error
 // StatusError is a response with another status than 2xx.
 type StatusError struct{ Status int }
 
+// Error returns the status as text.
 func (a *StatusError) Error() string { return fmt.Sprintf("answered %d", a.Status) }

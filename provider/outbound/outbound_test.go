@@ -17,7 +17,7 @@ func TestRFC6890_special_addresses_are_not_called(t *testing.T) {
 		"93.184.216.34":        {true, true},
 		"2606:2800:220:1::1":   {true, true},
 		"::ffff:93.184.216.34": {true, true},
-		"64:ff9b::5db8:d822":   {true, true}, // the same, behind a translator
+		"64:ff9b::5db8:d822":   {true, true}, // the same address, behind a NAT64 translator
 		"10.0.0.1":             {false, true},
 		"::ffff:10.0.0.1":      {false, true},
 		"64:ff9b::a00:1":       {false, true},
@@ -108,7 +108,8 @@ func TestOutboundClientWantsASuccess(t *testing.T) {
 	}
 }
 
-// A server that nobody vouches for is told nothing, and neither is one of another name.
+// The client sends nothing to a server whose certificate is not trusted or is for
+// another name.
 func TestOutboundClientChecksTheCertificate(t *testing.T) {
 	f := New(prefixes("127.0.0.0/8"), nil)
 	called := 0

@@ -24,11 +24,11 @@ import (
 type Hasher struct {
 	Cost             Cost
 	slots            chan struct{}
-	decoy            phc // matches no password, and costs as much as a match
+	decoy            phc // matches no password, and costs as much as another hash
 	waiting, refused atomic.Int64
 
 	mu     sync.Mutex
-	queued map[string]int // hashes that run or wait, by who asked for them
+	queued map[string]int // hashes that run or wait, by party
 }
 
 // Cost is the memory and the number of passes of one hash (RFC 9106 §3.1).
@@ -37,8 +37,8 @@ type Cost struct {
 	Iterations uint32 // 0: 2
 }
 
-// queueEach is how many hashes one client, address or person may have running or
-// waiting, for each slot: about half a second of work.
+// QueueEach is how many hashes one client, address or person may have running or
+// waiting for each slot: about half a second of work.
 const QueueEach = 16
 
 // The highest cost of one hash, whether it is made here or imported.
@@ -75,7 +75,7 @@ func (p *Hasher) encode(salt, sum []byte) string {
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=1$%s$%s", p.Cost.MemoryKiB, p.Cost.Iterations, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-// Hash gives the PHC string of a password under a new salt.
+// Hash returns the PHC string of a password under a new salt.
 func (p *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
@@ -201,7 +201,7 @@ type Stats struct {
 	Refused               int64 // since the start of the process
 }
 
-// Stats gives the state of the hasher.
+// Stats returns the state of the hasher.
 func (p *Hasher) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

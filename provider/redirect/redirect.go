@@ -12,16 +12,15 @@ const maxLength = 2000
 
 // Policy is what an operator decides about redirect URIs.
 type Policy struct {
-	// Schemes restricts the schemes; empty: https, http to this computer, and
-	// private-use schemes with a dot.
+	// Schemes lists the allowed schemes. If it is empty, the allowed schemes are https,
+	// http to the same computer, and private-use schemes with a dot.
 	Schemes []string
-	// LocalhostLoopback lets the port of http://localhost vary as that of
-	// 127.0.0.1 may, for native clients that cannot use the literal.
+	// LocalhostLoopback lets the port of http://localhost vary, as the port of
+	// 127.0.0.1 may. It is for native clients that cannot use the IP literal.
 	LocalhostLoopback bool
 }
 
-// Check says what is wrong with a redirect URI that somebody wants to register,
-// or "".
+// Check says what is wrong with a redirect URI that is to be registered, or returns "".
 func (p Policy) Check(raw string) string {
 	if wrong := CheckText(raw); wrong != "" {
 		return wrong
@@ -36,7 +35,8 @@ func (p Policy) Check(raw string) string {
 	return p.checkRedirectParts(raw, u)
 }
 
-// CheckText checks the characters of a URI that somebody wants to register.
+// CheckText checks the characters of a URI that is to be registered. It says what is
+// wrong, or returns "".
 func CheckText(raw string) string {
 	if len(raw) > maxLength {
 		return "is longer than 2000 bytes"
@@ -54,7 +54,7 @@ func CheckText(raw string) string {
 }
 
 func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
-	// RFC 9700 §4.1.3: no patterns; the one exact URI is what gets the code.
+	// RFC 9700 §4.1.3: no patterns. Only the exact URI gets the code.
 	if strings.Contains(raw, "*") {
 		return "must not have a wildcard: register each URI"
 	}
@@ -64,7 +64,7 @@ func (p Policy) checkRedirectParts(raw string, u *url.URL) string {
 	if strings.Contains(u.Host, "%") || strings.HasSuffix(u.Host, ":") {
 		return "has a host that is not a plain name or address"
 	}
-	// A browser walks up such a path before it sends the code.
+	// A browser resolves such a path before it sends the code.
 	for segment := range strings.SplitSeq(strings.ToLower(u.EscapedPath()), "/") {
 		if segment := strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." {
 			return "must not have . or .. in its path"
@@ -77,7 +77,7 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	if len(p.Schemes) > 0 && !slices.Contains(p.Schemes, u.Scheme) {
 		return "has a scheme that this server does not allow: use " + strings.Join(p.Schemes, ", ")
 	}
-	// The scheme is compared as it stands: the match is byte by byte.
+	// The match is byte by byte, so the case of the scheme matters.
 	if !strings.HasPrefix(raw, u.Scheme+":") {
 		return "must have its scheme in lower case"
 	}
@@ -87,12 +87,12 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 			return "names no host"
 		}
 	case u.Scheme == "http":
-		// RFC 9700 §2.6: no http, but to a program on the same computer.
+		// RFC 9700 §2.6: no http, except to a program on the same computer.
 		if !IsLoopback(u.Hostname()) || u.Opaque != "" {
 			return "must use https: http is only for 127.0.0.1, [::1] and localhost"
 		}
 	case strings.Contains(u.Scheme, "."):
-		// RFC 8252 §7.1: a private-use scheme is a domain name turned round.
+		// RFC 8252 §7.1: a private-use scheme is a domain name in reverse order.
 		if rest := raw[len(u.Scheme)+1:]; !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
 			return "must be written as " + u.Scheme + ":/path, with one slash"
 		}
@@ -102,15 +102,15 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	return ""
 }
 
-// IsLoopback says whether a host is this computer.
+// IsLoopback says whether a host is the same computer.
 func IsLoopback(host string) bool {
 	return host == "127.0.0.1" || host == "::1" || host == "localhost"
 }
 
-// Match finds the redirect URI of a request among the registered ones.
+// Match says whether the redirect URI of a request matches a registered one.
 //
 // RFC 6749 §3.1.2.3, RFC 9700 §2.1: simple string comparison.
-// RFC 8252 §7.3: of a loopback address the port may vary, and nothing else.
+// RFC 8252 §7.3: the port of a loopback address may vary, and nothing else.
 func (p Policy) Match(sent string, registered []string) bool {
 	for _, known := range registered {
 		if sent == known {
@@ -125,8 +125,8 @@ func (p Policy) Match(sent string, registered []string) bool {
 	return false
 }
 
-// splitLoopback cuts the port out of a loopback URI: the host with its scheme,
-// and all that follows the port.
+// splitLoopback removes the port from a loopback URI. It returns the scheme with the
+// host, and what follows the port. ok is false for any other URI.
 func (p Policy) splitLoopback(uri string) (host, rest string, ok bool) {
 	hosts := []string{"http://127.0.0.1", "http://[::1]"}
 	if p.LocalhostLoopback {
@@ -151,19 +151,19 @@ func (p Policy) splitLoopback(uri string) (host, rest string, ok bool) {
 	return "", "", false
 }
 
-// Mismatch shows how a redirect URI differs from the registered one that is
-// nearest to it. The registered one is for the application's owner only.
+// Mismatch shows how a redirect URI differs from the nearest registered one. Only the
+// owner of the application may see the registered one.
 type Mismatch struct {
-	Part          string // what differs first, as differingPart names it; "" with nothing registered
+	Part          string // the first part that differs, as differingPart names it; "": nothing is registered
 	Sent, Nearest string
-	From          int // the bytes before From are the same
-	SentTo        int // and those from here on
+	From          int // the bytes before From are equal
+	SentTo        int // the bytes from SentTo on equal those from NearestTo on
 	NearestTo     int
 	OwnerID       string
 }
 
-// Mismatch compares a redirect URI that does not match with the registered one
-// that is nearest to it.
+// Compare shows how a redirect URI that does not match differs from the nearest
+// registered one.
 func (p Policy) Compare(sent string, registered []string, ownerID string) *Mismatch {
 	m := &Mismatch{Sent: sent, SentTo: len(sent), OwnerID: ownerID}
 	best := -1
@@ -198,6 +198,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
+// differingPart names the first part in which two URIs differ.
 func (p Policy) differingPart(sent, known string) string {
 	a, err := url.Parse(sent)
 	if err != nil {
@@ -224,7 +225,7 @@ func (p Policy) differingPart(sent, known string) string {
 	case strings.Contains(sent, "#"):
 		return "fragment"
 	case a.Port() != b.Port():
-		return "port" // of an address that one may go to after a logout
+		return "port" // of a post-logout redirect URI, whose port may not vary
 	}
 	return "spelling"
 }

@@ -68,14 +68,14 @@ func TestRedirectURIAtRegistration(t *testing.T) {
 	})
 }
 
-// The registered URIs that the attacks below begin from.
+// The registered URIs that the attacks below start from.
 var registeredURIs = []string{
 	"https://client.example/cb", "https://client.example/Cb?a=B&c=d", "https://client.example:8443/", "https://client.example", "com.example.app:/cb",
 	"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb?x=1", "http://[::1]:9/cb", "http://[::1]", "http://localhost:3000/cb", "https://[2001:db8::1]:1/cb", "https://127.0.0.1:8080/cb",
 }
 
-// onlyPortDiffers says, independently of the code under test, whether sent is
-// the loopback URI known with another port.
+// onlyPortDiffers says whether sent is the loopback URI known with another port. It
+// does not use the code under test.
 func onlyPortDiffers(sent, known string) bool {
 	for _, host := range []string{"http://127.0.0.1", "http://[::1]"} {
 		a, ok := strings.CutPrefix(sent, host)
@@ -245,7 +245,7 @@ func FuzzRedirectURI(f *testing.F) {
 		if err != nil || !u.IsAbs() || u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil || u.Scheme == "http" && !IsLoopback(u.Hostname()) {
 			t.Fatalf("%q is accepted: %+v, %v", uri, u, err)
 		}
-		// What may be registered must work at the authorization endpoint too.
+		// A URI that can be registered must work at the authorization endpoint too.
 		if !fosite.IsValidRedirectURI(u) {
 			t.Fatalf("%q is accepted, and fosite refuses it", uri)
 		}

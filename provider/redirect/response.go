@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// Response is what goes to the client by way of the browser.
+// Response is an authorization response or a logout redirect: the browser carries it to
+// the client.
 type Response struct {
 	RedirectURI string
 	Parameters  []Parameter
-	FormPost    bool // OIDC Form Post §2: in a form, not in the query
+	FormPost    bool // OIDC Form Post §2: the parameters are in a form, not in the query
 }
 
-// Parameter is one of a response.
+// Parameter is one parameter of a response.
 type Parameter struct{ Name, Value string }
 
-// Location adds the parameters to the redirect URI, and leaves what it has as
-// it stands.
+// Location returns the redirect URI with the parameters added to its query. It does not
+// change the existing part of the URI.
 func (r Response) Location() string {
 	var b strings.Builder
 	b.WriteString(r.RedirectURI)
@@ -26,7 +27,7 @@ func (r Response) Location() string {
 	}
 	for _, parameter := range r.Parameters {
 		b.WriteByte(separator)
-		// A space as %20 is one to every reader, a plus only to some.
+		// Every program reads %20 as a space, and only some read a plus as one.
 		b.WriteString(parameter.Name + "=" + strings.ReplaceAll(url.QueryEscape(parameter.Value), "+", "%20"))
 		separator = '&'
 	}

@@ -39,7 +39,7 @@ func (s Sealer) Seal(text []byte, context string) string {
 
 var errSeal = errors.New("not sealed under this server's key, or altered")
 
-// Open gives the text that Seal encrypted for the same context.
+// Open returns the text that Seal encrypted for the same context.
 func (s Sealer) Open(sealed, context string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	// The decoder ignores line breaks. A sealed text has none.
@@ -53,7 +53,7 @@ func (s Sealer) Open(sealed, context string) ([]byte, error) {
 	return text, nil
 }
 
-// Random gives n random bytes as base64url. 32 bytes (256 bits) cannot be guessed.
+// Random returns n random bytes as base64url. 32 bytes (256 bits) cannot be guessed.
 func Random(n int) string {
 	raw := make([]byte, n)
 	rand.Read(raw) // never fails
@@ -71,11 +71,11 @@ func Key(key []byte, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "mandate/"+purpose, 32)
 }
 
-// Identifier gives 130 random bits as lower-case letters and digits, for paths and
+// Identifier returns 130 random bits as lower-case letters and digits, for paths and
 // command lines.
 func Identifier() string { return strings.ToLower(rand.Text()) }
 
-// Derive gives the text of a key that is derived for one purpose.
+// Derive returns the text of a key that is derived for one purpose.
 func Derive(key []byte, purpose string) (string, error) {
 	derived, err := Key(key, purpose)
 	if err != nil {

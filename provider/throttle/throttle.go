@@ -1,4 +1,5 @@
-// Package throttle limits how often something may be tried.
+// Package throttle limits how often something may be tried, for example a password (RFC
+// 6749 §2.3.1).
 package throttle
 
 import (
@@ -28,7 +29,7 @@ type Limit struct {
 	Refill time.Duration
 }
 
-// Try is counted by its kind and key. The throttle keeps a digest of the key,
+// Try names a counter by its kind and key. The throttle stores a digest of the key,
 // which may be as long as a request. Wide is the key that is used while there is no
 // room for another counter.
 type Try struct {
@@ -61,7 +62,7 @@ func (t *Throttle) Take(tries ...Try) (func(), time.Duration) {
 	var taken []*counter
 	for _, want := range tries {
 		c, wait := t.find(want, now)
-		if wait > 0 { // the room went to another counter of this very try
+		if wait > 0 { // another counter of this call has taken the last room
 			giveBack(taken, now)
 			return nil, wait
 		}
@@ -82,6 +83,7 @@ func (t *Throttle) Wait(tries ...Try) time.Duration {
 	return t.longest(tries, time.Since(t.began))
 }
 
+// longest returns the longest time to wait for one of the tries.
 func (t *Throttle) longest(tries []Try, now time.Duration) time.Duration {
 	var longest time.Duration
 	for _, want := range tries {
@@ -91,7 +93,8 @@ func (t *Throttle) longest(tries []Try, now time.Duration) time.Duration {
 	return longest
 }
 
-// place is the counter that a try has, or where it would be made.
+// place returns the counter of a try, or nil with the set and the key under which it
+// would be made.
 func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, digest16) {
 	of, key := t.kinds[want.Kind], short(want.Key)
 	c := of.known[key]
@@ -102,7 +105,8 @@ func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, di
 	return c, of, key
 }
 
-// find makes the counter where there is none.
+// find returns the counter of a try, and makes it if there is none. If the try is not
+// allowed now, find returns how long to wait.
 func (t *Throttle) find(want Try, now time.Duration) (*counter, time.Duration) {
 	c, of, key := t.place(want, now)
 	if wait := of.delay(c, now); wait > 0 || c != nil {
@@ -135,12 +139,12 @@ type counterSet struct {
 	Limit
 	most  int
 	known map[digest16]*counter
-	order []*counter // a heap, with the one in front that is soonest full
+	order []*counter // a heap: the counter that will be full first is in front
 	Wide  *counterSet
 }
 
-// A counter knows only when it is full again: from that follows how many tries
-// are left.
+// counter stores only the time when it will be full again. The number of tries that are
+// left follows from it.
 type counter struct {
 	full  time.Duration // since the throttle began
 	Key   digest16
@@ -148,19 +152,20 @@ type counter struct {
 	index int
 }
 
-const gone = -1 // the index of a counter that is forgotten
+const gone = -1 // the index of a counter that was replaced
 
 func (c *counter) set(full time.Duration) {
 	c.full = full
 	heap.Fix(c.of, c.index)
 }
 
-// lacks is how long it takes until a counter that is full at this time has a try.
+// lacks returns how long it takes until a counter, which is full again at the given
+// time, has a try.
 func (c *counterSet) lacks(full, now time.Duration) time.Duration {
 	return max(0, full-now-time.Duration(c.Tries-1)*c.Refill)
 }
 
-// spent is how long it takes until there is room for one more counter.
+// spent returns how long it takes until there is room for one more counter.
 func (c *counterSet) spent(now time.Duration) time.Duration {
 	if len(c.order) < c.most {
 		return 0
@@ -168,7 +173,8 @@ func (c *counterSet) spent(now time.Duration) time.Duration {
 	return c.lacks(c.order[0].full, now)
 }
 
-// wait is how long it takes until one has a try, which may not exist yet.
+// delay returns how long it takes until a counter has a try. nil stands for a counter
+// that does not exist yet.
 func (c *counterSet) delay(one *counter, now time.Duration) time.Duration {
 	if one == nil {
 		return c.spent(now)
@@ -177,7 +183,7 @@ func (c *counterSet) delay(one *counter, now time.Duration) time.Duration {
 }
 
 func (c *counterSet) add(key digest16, now time.Duration) *counter {
-	// Two that are full again go for each that comes, so that a flood leaves
+	// Each new counter replaces two that are full again, so that a flood of keys leaves
 	// nothing behind.
 	for range 2 {
 		if len(c.order) > 0 && c.order[0].full <= now {
@@ -192,7 +198,7 @@ func (c *counterSet) add(key digest16, now time.Duration) *counter {
 	return one
 }
 
-// For container/heap.
+// The methods Len, Less, Swap, Push and Pop implement heap.Interface.
 
 func (c *counterSet) Len() int           { return len(c.order) }
 func (c *counterSet) Less(i, j int) bool { return c.order[i].full < c.order[j].full }
@@ -218,7 +224,7 @@ func (c *counterSet) Pop() any {
 	return removed
 }
 
-// Size counts the counters in use.
+// Size returns the number of counters in use.
 func (t *Throttle) Size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// left counts how many tries there are, and uses them.
+// left uses all tries that are left, and returns their number.
 func (t *Throttle) left(want Try) int {
 	for n := 0; ; n++ {
 		if _, wait := t.Take(want); wait > 0 || n == 1000 {
@@ -104,7 +104,7 @@ func TestThrottleIsBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, New(most, three)) })
 		})
 	}
-	// flood takes so many tries of each of n new keys.
+	// flood uses the given number of tries of each of n new keys.
 	flood := func(th *Throttle, name string, n, each int) {
 		for i := range n {
 			for range each {
@@ -160,7 +160,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	})
 	begin(t, "where the wider counters are exhausted too, who is new waits and who is known does not", func(t *testing.T, th *Throttle) {
 		giveBack, _ := th.Take(victim)
-		for i := range 2 * most { // the victim's has two tries left and goes first: it keeps one
+		for i := range 2 * most { // the victim's counter has two tries left, so it is replaced first
 			th.left(Try{0, fmt.Sprint("attacker", i), fmt.Sprint("net", i)})
 		}
 		for i := range 10 * most {
@@ -172,7 +172,7 @@ func TestThrottleIsBounded(t *testing.T) {
 		if n := th.Size(); n > most+most/8 {
 			t.Error(n, "counters")
 		}
-		giveBack() // of a counter that is forgotten: that harms nothing
+		giveBack() // its counter was replaced, so this has no effect
 		for i := range most {
 			if th.left(Try{0, fmt.Sprint("attacker", i), "x"}) != 0 {
 				t.Fatal("a try came from nowhere")
@@ -192,7 +192,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	})
 }
 
-// A full memory costs a flood no more than an empty one.
+// A try costs no more when the memory is full.
 func BenchmarkThrottleFull(b *testing.B) {
 	const size = 50_000
 	th := New(size, Limit{100, time.Second})

@@ -12,18 +12,19 @@ import (
 	"mandate/storage"
 )
 
-// signedType tells an access token from all else that the same keys sign
-// (RFC 9068 §2.1, §5).
+// SignedType is the typ of a signed access token. It distinguishes an access token from
+// every other JWT that the same keys sign (RFC 9068 §2.1, §5).
 const SignedType = "at+jwt"
 
-// accessToken is made but not yet stored. A signed one is never: rows is empty.
+// AccessToken is an access token that is made but not yet stored. A signed access token
+// is never stored: its rows are empty.
 type AccessToken struct {
 	Text string
 	End  int64
 	rows []storage.Token
 }
 
-// newAccess makes an access token of a family, in the application's format.
+// newAccess makes an access token of a token family, in the application's format.
 func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string) (AccessToken, error) {
 	at := oauth.Now()
 	end := at + p.rules.AccessLifetime(a)
@@ -38,29 +39,31 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 
-// signAccess signs an access token (RFC 9068 §2.2), of a family or, where there
-// is none, of the application for itself. It holds nothing about the person but
-// their subject: the client can read it (RFC 9068 §6).
+// SignAccess signs an access token (RFC 9068 §2.2). It belongs to a token family or, if
+// the Family is empty, to the application itself. The subject is its only claim about
+// the person, because the client can read it (RFC 9068 §6).
 func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string, at, end int64) (AccessToken, error) {
 	algorithm := AccessAlgorithm(a)
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
 		return AccessToken{}, err
 	}
-	// It ends before nobody can check it any more. (One that was given before its
-	// application's lifetime was shortened may find its key gone: then that ends it.)
+	// The token expires before its key is unpublished, so that it can always be
+	// verified. (A token may lose its key earlier if its application's lifetime was
+	// shortened after it was issued. Then the token is invalid.)
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}
 	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.Audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
 	if f.GrantID == "" {
-		// RFC 9068 §2.2: where no person is involved, the subject is the client.
+		// RFC 9068 §2.2: if no person is involved, the subject is the client.
 		claims["sub"], claims["jti"] = a.ClientID, p.nameToken(ofApplication, a.ID)
 	} else {
 		claims["sub"], claims["jti"] = p.Subject(f.Sector, f.UserID), p.nameToken(ofGrant, f.GrantID)
 	}
-	// RFC 9068 §2.2.1: they are about the login that the approval came with, so they
-	// stay the same at each refresh. A password that the application took was none.
+	// RFC 9068 §2.2.1: these claims are about the login at which the authorization
+	// grant was given, so they stay the same at each refresh. In the password grant
+	// there was no login at this server.
 	if f.Login > 0 {
 		claims["auth_time"], claims["acr"] = f.Login, PasswordLogin
 	}
@@ -68,8 +71,9 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	return AccessToken{Text: text, End: end}, err
 }
 
-// AccessAlgorithm is what signs an application's access tokens: what signs its ID
-// tokens too, but for HS256, whose key no API may have (RFC 9068 §4).
+// AccessAlgorithm returns the algorithm that signs an application's access tokens. It
+// is the algorithm of its ID tokens, except for HS256, whose key no API may have (RFC
+// 9068 §4).
 func AccessAlgorithm(a storage.Application) string {
 	if a.Algorithm == "" || a.Algorithm == jose.HS256 {
 		return policy.DefaultAlgorithm
@@ -77,7 +81,8 @@ func AccessAlgorithm(a storage.Application) string {
 	return a.Algorithm
 }
 
-// A token's jti says to this server what stands behind it, and to nobody else.
+// The kinds of record that a signed token belongs to. Its jti contains the kind and the
+// id of the record, encrypted, so that only this server can read them.
 const (
 	ofGrant       = "g"
 	ofApplication = "a"
@@ -87,15 +92,16 @@ func (p *Tokens) nameToken(kind, id string) string {
 	return p.names.Seal([]byte(kind+id), "")
 }
 
-// knownToken is a token that is known here, opaque or signed.
+// knownToken is a token that this server issued, opaque or signed, with its record.
 type knownToken struct {
 	storage.LiveToken
-	name    string // jti, as a signed one has it
-	dormant bool   // its application may do nothing, or nothing of the token's scope
+	name    string // the jti of a signed token; "": the token is opaque
+	dormant bool   // its application is suspended, or may use no scope of the token
 }
 
-// findToken reads a token and what stands behind it, or gives
-// storage.ErrNotFound. Of its scope is left what its application may have now.
+// FindToken returns a token and the records that it belongs to, or storage.ErrNotFound.
+// Its scope and lifetime are limited to what its application may have now. It also
+// finds a token that has expired or was used: LiveToken does not.
 func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.readToken(ctx, text)
 	if err != nil {
@@ -106,7 +112,7 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error)
 	token.Scope, token.dormant = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
 	may := p.rules.AllowanceOf(a)
 	token.MayIntrospect = token.MayIntrospect && may.Vouched
-	// A lifetime that nobody answers for any more is cut too.
+	// The lifetime is limited too, if the application's standing no longer allows it.
 	switch {
 	case token.name != "":
 		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.JWTMax)
@@ -117,8 +123,8 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error)
 }
 
 func (p *Tokens) readToken(ctx context.Context, text string) (knownToken, error) {
-	// What is made here otherwise has no dot. A decoder passes over ends of lines: a
-	// token would have any number of texts, and a copy for each.
+	// Only a signed token has dots. The decoder ignores line breaks: without this check
+	// one token would have any number of texts, with a copy for each.
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {
 		return p.findSigned(ctx, text)
 	}
@@ -126,12 +132,12 @@ func (p *Tokens) readToken(ctx context.Context, text string) (knownToken, error)
 	return knownToken{LiveToken: token}, err
 }
 
-// findSigned holds a signed access token to what RFC 9068 §4 asks of whoever gets
-// one, and then to what only this server knows.
+// findSigned verifies a signed access token as RFC 9068 §4 requires, and then checks
+// the records that it belongs to.
 func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error) {
 	raw, err := jose.Verifier{
-		// RFC 9068 §4: never none, and never HS256, with which a public key would be the
-		// secret.
+		// RFC 9068 §4: never none. Also never HS256, with which a public key could be
+		// used as the secret.
 		Algorithms: jose.Algorithms(),
 		// RFC 9068 §4: neither an ID token nor a logout token is an access token.
 		Types: []string{SignedType},
@@ -170,5 +176,5 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error
 	return token, err
 }
 
-// audience is the one resource that access tokens are for (RFC 9068 §3).
+// Audience returns the one resource that access tokens are for (RFC 9068 §3).
 func (c Config) Audience() string { return strings.TrimSuffix(c.Issuer, "/o") }

@@ -10,9 +10,9 @@ import (
 	"mandate/storage"
 )
 
-// token reads a token for those who only look at it. Of refresh tokens there is
-// no copy: they are spent without a word to anybody. A copy of a signed one
-// saves the look at its signature too.
+// token returns a token, from a copy if there is one, for requests that do not change
+// it. Refresh tokens are not copied, because their use is not announced to other nodes.
+// The copy of a signed token also saves the verification of its signature.
 func (p *Tokens) token(ctx context.Context, text string) (knownToken, error) {
 	find := func(ctx context.Context, _ string) (knownToken, error) { return p.FindToken(ctx, text) }
 	return p.copies.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
@@ -20,11 +20,13 @@ func (p *Tokens) token(ctx context.Context, text string) (knownToken, error) {
 	})
 }
 
+// tokenChanged says whether a record that a copied token depends on has changed.
 func tokenChanged(c *copies.Changes, read time.Time, t knownToken) bool {
 	return c.Of(storage.OfToken, &t.Digest, read) || c.Of(storage.OfApplication, &t.Application, read) ||
 		c.Of(storage.OfGrant, t.GrantID, read) || c.Of(storage.OfUser, t.UserID, read) || c.Of(storage.OfUser, t.OwnerID, read) || c.Of(storage.OfSession, t.SessionID, read) ||
-		t.name != "" && c.Of(storage.OfKeys, new(string), read) // which names no key
+		t.name != "" && c.Of(storage.OfKeys, new(string), read) // the change does not name a key
 }
 
-// copyBytes bounds the size of a token that is copied, which the application decides.
+// copyBytes limits the size of the claims parameter in a copied token. The application
+// decides that size.
 const copyBytes = 1024

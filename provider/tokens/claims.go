@@ -20,14 +20,16 @@ type ClaimsRequest struct {
 	IDToken  map[string]*ClaimRequest `json:"id_token,omitempty"`
 }
 
+// ClaimRequest is the request for one claim (OIDC Core §5.5.1). A nil ClaimRequest
+// requests the claim with any value.
 type ClaimRequest struct {
 	Essential bool              `json:"essential,omitempty"`
 	Value     json.RawMessage   `json:"value,omitempty"`
 	Values    []json.RawMessage `json:"values,omitempty"`
 }
 
-// scopeClaims is which claims a scope asks for (OIDC Core §5.4). groups is
-// ours.
+// scopeClaims lists the claims that each scope requests (OIDC Core §5.4). The scope
+// groups is our own.
 var scopeClaims = map[string][]string{
 	"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"},
 	"email":   {"email", "email_verified"},
@@ -36,8 +38,8 @@ var scopeClaims = map[string][]string{
 	"groups":  {"groups"},
 }
 
-// scopeOf is the scope that stands for a claim on the consent page, or "" for
-// one that is not about a person.
+// scopeOf returns the scope that represents a claim on the consent page, or "" for a
+// claim that belongs to no scope.
 func scopeOf(claim string) string {
 	for scope, claims := range scopeClaims {
 		if slices.Contains(claims, claim) {
@@ -47,9 +49,10 @@ func scopeOf(claim string) string {
 	return ""
 }
 
-// within keeps the claims whose scope the application may ask for: the claims
-// parameter is no way around that. One of no scope is on no page either, and a
-// later release may know it: nobody was asked about it.
+// Within keeps the claims whose scope the application may request, so that the claims
+// parameter cannot bypass that limit. It removes claims that belong to no scope: the
+// consent page does not show them, and a later release may give them a meaning to which
+// nobody has consented.
 func (r ClaimsRequest) Within(allowed []string) ClaimsRequest {
 	for _, asked := range []map[string]*ClaimRequest{r.UserInfo, r.IDToken} {
 		maps.DeleteFunc(asked, func(claim string, _ *ClaimRequest) bool { return !slices.Contains(allowed, scopeOf(claim)) })
@@ -57,7 +60,8 @@ func (r ClaimsRequest) Within(allowed []string) ClaimsRequest {
 	return r
 }
 
-// scopes are those that stand for the claims: what the person is asked about.
+// Scopes returns the scopes that represent the requested claims on the consent page,
+// sorted.
 func (r ClaimsRequest) Scopes() []string {
 	var names []string
 	for _, asked := range []map[string]*ClaimRequest{r.UserInfo, r.IDToken} {
@@ -69,8 +73,8 @@ func (r ClaimsRequest) Scopes() []string {
 	return names
 }
 
-// readStoredClaims reads the claims parameter of a grant, as far as the
-// application may still ask for it.
+// readStoredClaims returns the claims parameter that is stored with an authorization
+// grant, limited to what the application may still request.
 func readStoredClaims(allowed []string, text string) (ClaimsRequest, error) {
 	var asked ClaimsRequest
 	if text == "" {
@@ -83,7 +87,7 @@ func readStoredClaims(allowed []string, text string) (ClaimsRequest, error) {
 	return asked.Within(allowed), nil
 }
 
-// claimsSupported lists every claim that this server can give.
+// ClaimsSupported returns every claim that this server can give for the scopes.
 func ClaimsSupported(scopes []string) []string {
 	names := []string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}
 	for _, scope := range slices.Sorted(maps.Keys(scopeClaims)) {
@@ -94,8 +98,8 @@ func ClaimsSupported(scopes []string) []string {
 	return names
 }
 
-// allClaims is everything that is known of a person. What is not known is not
-// there: an empty claim would say that it is known to be empty (OIDC Core
+// allClaims returns all claims that are known about a person. An unknown claim is
+// omitted: an empty value would say that the claim is known to be empty (OIDC Core
 // §5.3.2).
 func allClaims(u storage.User) (map[string]any, error) {
 	profile, err := people.ProfileOf(u)
@@ -127,8 +131,8 @@ func allClaims(u storage.User) (map[string]any, error) {
 	return all, nil
 }
 
-// addClaims adds what the scopes and the claims parameter ask for, as far as it
-// is known.
+// addClaims adds the claims that the scopes and the claims parameter request, if they
+// are known.
 func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID string, scopes []string, asked map[string]*ClaimRequest) error {
 	var names []string
 	for _, scope := range scopes {
@@ -168,8 +172,8 @@ func wantedByScope(scopes []string, claim string) bool {
 	return slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(scopeClaims[scope], claim) })
 }
 
-// takes says whether a value is one that was asked for (OIDC Core §5.5.1): any
-// is, where none was named.
+// Takes says whether a value is one of those requested (OIDC Core §5.5.1). If the
+// request has no value, every value is.
 func (c *ClaimRequest) Takes(value any) bool {
 	wanted := c.Wanted()
 	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool {
@@ -178,7 +182,7 @@ func (c *ClaimRequest) Takes(value any) bool {
 	})
 }
 
-// wanted are the values that were named.
+// Wanted returns the values of the request. It returns none for nil.
 func (c *ClaimRequest) Wanted() []json.RawMessage {
 	switch {
 	case c == nil:
@@ -189,7 +193,7 @@ func (c *ClaimRequest) Wanted() []json.RawMessage {
 	return append(slices.Clone(c.Values), c.Value)
 }
 
-// same compares as JSON does: a number is a number.
+// same compares two values as JSON, in which all numbers have one type.
 func same(a, b any) bool {
 	left, err := json.Marshal(a)
 	right, err2 := json.Marshal(b)

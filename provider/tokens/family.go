@@ -20,30 +20,34 @@ type TokenResponse struct {
 	IDToken      string `json:"id_token,omitempty"` // OIDC Core §3.1.3.3
 }
 
-// pair is an access token with its refresh token, made but not yet stored.
+// Pair is an access token with its refresh token, made but not yet stored.
 type Pair struct {
 	Answer    *TokenResponse
 	Tokens    []storage.Token // the refresh token's row is the last
-	ExpiresAt int64           // of the later one
+	ExpiresAt int64           // of the token that expires last
 }
 
-// family is what tokens have in common that came from one approval.
+// Family is what all tokens of a token family have in common. A token family is all
+// tokens that were issued for one authorization grant.
 type Family struct {
 	GrantID       string
 	Began         int64
-	SessionEndsAt int64 // 0: it outlives the session
+	SessionEndsAt int64 // 0: the family outlives the session
 	Scope         string
 
 	UserID, Sector string
-	Login          int64 // when the person signed in for it; 0: they did not
+	Login          int64 // when the person signed in for the authorization grant; 0: there was no login
 }
 
+// FamilyOf returns the token family of a stored authorization grant.
 func FamilyOf(g *storage.Grant) Family {
 	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.UserID, g.Sector, g.AuthTime}
 }
 
-// newPair makes both tokens of a family. The refresh token has the family's
-// whole scope; it ends after disuse, and with the family.
+// NewPair makes an access token and a refresh token of a family. The access token has
+// the given scope, and the refresh token has the whole scope of the family. The refresh
+// token expires when it is not used for its lifetime, and at the latest with the
+// family.
 func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string) (Pair, error) {
 	at := oauth.Now()
 	narrowed := strings.Join(scope, " ")
@@ -63,14 +67,16 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	}, nil
 }
 
-// The texts that this server gives out, each known by its beginning so that a
-// scanner for leaked secrets finds it.
+// The prefixes of authorization codes, access tokens and refresh tokens. Scanners for
+// leaked secrets recognize them.
 const (
 	CodePrefix    = "mac_"
 	AccessPrefix  = "mat_"
 	RefreshPrefix = "mrt_"
 )
 
+// Mint returns a new random token with a prefix, and the digest under which the
+// database stores it.
 func Mint(prefix string) (text, sum string) {
 	text = prefix + seal.Random(32)
 	return text, seal.Digest(text)

@@ -15,26 +15,28 @@ import (
 	"mandate/storage"
 )
 
-// passwordLogin is the one way to sign in: its acr, and its amr by RFC 8176 §2.
+// PasswordLogin is the acr of a login by password, which is the only way to sign in.
+// Its amr is pwd (RFC 8176 §2).
 const PasswordLogin = "urn:mandate:acr:password"
 
-// idTokenFor is what an ID token says, and to whom.
+// IDTokenFor is the input for an ID token.
 type IDTokenFor struct {
 	Application storage.Application
 	UserID      string
-	Sector      string // the application's, when the person approved
+	Sector      string // the application's sector when the person gave consent
 	AuthTime    int64
 	SessionID   string
-	Offline     bool // the session may be over: no application is to bring it back to life by its sid
+	Offline     bool // the session may have ended: the ID token has no sid
 	Nonce       string
 	Claims      string // the claims parameter
 	AccessToken string
 }
 
-// addIDToken puts an ID token beside the access token, where one is due.
+// AddIDToken adds an ID token to a token response if the scope contains openid, OpenID
+// Connect is on and there was a login.
 func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []string, about IDTokenFor) error {
-	// OIDC Core §3.1: it tells of a login here. Where the application took the
-	// password itself there was none.
+	// OIDC Core §3.1: an ID token is about a login at this server. In the password
+	// grant there was none.
 	if !p.config.OpenID || !slices.Contains(scope, "openid") || about.SessionID == "" {
 		return nil
 	}
@@ -44,7 +46,7 @@ func (p *Tokens) AddIDToken(ctx context.Context, answer *TokenResponse, scope []
 	return err
 }
 
-// idToken signs an ID token (OIDC Core §2).
+// IDToken returns a signed ID token (OIDC Core §2).
 func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) {
 	algorithm := cmp.Or(about.Application.Algorithm, policy.DefaultAlgorithm)
 	at := oauth.Now()
@@ -70,8 +72,9 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	return p.Sign(ctx, about.Application, algorithm, "JWT", claims)
 }
 
-// sign makes a JWT by an algorithm of the application's. kind tells it from
-// others of the same signer (RFC 8725 §3.11).
+// Sign makes a JWT with an algorithm of the application. kind is its typ, which
+// distinguishes it from other JWTs of the same signer (RFC 8725 §3.11). It returns an
+// error if there is no key for the algorithm.
 func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kind string, claims map[string]any) (string, error) {
 	if algorithm == jose.HS256 {
 		secret, err := p.clients.HMACSecret(ctx, a)
@@ -80,7 +83,7 @@ func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kin
 		}
 		return jose.Sign(algorithm, kind, "", []byte(secret), claims)
 	}
-	if jose.KindOf(algorithm) == "" { // of a later release
+	if jose.KindOf(algorithm) == "" { // registered by a later release
 		return "", fmt.Errorf("there is no algorithm %q", oauth.Clip(algorithm, 40))
 	}
 	key, err := p.keys.Signer(ctx, algorithm)
@@ -90,13 +93,14 @@ func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kin
 	return key.Sign(algorithm, kind, claims)
 }
 
-// hint reads an ID token of ours that somebody brings back. It may have
-// expired: it says whom it was about, and proves nothing more.
+// Hint returns the claims of an ID token of this server that a client sends back as
+// id_token_hint. The ID token may have expired. It only says whom it was about. It
+// returns an Error with the code invalid_request for any other text.
 func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	wrong := oauth.Refuse("invalid_request", "id_token_hint is not an ID token of this server.")
 	raw, err := jose.Verifier{
 		Algorithms: append(jose.Algorithms(), jose.HS256),
-		// A logout token has the same signature and another type.
+		// A logout token is signed by the same key, and has another typ.
 		Types: []string{"jwt", ""},
 		Keys:  func(h jose.Header, unverified []byte) ([]any, error) { return p.hintKeys(ctx, h, unverified) },
 	}.Verify(text)
@@ -110,7 +114,7 @@ func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	if err != nil || claims.Text("iss") != p.config.Issuer || claims.Text("sub") == "" { // OIDC Core §2: sub is required
 		return nil, wrong
 	}
-	// A UserInfo response has the same signature, and no exp.
+	// A UserInfo response is signed by the same key, and has no exp.
 	_, ends := claims.Time("exp")
 	if !ends {
 		return nil, wrong
@@ -118,8 +122,9 @@ func (p *Tokens) Hint(ctx context.Context, text string) (jose.Claims, error) {
 	return claims, nil
 }
 
-// hintKeys gives the keys that may have signed a hint: those of the server, or the
-// secret of the application that the hint was issued to, if it has HS256 registered.
+// hintKeys returns the keys that may have signed an id_token_hint. These are the
+// server's keys, or the secret of the application that the ID token was issued to, if
+// the application has HS256 registered.
 func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte) ([]any, error) {
 	if h.Algorithm != jose.HS256 {
 		key, err := p.keyFor(ctx, h)
@@ -142,7 +147,8 @@ func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte)
 	return p.clients.HMACKeys(a)
 }
 
-// keyFor finds the key that the header of a JWT names, if it is of the algorithm's kind.
+// keyFor returns the key that the header of a JWT names, if the key is of the
+// algorithm's kind. Otherwise it returns jose.ErrInvalid.
 func (p *Tokens) keyFor(ctx context.Context, h jose.Header) (keys.SigningKey, error) {
 	key, err := p.keys.ByID(ctx, h.KeyID)
 	if errors.Is(err, oauth.ErrNotFound) || err == nil && key.Kind != jose.KindOf(h.Algorithm) {

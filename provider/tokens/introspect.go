@@ -13,8 +13,8 @@ import (
 	"mandate/provider/policy"
 )
 
-// Introspection is the answer of the introspection endpoint (RFC 7662 §2.2).
-// An inactive token has nothing but active.
+// Introspection is the response of the introspection endpoint (RFC 7662 §2.2). For an
+// inactive token it has only the member active.
 type Introspection struct {
 	Active    bool   `json:"active"`
 	Scope     string `json:"scope,omitempty"`
@@ -30,8 +30,8 @@ type Introspection struct {
 	ID        string `json:"jti,omitempty"`
 }
 
-// Introspect says what a token is, to a caller who may know. It also says who
-// the caller is.
+// Introspect describes a token to a caller who may introspect it. It also returns the
+// client id of the caller, as far as it is known.
 func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string) (*Introspection, string, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
@@ -44,7 +44,8 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 	if form.Get("token") == "" {
 		return nil, caller, oauth.Refuse("invalid_request", "token is missing.")
 	}
-	// RFC 7662 §2.1: the hint may help a search, and one table needs no help.
+	// RFC 7662 §2.1: token_type_hint may help the search. All tokens are in one table,
+	// so it is not needed.
 	token, err := p.LiveToken(ctx, form.Get("token"))
 	if errors.Is(err, oauth.ErrNotFound) {
 		return &Introspection{}, caller, nil
@@ -52,17 +53,17 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 	if err != nil {
 		return nil, caller, err
 	}
-	// RFC 7662 §2.2: what the caller may not know is inactive. A refresh token is
-	// shown to its own client, and to who asks for one: an API that only looks at
-	// active would take it for an access token.
+	// RFC 7662 §2.2: a token that the caller may not know is inactive. A refresh token
+	// is shown to its own client, and to a caller that asks for one by token_type_hint:
+	// an API that only reads the member active would take it for an access token.
 	if token.Refresh && token.ClientID != caller && form.Get("token_type_hint") != "refresh_token" {
 		return &Introspection{}, caller, nil
 	}
 	return p.describeToken(token, caller), caller, nil
 }
 
-// liveToken reads a token that works now, or gives ErrNotFound: for one that is
-// unknown, expired, revoked, or of somebody who is gone or suspended.
+// LiveToken returns a token that is active now. It returns ErrNotFound for a token that
+// is unknown, expired or revoked, or whose person or application is inactive.
 func (p *Tokens) LiveToken(ctx context.Context, text string) (knownToken, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
@@ -77,42 +78,44 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (knownToken, error)
 	return token, nil
 }
 
-// errDormant is an ErrNotFound: the token would work if its application might do
-// something.
+// errDormant is an ErrNotFound for a token that would be active if its application were
+// not suspended and still had a scope of the token.
 var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token knownToken, caller string) *Introspection {
 	found := &Introspection{
 		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
-		// RFC 9700 §4.15.1: without a person the subject is the client, and
+		// RFC 9700 §4.15.1: if no person is involved, the subject is the client, and
 		// there is no username.
 		Subject: token.ClientID, Audience: p.config.Audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
 	sector := oauth.Deref(token.Sector)
 	if token.UserID != nil {
-		// OIDC Core §8.1: the same as in the ID token. Who knew another one beside it
-		// could tell two sectors' subjects to be one person.
+		// OIDC Core §8.1: the subject is the same as in the ID token. With another one
+		// beside it, the caller could find out that two sectors' subjects are one
+		// person.
 		found.Subject = p.Subject(sector, *token.UserID)
 	}
 	if sector != "" && caller == token.ClientID {
-		// OIDC Core §8.1: nor by a name that is the same everywhere. Where the person
-		// agrees to it, it is the claim preferred_username.
+		// OIDC Core §8.1: the user name is the same in all sectors, so it would reveal
+		// that too. With the person's consent it is the claim preferred_username.
 		found.Username = ""
 	}
 	if token.name != "" {
-		// A signed token says the same of itself.
+		// The same value as in the token itself.
 		found.ID = token.name
 	}
 	if token.Refresh {
-		// No API may take it for an access token.
+		// An API must not take it for an access token.
 		found.TokenType = "refresh_token"
 	}
 	return found
 }
 
-// introspectionCaller knows the caller by a bearer token with the scope
-// introspection, or by the credentials of an application that may introspect.
+// introspectionCaller returns the client id of the caller. The caller sends a bearer
+// token with the scope introspection, or the credentials of an application that may
+// introspect.
 func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (string, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 1 {
@@ -141,7 +144,8 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (stri
 
 const mayNotIntrospect = "This application may not introspect tokens: an administrator can switch that on, on the page of the application."
 
-// bothChallenges names both ways in, as RFC 7662 §2.1 leaves it open.
+// bothChallenges adds the challenge Bearer to the challenge Basic, because the caller
+// may use either (RFC 7662 §2.1).
 func bothChallenges(err error) error {
 	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok || e.Challenge == "" {

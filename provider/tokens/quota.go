@@ -12,36 +12,36 @@ import (
 	"mandate/storage"
 )
 
-// quotas remember for a moment how much room a count found, so that a token
-// seldom costs a count of those before it.
+// quotas remembers for a short time how much of a quota is free, so that most new
+// tokens need no count of the existing ones.
 type quotas struct {
 	mu   sync.Mutex
 	room map[string]room
-	rate *throttle.Throttle // of token responses
+	rate *throttle.Throttle // limits the rate of token responses
 }
 
-// room is what this node knows of a quota until then.
+// room is what this node knows about a quota, until a time.
 type room struct {
-	left  int // responses that may be given without another count
+	left  int // responses that are allowed without another count
 	full  bool
 	until time.Time
 }
 
 const (
-	// Another node may use the same room, so a node takes a small part of what is
-	// free, and not for long.
+	// Another node may use the same quota, so a node takes a small part of what is
+	// free, for a short time.
 	roomPart = 32
 	roomLife = 10 * time.Second
-	// fullLife is how long a quota counts as used up without another count: as much
-	// as the Retry-After that the client got.
+	// fullLife is how long a quota counts as used up without another count. It equals
+	// the Retry-After of the response.
 	fullLife = 2 * time.Second
-	maxRooms = 10_000 // some 100 bytes each
+	maxRooms = 10_000 // about 100 bytes each
 )
 
 const (
-	ofPersons = iota // the applications of each person
-	ofOpen           // all that nobody answers for
-	oneOf            // added to one of the two: what one person asks of them
+	ofPersons = iota // the applications of each owner
+	ofOpen           // all applications for which nobody is responsible
+	oneOf            // added to one of the two: the part of it for one person who signs in
 )
 
 func newRates(c Config) *throttle.Throttle {
@@ -52,11 +52,12 @@ func newRates(c Config) *throttle.Throttle {
 	return throttle.New(maxRooms, perMinute(persons), perMinute(open), perMinute(share(persons)), perMinute(share(open)))
 }
 
-// share is what one person may use of a quota that others need too.
+// share returns how much of a quota one person may use, so that others can use the
+// rest.
 func share(quota int) int { return max(1, quota/10) }
 
-// take uses one place, if any is known of, and says whether it is known that
-// there is none.
+// take uses one place of a quota if it knows a free one. full says that it knows that
+// none is free.
 func (q *quotas) take(key string) (taken, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,6 +73,7 @@ func (q *quotas) take(key string) (taken, full bool) {
 	return true, false
 }
 
+// keep remembers how much of a quota is free.
 func (q *quotas) keep(key string, free int) {
 	r := room{left: free / roomPart, until: time.Now().Add(roomLife)}
 	if free <= 0 {
@@ -92,7 +94,10 @@ func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 	return e
 }
 
-// within counts what there is, unless it is known how much room there is.
+// Within returns an Error with status 429 if one party has used up a quota. who is the
+// party, key names the quota, most is its size (0: no limit), and text is the
+// description of the Error. Within calls count only if it does not remember how much of
+// the quota is free.
 func (p *Tokens) Within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
@@ -115,8 +120,9 @@ func (p *Tokens) Within(ctx context.Context, key, who string, most int, count fu
 	return nil
 }
 
-// mayIssue holds whoever answers for an application to how many tokens their
-// applications may be given: for themselves, or for a person by a subject.
+// MayIssue returns an Error with status 429 if the owner of an application has used up
+// the quota of token responses or of live tokens. person is the subject of the person
+// whom the tokens are for; "": they are for the application itself.
 func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person string) error {
 	who := policy.ChargedTo(a)
 	if who == nil {
@@ -140,7 +146,9 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 	return p.Within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
 }
 
-// mayApprove does so for approvals, by a person.
+// MayApprove returns an Error with status 429 if the owner of an application has used
+// up the quota of authorization grants, or this person the part of it that one person
+// may use.
 func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person string) error {
 	who, most := policy.ChargedTo(a), p.rules.AllowanceOf(a).Quota.Approvals
 	if who == nil || most == 0 {

@@ -10,8 +10,8 @@ import (
 	"mandate/storage"
 )
 
-// Revoke ends a token at the wish of the client it was issued to (RFC 7009),
-// and says which client that is.
+// Revoke revokes a token at the request of the client that it was issued to (RFC 7009).
+// It returns the client id of the caller, as far as it is known.
 func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (string, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
@@ -25,21 +25,23 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (s
 		return a.ClientID, oauth.Refuse("invalid_request", "token is missing.")
 	}
 	token, err := p.FindToken(ctx, form.Get("token"))
-	// RFC 7009 §2.2: a token that is not there is as good as revoked.
+	// RFC 7009 §2.2: a request to revoke an unknown token succeeds.
 	if errors.Is(err, storage.ErrNotFound) {
 		return a.ClientID, nil
 	}
 	if err != nil {
 		return a.ClientID, oauth.Unavailable(err)
 	}
-	// RFC 7009 §2.1: only its own client may end it, and others are told so.
+	// RFC 7009 §2.1: only the client that a token was issued to may revoke it. Another
+	// client gets an error.
 	if token.Application != a.ID {
 		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
 	return a.ClientID, p.End(ctx, token)
 }
 
-// EndToken ends a token at the operator's wish, or gives ErrNotFound.
+// EndToken revokes a token at the request of the operator. It returns ErrNotFound for
+// an unknown token.
 func (p *Tokens) EndToken(ctx context.Context, text string) error {
 	token, err := p.FindToken(ctx, text)
 	if err != nil {
@@ -48,18 +50,18 @@ func (p *Tokens) EndToken(ctx context.Context, text string) error {
 	return p.End(ctx, token)
 }
 
-// end revokes a token with all of its family. RFC 7009 §2.1 asks for that of
-// a refresh token and allows it of an access token: a client that gives one
-// back is done, and must not leave the means to get another.
+// End revokes a token and its whole token family. RFC 7009 §2.1 requires that for a
+// refresh token and allows it for an access token: a client that revokes one token is
+// finished, and must not keep another with which it can get more.
 func (p *Tokens) End(ctx context.Context, token knownToken) error {
 	var err error
 	switch {
 	case token.GrantID != nil:
 		err = p.store.RevokeGrant(ctx, *token.GrantID)
 	case token.name != "" && token.ExpiresAt <= oauth.Now():
-		return nil // it has ended by itself
+		return nil // it has expired
 	case token.name != "":
-		// It is somewhere else, so what is kept is that it is no longer good.
+		// A signed token is not stored, so the database stores its revocation.
 		err = p.store.RevokeSigned(ctx, token.Token, oauth.Now())
 	default:
 		err = p.store.RevokeToken(ctx, token.Digest)

@@ -6,8 +6,9 @@ import (
 	"encoding/base64"
 )
 
-// subject names a person to a sector: the same for all that have none, or one
-// which no two sectors can compare (OIDC Core §8.1).
+// Subject returns the identifier of a person for a sector. Without a sector it is the
+// same for all applications. Otherwise two sectors cannot find out whether their
+// subjects are the same person (OIDC Core §8.1).
 func (p *Tokens) Subject(sector, userID string) string {
 	if sector == "" {
 		return userID
@@ -17,8 +18,9 @@ func (p *Tokens) Subject(sector, userID string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// sid names a session to a sector. Those that must not be able to compare
-// a person's subjects cannot compare the sessions either (OIDC Core §8.1).
+// SID returns the identifier of a session for a sector. Applications that must not
+// compare the subjects of a person must not compare the sessions either (OIDC Core
+// §8.1).
 func (p *Tokens) SID(sector, sessionID string) string {
 	if sector == "" {
 		return sessionID

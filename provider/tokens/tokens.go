@@ -1,3 +1,7 @@
+// Package tokens makes, finds, describes and revokes access tokens, refresh tokens and
+// ID tokens. It implements the token response (RFC 6749 §5.1), token revocation (RFC
+// 7009), token introspection (RFC 7662), signed access tokens (RFC 9068), and ID
+// tokens, claims and UserInfo of OpenID Connect (OIDC Core §2, §5).
 package tokens
 
 import (
@@ -12,7 +16,7 @@ import (
 	"mandate/storage"
 )
 
-// TokensConfig is what an operator decides about tokens.
+// Config is what an operator decides about tokens.
 type Config struct {
 	Issuer                  string
 	OpenID                  bool
@@ -22,8 +26,8 @@ type Config struct {
 	OpenTokensPerMinute     int
 }
 
-// Tokens are the access, refresh and ID tokens: how they are made, found, described and
-// revoked.
+// Tokens makes, finds, describes and revokes the access tokens, refresh tokens and ID
+// tokens.
 type Tokens struct {
 	config   Config
 	rules    *policy.Rules
@@ -31,13 +35,13 @@ type Tokens struct {
 	keys     *keys.Ring
 	clients  *clients.Clients
 	people   *people.People
-	names    seal.Sealer // what a signed access token belongs to
-	pairwise []byte      // makes subjects that two sectors cannot compare
+	names    seal.Sealer // encrypts the jti of signed access tokens
+	pairwise []byte      // the key for subjects that two sectors cannot compare
 	copies   *copies.Copies[knownToken]
 	quotas   quotas
 }
 
-// NewTokens makes the component.
+// New makes the component.
 func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
 	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, names: names, pairwise: pairwise,
 		copies: copies.New(50_000, changes, tokenChanged)}
@@ -45,8 +49,9 @@ func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ri
 	return p
 }
 
-// DropCopies removes copies that are too old.
+// DropCopies removes the copies that are too old.
 func (p *Tokens) DropCopies() { p.copies.Drop() }
 
-// TokenStats says how the copies of tokens serve.
+// CopyStats returns how often a copy of a token was used, how often the token was read,
+// and how many copies there are.
 func (p *Tokens) CopyStats() (hits, misses int64, entries int) { return p.copies.Stats() }

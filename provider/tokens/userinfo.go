@@ -11,14 +11,16 @@ import (
 	"mandate/provider/oauth"
 )
 
-// UserInfo is what the UserInfo endpoint answers: claims, or a JWT of them.
+// UserInfo is the response of the UserInfo endpoint: the claims, or a JWT that contains
+// them.
 type UserInfo struct {
 	Claims map[string]any
 	Signed string
 }
 
-// UserInfo tells the holder of an access token about its person (OIDC Core
-// §5.3).
+// UserInfo returns the claims about the person whom an access token was issued for
+// (OIDC Core §5.3). The second result is the client id of the token, as far as it is
+// known.
 func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, string, error) {
 	text, err := userInfoToken(r)
 	if err != nil {
@@ -52,7 +54,7 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	if a.UserInfoAlgorithm == "" {
 		return &UserInfo{Claims: claims}, token.ClientID, nil
 	}
-	// OIDC Core §5.3.2: signed, it says by whom and for whom.
+	// OIDC Core §5.3.2: a signed response has iss and aud.
 	claims["iss"], claims["aud"] = p.config.Issuer, a.ClientID
 	signed, err := p.Sign(ctx, a, a.UserInfoAlgorithm, "JWT", claims)
 	return &UserInfo{Signed: signed}, token.ClientID, err
@@ -64,8 +66,8 @@ func invalidToken() *oauth.Error {
 		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
 }
 
-// userInfoToken finds the access token in the header or in the form, and in one
-// of them only (RFC 6750 §2).
+// userInfoToken returns the access token from the header or from the form. A request
+// with more than one is refused (RFC 6750 §2).
 func userInfoToken(r *http.Request) (string, error) {
 	header := r.Header.Values("Authorization")
 	form := r.PostForm["access_token"]
