@@ -26,7 +26,7 @@ func (p *Clients) TakeOver(ctx context.Context, actor *storage.User, id string) 
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 
-// Assign returns an application to another owner, who becomes responsible for it. It
+// Assign gives an application to another owner, who becomes responsible for it. It
 // returns an Invalid if there is no such active user.
 func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}

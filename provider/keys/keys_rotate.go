@@ -67,9 +67,9 @@ func (r *Ring) Rotate(ctx context.Context) error {
 	return r.Provide(ctx)
 }
 
-// Provide generates a key of each kind that has no key. It also generates the successor
-// of each key that has signed for its lifetime. The successor is published first, and
-// signs after every client has had the time to fetch it.
+// Provide generates a key of each kind that has no key which signs. It also generates
+// the successor of each key whose lifetime is nearly over. The successor is published
+// first, and signs after every client has had the time to fetch it.
 func (r *Ring) Provide(ctx context.Context) error {
 	keys, err := r.store.Keys(ctx, oauth.Now())
 	if err != nil {

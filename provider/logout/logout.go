@@ -174,9 +174,9 @@ func (p *Logouts) Ended(s *storage.SignedIn) (string, error) {
 }
 
 // FollowsEnd says whether a request concerns a session that ended in this browser not
-// long ago, because another application or the person was the first to end it. kept is
+// long ago, for example because another application was the first to end it. kept is
 // the browser's cookie from Ended. If nobody is signed in, any other ID token proves
-// nothing: everybody who registers an application can get one, and could redirect other
+// nothing. Everybody who registers an application can get one, and could redirect other
 // people's browsers to any address (RFC 9700 §4.11.2).
 func (p *Logouts) FollowsEnd(l *LogoutRequest, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")

@@ -324,9 +324,9 @@ func HeirOf(actor *storage.User) (owner *string, responsible string) {
 
 // DeleteUser deletes a person, but never the actor. theirs (DeleteApplications or
 // TakeOver) says what happens to the applications that only this person is responsible
-// for. shown are the ids of the applications that the actor has seen with that
-// question; none: it is about all of them. If theirs is "" and there are such
-// applications, it returns an Invalid.
+// for. shown are the ids of the applications that the actor saw when deciding; none:
+// the decision is about all of them. If theirs is "" and there are such applications,
+// DeleteUser returns an Invalid.
 func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs string, shown ...string) error {
 	found := &oauth.Invalid{}
 	if actor != nil && actor.ID == id {

@@ -46,7 +46,7 @@ func StandingOfPerson(u storage.User) Standing {
 
 // Suspended says that the person who is responsible for an application is missing: the
 // account of its owner is not active, or was deleted. The application works again when
-// it has an active owner.
+// somebody else takes it over, or when the account is active again.
 func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }

@@ -48,7 +48,7 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	if err != nil {
 		return AccessToken{}, err
 	}
-	// The token expires before its key is unpublished, so that it can always be
+	// The token expires before its key leaves the JWK Set, so that it can always be
 	// verified. (A token may lose its key earlier if its application's lifetime was
 	// shortened after it was issued. Then the token is invalid.)
 	if key.ExpiresAt > 0 {

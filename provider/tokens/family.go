@@ -10,7 +10,7 @@ import (
 	"mandate/storage"
 )
 
-// TokenResponse is the answer of the token endpoint (RFC 6749 §5.1).
+// TokenResponse is the response of the token endpoint (RFC 6749 §5.1).
 type TokenResponse struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`

@@ -26,7 +26,7 @@ type IDTokenFor struct {
 	Sector      string // the application's sector when the person gave consent
 	AuthTime    int64
 	SessionID   string
-	Offline     bool // the session may have ended: the ID token has no sid
+	Offline     bool // the session may have ended, so the ID token has no sid
 	Nonce       string
 	Claims      string // the claims parameter
 	AccessToken string

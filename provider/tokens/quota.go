@@ -89,7 +89,7 @@ func (q *quotas) keep(key string, free int) {
 
 func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 	e := oauth.Refuse("temporarily_unavailable", text+" The operator can raise the quota, or an administrator can take the application over.", args...)
-	e.LogText = "" // no word in it is the client's
+	e.LogText = "" // the description contains nothing that the client sent
 	e.Status, e.RetryAfter = http.StatusTooManyRequests, int((wait+time.Second-1)/time.Second)
 	return e
 }
