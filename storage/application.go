@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// Application is a registered client. Lists are kept as text: scopes and grant
-// types separated by spaces, redirect URIs by line feeds.
+// Application is a registered client. Each list is one text: spaces separate scopes and
+// grant types, line feeds separate redirect URIs.
 type Application struct {
 	ID                   string  `db:"id"`
 	ClientID             string  `db:"client_id"`
 	Name                 string  `db:"name"`
 	OwnerID              *string `db:"owner_id"`
-	Owner                *string `db:"owner"`           // the owner's name; read, never written
+	Owner                *string `db:"owner"`           // the owner's name; only read, never written
 	OwnerAdministrator   *bool   `db:"owner_is_admin"`  // likewise
 	OwnerActive          *bool   `db:"owner_is_active"` // likewise
 	Responsible          string  `db:"responsible"`     // ByOperator, ByOwner or ByNobody
@@ -40,11 +40,11 @@ type Application struct {
 	Version              int64   `db:"version"` // read, never written
 }
 
-// AnyVersion is for an administrator, who writes what they have seen over whatever
-// the owner writes meanwhile.
+// AnyVersion makes UpdateApplication ignore the version. An administrator's update then
+// overwrites what the owner has changed in the meantime.
 const AnyVersion = -1
 
-// Who answers for an application.
+// ByOperator, ByOwner and ByNobody say who is responsible for an application.
 const (
 	ByOperator = "operator"
 	ByOwner    = "owner"
@@ -57,13 +57,14 @@ const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.usern
 	a.access_token_format, a.created_at, a.updated_at, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
-// ErrFull: whoever asks has as many as they may have.
+// ErrFull means that the quota of the owner, or of applications without a responsible
+// person, is used up.
 var ErrFull = errors.New("the quota is used up")
 
-// AddApplication stores an application, or gives ErrConflict where the client
-// id is taken. Where most is above 0, its owner may have so many for which only
-// they answer, and applications that nobody answers for may be so many together:
-// ErrFull.
+// AddApplication stores an application. It returns ErrConflict if the client id is
+// taken. If most is above 0, it limits two numbers: the applications for which this
+// owner alone is responsible, and the applications for which nobody is responsible. It
+// returns ErrFull if the limit is reached.
 func (s *Store) AddApplication(ctx context.Context, a Application, most int) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.roomFor(a, most)
@@ -83,8 +84,9 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 	})
 }
 
-// roomFor counts under a lock, which both databases have for writes alone: of two
-// registrations at once, the second one counts the first.
+// roomFor checks the quota. It takes a lock before it counts, so the second of two
+// concurrent registrations counts the first one. The lock is an UPDATE, because both
+// databases lock rows only for writes.
 func (t tx) roomFor(a Application, most int) error {
 	if most <= 0 {
 		return nil
@@ -92,7 +94,7 @@ func (t tx) roomFor(a Application, most int) error {
 	var n int
 	var err error
 	if a.Responsible == ByNobody {
-		_, err = t.exec(`UPDATE departures SET deleted = deleted`) // which is always there
+		_, err = t.exec(`UPDATE departures SET deleted = deleted`) // the table always has one row
 		if err == nil {
 			err = t.get(&n, `SELECT COUNT(*) FROM applications WHERE responsible = 'nobody'`)
 		}
@@ -122,8 +124,8 @@ func (s *Store) ApplicationByClientID(ctx context.Context, clientID string) (App
 	return a, err
 }
 
-// Applications lists applications by name and says how many match in all: of
-// one owner, or of everybody where ownerID is empty.
+// Applications lists applications by name, and returns the number of all that match. An
+// empty ownerID selects the applications of all owners.
 func (s *Store) Applications(ctx context.Context, ownerID, search string, limit, offset int) ([]Application, int, error) {
 	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')`
 	folded, written := contains(search)
@@ -137,12 +139,13 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 	return found, total, err
 }
 
-// UpdateApplication writes what may change of an application. A secret is
-// changed by RotateSecret alone, but for the form it is stored in.
+// UpdateApplication writes the changeable columns of an application. Only RotateSecret
+// replaces a secret; this method may change the form in which the secret is stored.
 //
-// was is what the change was made from: where the application has changed
-// meanwhile, there is nothing to update (ErrNotFound). With AnyVersion it may have,
-// but for its secret, who answers for it, and what an administrator decides.
+// was is the application as the caller read it. If the row has changed since then, the
+// result is ErrNotFound. With AnyVersion, only some changes give ErrNotFound: a changed
+// secret, a changed owner or responsible party, or a changed decision of an
+// administrator.
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
@@ -154,8 +157,9 @@ func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error
 		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version)
 }
 
-// AssignApplication gives an application another owner, nil for none, and says who
-// answers for it from now on. Where it has changed since it was read: ErrSpent.
+// AssignApplication changes the owner of an application (nil: no owner) and who is
+// responsible for it. It returns ErrSpent if the application has changed since it was
+// read.
 func (s *Store) AssignApplication(ctx context.Context, was Application, owner *string, responsible string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.assign(owner, responsible, now, `id = $4 AND version = $5 AND responsible = $6 AND COALESCE(owner_id, '') = COALESCE($7, '')`, was.ID, was.Version, was.Responsible, was.OwnerID)
@@ -166,9 +170,10 @@ func (s *Store) AssignApplication(ctx context.Context, was Application, owner *s
 	})
 }
 
-// assign changes who answers for the applications that a condition names. What an
-// administrator switched on for them was for another owner, and so were the
-// consents of people: both begin anew.
+// assign changes the owner, and who is responsible, of the applications that a
+// condition selects. An administrator's permissions and the consents of people were
+// given to the previous owner's application. So assign switches the permissions off and
+// deletes the consents.
 func (t tx) assign(owner *string, responsible string, now int64, where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`UPDATE applications SET owner_id = $1, responsible = $2, updated_at = $3, version = version + 1,
 		may_introspect = FALSE, skip_consent = FALSE, pkce_exempt = FALSE WHERE `+where+` RETURNING id`, append([]any{owner, responsible, now}, args...)...)
@@ -181,23 +186,23 @@ func (t tx) assign(owner *string, responsible string, now int64, where string, a
 	return ids, err
 }
 
-// OwnedBy lists the applications that a person owns, by name.
+// OwnedBy lists the applications of one owner by name.
 func (s *Store) OwnedBy(ctx context.Context, userID string) ([]Application, error) {
 	var found []Application
 	err := s.all(ctx, &found, selectApplication+`WHERE a.owner_id = $1 ORDER BY LOWER(a.name), a.id`, userID)
 	return found, err
 }
 
-// LongestSigned is the longest lifetime that an application has set for its signed
-// access tokens, or -1 where no application has such tokens.
+// LongestSigned returns the longest lifetime that an application has set for its signed
+// access tokens, or -1 if no application has such tokens.
 func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 	var longest int64
 	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM applications WHERE access_token_format = 'jwt'`)
 	return longest, err
 }
 
-// RotateSecret puts a new secret in the place of the one that was read; the
-// one before works until oldUntil. Where somebody rotated meanwhile: ErrSpent.
+// RotateSecret replaces the client secret that the caller read. The old secret works
+// until oldUntil. It returns ErrSpent if another rotation came first.
 func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUntil, now int64) error {
 	err := s.changeApplication(ctx, id, `UPDATE applications SET old_secret = secret, old_secret_expires_at = $4, secret = $3, updated_at = $5, version = version + 1 WHERE id = $1 AND secret = $2`,
 		id, was, secret, oldUntil, now)
@@ -207,9 +212,9 @@ func (s *Store) RotateSecret(ctx context.Context, id, was, secret string, oldUnt
 	return err
 }
 
-// DeleteApplication removes an application. Its tokens end with it: one whose
-// application is gone is no token. The clean-up deletes the rows, since a busy
-// application has millions of them.
+// DeleteApplication deletes an application. Its tokens are invalid from then on,
+// because a token without its application is not valid. A busy application has millions
+// of token rows; the clean-up deletes them later.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
 		ids, err := t.deleteApplications(`id = $1`, id)
@@ -220,7 +225,7 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	})
 }
 
-// deleteApplications removes the applications that a condition names.
+// deleteApplications deletes the applications that a condition selects.
 func (t tx) deleteApplications(where string, args ...any) ([]string, error) {
 	ids, err := t.texts(`DELETE FROM applications WHERE `+where+` RETURNING id`, args...)
 	for _, id := range ids {

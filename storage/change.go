@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Change names a record that is no longer what it was, to whoever keeps a copy:
-// this process at once, other nodes through PostgreSQL.
+// Change names a record that has changed or is gone. Every cache that holds a copy of
+// the record receives it: caches in this process directly, other nodes through
+// PostgreSQL.
 type Change struct{ Kind, ID string }
 
-// The kinds of record that copies are kept of, or depend on.
+// The kinds of record that are cached, or that cached records depend on.
 const (
 	OfApplication = "application"
 	OfUser        = "user"
@@ -20,16 +21,16 @@ const (
 	OfGrant       = "grant"
 	OfToken       = "token"
 	OfKeys        = "keys"
-	OfAll         = "all" // nobody knows what
+	OfAll         = "all" // any record may have changed
 
-	ofNothing = "hello" // by which a node hears itself
+	ofNothing = "hello" // a node's test notification to itself
 )
 
-// channel is PostgreSQL's name of the way by which nodes tell each other.
+// channel is the PostgreSQL notification channel that all nodes use.
 const channel = "mandate"
 
-// OnChange sets who is told, before the store is used by more than one
-// goroutine.
+// OnChange sets the function that receives changes. Call it before more than one
+// goroutine uses the store.
 func (s *Store) OnChange(told func([]Change)) { s.told = told }
 
 func (s *Store) tell(changes []Change) {
@@ -38,14 +39,14 @@ func (s *Store) tell(changes []Change) {
 	}
 }
 
-// changed notes what a transaction changes.
+// changed records that a transaction changes a record.
 func (t tx) changed(kind, id string) {
 	t.left.changes = append(t.left.changes, Change{kind, id})
 }
 
-// announce tells other processes, as part of the transaction: they hear of it
-// when it is committed, and only then. In an embedded database a number is
-// counted up, at which the server looks.
+// announce notifies other processes of the changes. It is part of the transaction: they
+// receive the notification when the transaction commits, and only then. With SQLite,
+// announce increments a counter row that the server reads regularly.
 func (t tx) announce() error {
 	switch {
 	case len(t.left.changes) == 0:
@@ -61,7 +62,8 @@ func (t tx) announce() error {
 	}
 	_, err := t.exec(notify, channel, encodeChanges(t.left.changes))
 	if unsupported(err) {
-		// The transaction has failed with it, and is run again without.
+		// The failed statement has aborted the transaction. It runs again without the
+		// notification.
 		t.store.mute.Store(true)
 		return fmt.Errorf("%w: %w", errAgain, err)
 	}
@@ -70,7 +72,7 @@ func (t tx) announce() error {
 
 const notify = `SELECT pg_notify($1, $2)`
 
-// PostgreSQL carries 8000 bytes.
+// A PostgreSQL notification has less than 8000 bytes.
 const maxPayload = 7000
 
 func encodeChanges(changes []Change) string {
@@ -96,13 +98,13 @@ func decodeChanges(payload string) []Change {
 	return changes
 }
 
-// lookEvery is how often an embedded database is asked whether the command line
-// has changed something.
+// lookEvery is the interval at which the server reads the counter of a SQLite database,
+// to detect changes by the command line.
 const lookEvery = 20 * time.Millisecond
 
-// Listen passes on what other processes have changed until ctx ends, or the way
-// to them is lost: what was changed before it is there again is unknown then.
-// heard is told the times up to which nothing can be missing.
+// Listen receives the changes of other processes until ctx ends or the connection is
+// lost. Changes during such an interruption are unknown. Listen calls heard with a
+// time: all changes before that time have been received.
 func (s *Store) Listen(ctx context.Context, heard func(time.Time)) error {
 	if s.embedded {
 		return s.watch(ctx, heard)
@@ -110,7 +112,7 @@ func (s *Store) Listen(ctx context.Context, heard func(time.Time)) error {
 	return s.hear(ctx, heard)
 }
 
-// watch looks at the number that the command line counts up.
+// watch polls the counter that the command line increments.
 func (s *Store) watch(ctx context.Context, heard func(time.Time)) error {
 	s.watches.Store(true)
 	tick := time.NewTicker(lookEvery)

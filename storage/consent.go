@@ -2,7 +2,7 @@ package storage
 
 import "context"
 
-// Consent is what a person has allowed an application, remembered.
+// Consent is the stored decision of a person to grant scopes to an application.
 type Consent struct {
 	UserID        string `db:"user_id"`
 	ApplicationID string `db:"application_id"`
@@ -10,15 +10,15 @@ type Consent struct {
 	CreatedAt     int64  `db:"created_at"`
 }
 
-// Consent reads what is remembered, or gives ErrNotFound.
+// Consent reads the stored consent, or returns ErrNotFound.
 func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Consent, error) {
 	var c Consent
 	err := s.get(ctx, &c, `SELECT user_id, application_id, scope, created_at FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
 	return c, err
 }
 
-// KeepConsent remembers the scopes of an approval. Where the session that it was
-// given in has ended, ErrSpent.
+// KeepConsent stores the scopes that a person has approved. It returns ErrSpent if the
+// session of the approval has ended.
 func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.holdSession(session, c.UserID, c.CreatedAt)
@@ -32,10 +32,10 @@ func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) erro
 	})
 }
 
-// endApprovals ends every family of a person but those that began in one
-// session, and forgets every consent. The row of a consent does not say in which
-// session it was given, and a consent that somebody else gave would let an
-// application in again without a question. The caller notes the change.
+// endApprovals revokes every token family of a person, except those of one session, and
+// deletes every consent. It deletes all consents for two reasons: the row does not name
+// the session, and with a consent of an attacker an application would get access
+// without a question. The caller records the change.
 func (t tx) endApprovals(userID, session string) error {
 	_, err := t.exec(`DELETE FROM consents WHERE user_id = $1`, userID)
 	if err == nil {
@@ -44,8 +44,8 @@ func (t tx) endApprovals(userID, session string) error {
 	return err
 }
 
-// Authorized is an application that a person has let in: by a consent that is
-// remembered, or by a family of tokens that is alive.
+// Authorized is an application to which a person has given access: by a stored consent,
+// or by a token family that has not expired.
 type Authorized struct {
 	ApplicationID string  `db:"application_id"`
 	Name          string  `db:"name"`
@@ -54,7 +54,7 @@ type Authorized struct {
 	Since         int64   `db:"since"`
 }
 
-// AuthorizedBy lists the applications that a person has let in, by name.
+// AuthorizedBy lists, by name, the applications to which a person has given access.
 func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]Authorized, error) {
 	var rows []Authorized
 	err := s.all(ctx, &rows, `SELECT x.application_id, a.name, u.username AS owner, x.scope, x.since FROM (
@@ -66,7 +66,8 @@ func (s *Store) AuthorizedBy(ctx context.Context, userID string, now int64) ([]A
 	return rows, err
 }
 
-// RevokeConsent forgets a consent and revokes every family between the two.
+// RevokeConsent deletes the consent of a person for an application, and revokes every
+// token family of the two.
 func (s *Store) RevokeConsent(ctx context.Context, userID, applicationID string) error {
 	return s.atomically(ctx, func(t tx) error {
 		consents, err := t.exec(`DELETE FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)

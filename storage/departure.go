@@ -2,8 +2,8 @@ package storage
 
 import "context"
 
-// departures is the state of the walk that deletes what deleted applications have
-// left behind.
+// departures is the progress of the clean-up that deletes the rows of deleted
+// applications.
 type departures struct {
 	Deleted int64  `db:"deleted"`
 	Walked  int64  `db:"walked"`
@@ -11,16 +11,16 @@ type departures struct {
 	Reached string `db:"reached"`
 }
 
-// The walk goes through the tokens and then through the grants, in the order of
-// their keys. No key has a colon.
+// The clean-up walks through the tokens and then through the grants, in key order. No
+// key contains a colon.
 const (
 	amongTokens = "tokens:"
 	amongGrants = "grants:"
 )
 
-// SweepDeparted looks at the next limit rows of the tokens or grants, and deletes
-// those whose application or grant is gone. It does nothing where no application
-// was deleted since the last walk.
+// SweepDeparted examines the next limit rows of the tokens or grants. It deletes those
+// whose application or grant no longer exists. It does nothing if no application was
+// deleted since the last complete walk.
 func (s *Store) SweepDeparted(ctx context.Context, limit int) error {
 	var d departures
 	err := s.get(ctx, &d, `SELECT deleted, walked, walking, reached FROM departures`)
@@ -75,8 +75,8 @@ func (s *Store) sweepGrantsOfDeparted(ctx context.Context, d departures, limit i
 	return s.reach(ctx, d, amongGrants+upTo)
 }
 
-// reach notes how far the walk has come. Of two nodes at the same step, both
-// delete the same rows and one moves on.
+// reach stores the progress of the walk. If two nodes do the same step, both delete the
+// same rows and only one of them stores the progress.
 func (s *Store) reach(ctx context.Context, d departures, to string) error {
 	_, err := s.exec(ctx, `UPDATE departures SET reached = $2 WHERE reached = $1`, d.Reached, to)
 	return err

@@ -7,29 +7,32 @@ import (
 	"time"
 )
 
-// silence is how long PostgreSQL may leave a statement without a word. lib/pq
-// waits for an answer also when the request's context has ended: without this
-// a network that swallows everything would hold requests for ever.
+// silence is the longest time that PostgreSQL may send nothing while a statement runs.
+// lib/pq waits for an answer even after the request's context has ended. Without this
+// limit, a network that drops all packets would block requests for ever.
 const silence = 20 * time.Second
 
-// dialer opens connections whose reads end, but while the schema is migrated:
-// a step over a large table takes what it takes.
+// dialer opens connections whose reads have a time limit. There is no limit while the
+// schema is migrated, because a migration of a large table may take long.
 type dialer struct {
 	net.Dialer
 	silence   time.Duration
-	unhurried *atomic.Bool // nil: never
+	unhurried *atomic.Bool // true during a migration; nil: never
 }
 
+// Dial opens a connection.
 func (d dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
+// DialTimeout opens a connection within the timeout.
 func (d dialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, stop := context.WithTimeout(context.Background(), timeout)
 	defer stop()
 	return d.DialContext(ctx, network, address)
 }
 
+// DialContext opens a connection, and limits the time of each of its reads.
 func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, address)
 	if err != nil {
@@ -38,8 +41,8 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return &patientConn{Conn: conn, silence: d.silence, unhurried: d.unhurried}, nil
 }
 
-// patientConn waits for each answer for so long and no longer. Whoever sets a
-// deadline of their own, as lib/pq does while it connects, has that one.
+// patientConn limits the time of each read to silence. A deadline that the caller has
+// set itself replaces this limit: lib/pq sets one while it connects.
 type patientConn struct {
 	net.Conn
 	silence   time.Duration
@@ -47,11 +50,13 @@ type patientConn struct {
 	own       bool
 }
 
+// SetDeadline sets the caller's own deadline. The zero time restores the limit.
 func (c *patientConn) SetDeadline(t time.Time) error {
 	c.own = !t.IsZero()
 	return c.Conn.SetDeadline(t)
 }
 
+// Read reads with the time limit.
 func (c *patientConn) Read(b []byte) (int, error) {
 	if !c.own {
 		var end time.Time

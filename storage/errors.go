@@ -16,18 +16,21 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What a caller may branch on. Every other error means that the database
-// failed, and says nothing about the record.
+// The errors that a caller may test for. Every other error means that the database
+// failed. It says nothing about the record.
 var (
-	// ErrNotFound: there is no such record, or none that a new one names.
+	// ErrNotFound means that the record does not exist, or that a record to which a new
+	// one refers does not exist.
 	ErrNotFound = errors.New("record not found")
-	// ErrConflict: a record with that name is there already.
+	// ErrConflict means that a record with this name exists already.
 	ErrConflict = errors.New("record exists")
-	// ErrSpent: a thing that works once has been used, or has ended meanwhile.
+	// ErrSpent means that a one-time value was used already, or that the record has
+	// ended or changed in the meantime.
 	ErrSpent = errors.New("already spent")
 )
 
-// translate turns the drivers' errors into ours, and leaves the rest.
+// translate replaces the drivers' errors by the errors of this package. It returns
+// other errors unchanged.
 func translate(err error) error {
 	if err == nil {
 		return nil
@@ -54,12 +57,12 @@ func translate(err error) error {
 	return err
 }
 
-// errAgain marks work that came to nothing, or that may be done twice, where
-// another connection may do it.
+// errAgain marks an error after which the work may run again on another connection:
+// either the work had no effect, or it may safely run twice.
 var errAgain = errors.New("to be tried again")
 
-// transient says that the database undid the work and that doing it again is
-// right: serialization failure (40001), deadlock (40P01), a busy file.
+// transient reports whether the database has rolled the work back and a new attempt is
+// useful: serialization failure (40001), deadlock (40P01), a busy SQLite file.
 func transient(err error) bool {
 	if errors.Is(err, errAgain) {
 		return true
@@ -73,15 +76,15 @@ func transient(err error) bool {
 	return false
 }
 
-// heed looks at what an error says of the connection that it came from. safe
-// means that the work has not been done, or may be done twice.
+// heed examines whether an error concerns the connection. safe means that the work was
+// not done, or may be done twice.
 func (s *Store) heed(err error, safe bool) error {
 	if err == nil || s.embedded {
 		return err
 	}
 	refused := readOnly(err)
 	if refused || silent(err) {
-		s.renew() // the others lead to the same server
+		s.renew() // the idle connections lead to the same server
 	}
 	if refused || safe && broken(err) {
 		return fmt.Errorf("%w: %w", errAgain, err)
@@ -89,21 +92,21 @@ func (s *Store) heed(err error, safe bool) error {
 	return err
 }
 
-// readOnly says that the server takes no writes any more: another one does now
-// (read_only_sql_transaction).
+// readOnly reports whether the server no longer accepts writes, because another server
+// has become the primary (read_only_sql_transaction).
 func readOnly(err error) bool {
 	p, ok := errors.AsType[*pq.Error](err)
 	return ok && p.Code == "25006"
 }
 
-// silent says that the server has not answered in time.
+// silent reports whether the server did not answer in time.
 func silent(err error) bool {
 	o, ok := errors.AsType[*net.OpError](err)
 	return ok && o.Timeout()
 }
 
-// broken says that a connection ended that was there. One that does not come
-// about is no reason to try again at once, and neither is one that was silent.
+// broken reports whether an established connection has ended. A connection that cannot
+// be opened, or one that timed out, is no reason for an immediate retry.
 func broken(err error) bool {
 	o, ok := errors.AsType[*net.OpError](err)
 	if ok {
@@ -112,9 +115,10 @@ func broken(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// attempts is how often work is tried before its error is returned.
 const attempts = 5
 
-// retry runs work again while it fails in a way that only another try mends.
+// retry runs work again while it fails with a transient error.
 func retry(ctx context.Context, work func() error) error {
 	for try := 1; ; try++ {
 		err := work()

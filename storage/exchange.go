@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// exchange spends one thing by a conditional UPDATE and stores the tokens that
-// are given for it. What is spent belongs to a family, whose row is at most
-// looked at: a family that is revoked at this very moment may still get tokens,
-// which are then as dead as the rest of it.
+// exchange marks a one-time value (authorization code, refresh token) as used by a
+// conditional UPDATE, and stores the tokens that are issued for it. The row of the
+// token family is read but not locked. So a family that is revoked at the same moment
+// may still receive tokens; those tokens are invalid, like the rest of the family.
 type exchange struct {
 	spend   step
-	prolong step      // of the family, which need not meet its row
-	whole   [3]string // by how many tokens are given
+	prolong step      // extends the family; it may affect no row
+	whole   [3]string // the whole statement, by the number of tokens
 }
 
-// step is a statement and how many arguments it has.
+// step is a statement and the number of its arguments.
 type step struct {
 	text string
 	args int
 }
 
-// newExchange makes one statement of it all for PostgreSQL, and so one round
-// trip and one commit. SQLite has no such thing, and no way to go.
+// newExchange joins all steps to one statement for PostgreSQL, and so to one round trip
+// and one commit. SQLite has no such statement, and needs none: it has no network.
 func newExchange(spend, prolong step) *exchange {
 	var first strings.Builder
 	fmt.Fprintf(&first, "WITH spent AS (%s RETURNING 1)", spend.text)
@@ -36,7 +36,7 @@ func newExchange(spend, prolong step) *exchange {
 		n += prolong.args
 	}
 	e := &exchange{spend: spend, prolong: prolong}
-	// Of a signed access token nothing is stored.
+	// A signed access token is not stored.
 	e.whole[0] = first.String() + " SELECT 1 FROM spent"
 	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS TEXT) FROM spent"
 	var rows []string
@@ -49,7 +49,7 @@ func newExchange(spend, prolong step) *exchange {
 
 var placeholder = regexp.MustCompile(`\$[0-9]+`)
 
-// after gives the statement with its placeholders counted on from so many.
+// after returns the statement with its placeholders renumbered: $1 becomes $(n+1).
 func (s step) after(n int) string {
 	return placeholder.ReplaceAllStringFunc(s.text, func(name string) string {
 		own, _ := strconv.Atoi(name[1:]) // it is all digits
@@ -57,8 +57,8 @@ func (s step) after(n int) string {
 	})
 }
 
-// exchange runs one, with the arguments of its steps in their order, or gives
-// ErrSpent and stores nothing.
+// exchange runs e. args are the arguments of its steps, in order. If the one-time value
+// was used already, exchange returns ErrSpent and stores nothing.
 func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args ...any) error {
 	if !s.embedded {
 		for _, token := range given {
@@ -85,11 +85,12 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 	})
 }
 
-// ours says whether it was this very exchange that spent what is spent: it has run
-// twice where a connection broke before its answer came. Whoever hears ErrSpent
-// takes it for a theft.
+// ours reports whether this call itself used the one-time value. If a connection breaks
+// before the answer arrives, the statement runs twice, and the second run finds the
+// value used. This must not become ErrSpent, because callers treat ErrSpent as theft.
 func (s *Store) ours(ctx context.Context, digest string) error {
-	// Whoever asked may have gone; what they hold is known to them alone.
+	// The caller's request may have ended; the result still matters. Only this call
+	// knows the digest.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), silence)
 	defer stop()
 	var given string

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// ErrBusy: so many writes wait already that another one had better come later.
+// ErrBusy means that too many writes wait already. The client may try again later.
 var ErrBusy = errors.New("too many writes wait for the database")
 
-// gather lets writes that come at the same time share a statement and its
-// commit. Nothing waits where nothing else is under way: what comes while the
-// lanes are busy makes up the next batch.
+// gather combines concurrent writes in one statement and one commit. A write starts at
+// once if a lane is free. Writes that arrive while all lanes are busy form the next
+// batch.
 type gather[T any] struct {
-	run   func([]T) []error // what became of each
+	run   func([]T) []error // returns the outcome of each item
 	size  func(waiting int) int
-	lanes int // batches under way at once
-	most  int // that wait; the memory is bounded by this
+	lanes int // batches that may run at the same time
+	most  int // waiting items; this limits the memory
 	tally tally
 
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type gathered[T any] struct {
 	done chan error
 }
 
-// do waits until the item is stored, or is not.
+// do waits until the item is stored or has failed.
 func (g *gather[T]) do(ctx context.Context, item T) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -52,8 +52,8 @@ func (g *gather[T]) do(ctx context.Context, item T) error {
 		return err
 	case <-ctx.Done():
 	}
-	// What has not been taken yet is taken back. Else it is under way, and the
-	// caller must know what becomes of it.
+	// An item that waits is removed. An item whose batch runs cannot be removed, so the
+	// caller waits for the outcome.
 	if g.remove(one) {
 		return ctx.Err()
 	}
@@ -72,7 +72,7 @@ func (g *gather[T]) remove(one *gathered[T]) bool {
 	return false
 }
 
-// work runs batches until nothing waits.
+// work runs batches until no item waits.
 func (g *gather[T]) work() {
 	for {
 		batch := g.take()

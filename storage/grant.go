@@ -2,8 +2,8 @@ package storage
 
 import "context"
 
-// Grant is one approval and the family of tokens that came from it. A grant
-// of the authorization code begins as that code.
+// Grant is an authorization grant and its token family. With the authorization code
+// flow, the row first represents the code.
 type Grant struct {
 	ID            string  `db:"id"`
 	GrantType     string  `db:"grant_type"`
@@ -20,12 +20,12 @@ type Grant struct {
 	CodeChallenge string  `db:"code_challenge"`
 	RedirectURI   string  `db:"redirect_uri"`
 	RedirectSent  bool    `db:"redirect_sent"`
-	SessionEndsAt int64   `db:"session_ends_at"` // 0: it outlives its session
+	SessionEndsAt int64   `db:"session_ends_at"` // 0: the grant does not end with its session
 	Sector        string  `db:"sector"`
 	Nonce         string  `db:"nonce"`
 	Claims        string  `db:"claims"`      // the claims parameter
-	ChargedTo     *string `db:"charged_to"`  // whose quota it counts against
-	UserActive    bool    `db:"user_active"` // read, never written
+	ChargedTo     *string `db:"charged_to"`  // the quota that this grant counts against
+	UserActive    bool    `db:"user_active"` // only read, never written
 }
 
 const insertGrant = `INSERT INTO grants (id, grant_type, application_id, user_id, session_id, scope, auth_time, created_at, expires_at,
@@ -37,9 +37,9 @@ func (g Grant) values() []any {
 		g.CodeDigest, g.CodeExpiresAt, g.CodeChallenge, g.RedirectURI, g.RedirectSent, g.Nonce, g.Claims, g.SessionEndsAt, g.Sector, g.ChargedTo}
 }
 
-// AddGrant stores a grant that waits for its code to be exchanged. Where the
-// session that it was made in has ended, ErrSpent. Where the application is to be
-// told when the session ends, owner is who has it.
+// AddGrant stores a grant whose code is not exchanged yet. It returns ErrSpent if the
+// session has ended. A non-empty owner means that the application wants a logout
+// notification; owner is then the application's owner.
 func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.holdSession(g.SessionID, g.UserID, g.CreatedAt)
@@ -57,8 +57,9 @@ func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
 	})
 }
 
-// AddGrantWithTokens stores a grant that has its tokens at once, for a password
-// that was checked: where its hash is no longer the person's, ErrSpent.
+// AddGrantWithTokens stores a grant and its tokens at once, for a password grant. hash
+// is the hash of the password that was checked. It returns ErrSpent if the person's
+// hash is another one by now.
 func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, hash string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(g.UserID, hash)
@@ -73,7 +74,8 @@ func (s *Store) AddGrantWithTokens(ctx context.Context, g Grant, pair []Token, h
 	})
 }
 
-// GrantByCode reads the grant of a code, used or not.
+// GrantByCode reads the grant of an authorization code, whether the code was used or
+// not.
 func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 	var g Grant
 	err := s.get(ctx, &g, `SELECT g.id, g.grant_type, g.application_id, g.user_id, g.session_id, g.scope, g.auth_time, g.created_at, g.expires_at,
@@ -84,8 +86,8 @@ func (s *Store) GrantByCode(ctx context.Context, digest string) (Grant, error) {
 
 var redeemCode = newExchange(step{`UPDATE grants SET code_used_at = $2, expires_at = $3 WHERE id = $1 AND code_used_at IS NULL AND code_expires_at > $2`, 3}, step{})
 
-// RedeemCode spends a code and stores what it is exchanged for. The loser of a
-// race gets ErrSpent, and nothing of its own is stored.
+// RedeemCode marks an authorization code as used and stores the tokens that are issued
+// for it. Of two concurrent calls, one gets ErrSpent and stores nothing.
 func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt int64, pair []Token) error {
 	return s.exchange(ctx, redeemCode, pair, grantID, now, expiresAt)
 }
@@ -95,30 +97,32 @@ var (
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
 	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
-	// A family lasts as long as its tokens, and never less long than before: a
-	// token of longer life may be about.
+	// A token family lasts as long as its tokens. Its end never moves to an earlier
+	// time, because an older token may last longer than the new ones.
 	prolong = step{`UPDATE grants SET expires_at = $3 WHERE id = $1 AND expires_at < $2`, 3}
 )
 
-// RotateRefresh spends a refresh token and stores its successors. successor is
-// what a client that asks again within the grace may be told, sealed.
+// RotateRefresh marks a refresh token as used and stores its successors. successor is
+// an encrypted copy of the answer, for a client that repeats the request within the
+// grace period.
 func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor string, now, expiresAt int64, pair []Token) error {
 	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
-// KeepRefresh stores a new access token, if it is one that is stored, beside a
-// refresh token that stays, and lets that one live on.
+// KeepRefresh extends a refresh token that stays valid, and stores a new access token.
+// A signed access token is not stored; then access is empty.
 func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access ...Token) error {
 	return s.exchange(ctx, keepRefresh, access, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
-// withSlack keeps a family a little longer than its tokens, so that not each
-// refresh has to write it: its row is in five indexes.
+// withSlack adds some time to the end of a token family, so that not every refresh has
+// to update the row of the family. The update is expensive: the row is in five indexes.
 func withSlack(now, expiresAt int64) int64 {
 	return expiresAt + max(0, min((expiresAt-now)/8, 24*60*60))
 }
 
-// RevokeGrant ends a family. It is no error that it has ended already.
+// RevokeGrant revokes a token family. It returns no error if the family has ended
+// already.
 func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(`DELETE FROM grants WHERE id = $1`, id)

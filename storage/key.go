@@ -2,19 +2,19 @@ package storage
 
 import "context"
 
-// Key is a signing key. The private half is sealed; the database cannot read
-// it either.
+// Key is a signing key. Its private half is encrypted; the database cannot read it.
 type Key struct {
 	ID        string `db:"id"`
 	Kind      string `db:"kind"`
 	Sealed    string `db:"sealed"`
 	CreatedAt int64  `db:"created_at"`
 	ActiveAt  int64  `db:"active_at"`
-	RetiredAt int64  `db:"retired_at"` // 0: it goes on
-	ExpiresAt int64  `db:"expires_at"` // 0: it goes on
+	RetiredAt int64  `db:"retired_at"` // 0: no such time is set
+	ExpiresAt int64  `db:"expires_at"` // 0: no such time is set
 }
 
-// Keys lists the keys that were published after a time, the oldest first.
+// Keys lists the keys that are published at the time since or later, ordered by the
+// time at which they become active.
 func (s *Store) Keys(ctx context.Context, since int64) ([]Key, error) {
 	var keys []Key
 	err := s.all(ctx, &keys, `SELECT id, kind, sealed, created_at, active_at, retired_at, expires_at FROM keys
@@ -22,8 +22,8 @@ func (s *Store) Keys(ctx context.Context, since int64) ([]Key, error) {
 	return keys, err
 }
 
-// AddKey stores a key. Those of its kind that would sign after it begins stop
-// then, and are published until expiresAt, so that what they signed can be checked.
+// AddKey stores a key. The other keys of its kind stop signing when it becomes active.
+// They stay published until expiresAt, so that their signatures can be verified.
 func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		_, err := t.exec(`UPDATE keys SET retired_at = $2, expires_at = $3 WHERE kind = $1 AND (retired_at = 0 OR retired_at > $2)`, k.Kind, k.ActiveAt, expiresAt)
@@ -37,8 +37,8 @@ func (s *Store) AddKey(ctx context.Context, k Key, expiresAt int64) error {
 	})
 }
 
-// RetireKey takes a key out of use and out of sight at once, and has it be
-// believed in nothing: 1 is long ago.
+// RetireKey stops a key from signing and from being published, at once. It sets
+// expires_at to 1, a time long ago, so that nothing that the key signed is accepted.
 func (s *Store) RetireKey(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfKeys, "")

@@ -10,49 +10,49 @@ import (
 	"github.com/lib/pq"
 )
 
-// ErrDeaf: this database has no way by which nodes could tell each other.
+// ErrDeaf means that the database does not support notifications between nodes.
 var ErrDeaf = errors.New("the database has no LISTEN and NOTIFY")
 
-// errUnheard: what a node said to itself did not come back.
+// errUnheard means that a node did not receive its own test notification.
 var errUnheard = errors.New("LISTEN is taken, but nothing is heard: does DATABASE_URL lead through a pooler that gives each transaction another connection?")
 
-// errLeft: the writes have left for another server, perhaps, and with them what is
-// said.
+// errLeft means that the connections for writes were renewed. Writes, and with them the
+// notifications, may now go to another server.
 var errLeft = errors.New("the connections to the database are renewed")
 
 const (
-	// A listening connection is asked so often whether it is there, and has so
-	// long to answer: one that died without a word says nothing by itself.
+	// The listener sends a ping at this interval, and waits this long for the answer.
+	// Otherwise it would not detect a connection that broke without an error.
 	askEvery  = 500 * time.Millisecond
 	answersIn = 3 * time.Second
-	// echoIn is how long a node's own word may take to come back to it.
+	// echoIn is the time limit for a node's own test notification to arrive.
 	echoIn = 2 * time.Second
 )
 
-// unsupported says that a database which speaks PostgreSQL's protocol does not
-// know what was asked of it: feature_not_supported, syntax_error,
-// undefined_function.
+// unsupported reports whether the database does not support the statement. Some
+// databases use PostgreSQL's protocol but lack some of its functions:
+// feature_not_supported, syntax_error, undefined_function.
 func unsupported(err error) bool {
 	p, ok := errors.AsType[*pq.Error](err)
 	return ok && (p.Code == "0A000" || p.Code == "42601" || p.Code == "42883")
 }
 
-// listening is one connection that listens to PostgreSQL.
+// listening is one connection that receives notifications from PostgreSQL.
 type listening struct {
 	*Store
 	listener *pq.Listener
 	heard    func(time.Time)
-	listens  chan error // once, when it does
+	listens  chan error // receives the result of LISTEN, once
 	lost     chan error
 	late     *time.Timer
-	echo     string // what this node has said to itself
-	proven   bool   // it has come back
+	echo     string // the test notification of this node
+	proven   bool   // the test notification has arrived
 	asking   bool
-	renewed  int64          // the pool, until it began
-	answers  chan time.Time // when it was asked
+	renewed  int64          // Store.renewed when the listening began
+	answers  chan time.Time // the time of the ping that was answered; zero: it failed
 }
 
-// hear listens until ctx ends or the connection does.
+// hear receives notifications until ctx ends or the connection is lost.
 func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
 	l := &listening{Store: s, heard: heard, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
 	l.listener = pq.NewDialListener(dialer{silence: answersIn}, s.url, time.Second, time.Second, func(_ pq.ListenerEventType, err error) {
@@ -61,10 +61,10 @@ func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
 		}
 		select {
 		case l.lost <- err:
-		default: // the first reason is enough
+		default: // the first error is enough
 		}
 	})
-	defer func() { go l.listener.Close() }() // which may wait for a server that is silent
+	defer func() { go l.listener.Close() }() // Close may wait for a server that does not answer
 	go func() { l.listens <- l.listener.Listen(channel) }()
 	beat := time.NewTicker(askEvery)
 	defer beat.Stop()
@@ -81,7 +81,7 @@ func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
 	}
 }
 
-// next waits for whatever comes first. Its error ends the listening.
+// next waits for the next event. An error ends the listening.
 func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 	select {
 	case <-ctx.Done():
@@ -97,7 +97,8 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 	case n := <-l.listener.Notify:
 		l.take(n)
 	case asked := <-l.answers:
-		// What was said before has come before the answer.
+		// All notifications that were sent before the ping have arrived before its
+		// answer.
 		l.asking = false
 		if !asked.IsZero() {
 			l.heard(asked)
@@ -111,8 +112,8 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 	return nil
 }
 
-// call has the node say something to itself, by the way that changes go: a
-// pooler may take LISTEN and forget it.
+// call sends a test notification from the node to itself, on the same way as changes. A
+// pooler may accept LISTEN and not forward notifications.
 func (l *listening) call(ctx context.Context) error {
 	l.echo = encodeChanges([]Change{{ofNothing, rand.Text()}})
 	l.late.Reset(echoIn)
@@ -122,13 +123,13 @@ func (l *listening) call(ctx context.Context) error {
 	return err
 }
 
-// take passes on what was said.
+// take processes a notification.
 func (l *listening) take(n *pq.Notification) {
 	switch {
-	case n == nil: // the connection is lost, which is told elsewhere
+	case n == nil: // the connection is lost; l.lost receives the error
 	case n.Extra == l.echo:
 		l.late.Stop()
-		l.tell([]Change{{OfAll, ""}}) // nobody told of what was before
+		l.tell([]Change{{OfAll, ""}}) // changes before this moment are unknown
 		l.proven = true
 		l.ask()
 	default:
@@ -136,8 +137,7 @@ func (l *listening) take(n *pq.Notification) {
 	}
 }
 
-// ask sends something to which there is an answer; where there is none, the
-// connection ends by its silence.
+// ask sends a ping. If no answer arrives, the time limit of the connection ends it.
 func (l *listening) ask() {
 	if l.asking || !l.proven {
 		return

@@ -2,27 +2,27 @@ package storage
 
 import "context"
 
-// Login is an application that a person is signed in to by one session. Once
-// the session has ended the application is to be told.
+// Login records that a person is signed in to an application within one session. After
+// the session has ended, the application must receive a logout notification.
 type Login struct {
 	SessionID     string `db:"session_id"`
 	ApplicationID string `db:"application_id"`
 	UserID        string `db:"user_id"`
 	Sector        string `db:"sector"`
-	Owner         string `db:"owner"`    // who has the application, or itself where nobody has
-	DueAt         int64  `db:"due_at"`   // 0: the session goes on
-	Attempts      int64  `db:"attempts"` // to tell the application
+	Owner         string `db:"owner"`    // the application's owner, or the application itself if it has none
+	DueAt         int64  `db:"due_at"`   // 0: the session has not ended
+	Attempts      int64  `db:"attempts"` // to send the notification
 }
 
-// tellFor is how long it is tried to tell an application, in seconds.
+// tellFor is how long a logout notification is retried, in seconds.
 const tellFor = 24 * 60 * 60
 
-// endSessions ends the sessions that a condition names. Their applications
-// become due to be told, and the families that last as long as a session end
-// with it, unless they are to be kept.
+// endSessions ends the sessions that a condition selects. Logout notifications to their
+// applications become due. The token families that end with a session are revoked,
+// unless keepFamilies is set.
 //
-// The session's row goes first: whoever is about to add to the session holds
-// that row, and what they added is seen by the statements after it.
+// The session's row is deleted first. A transaction that adds to the session holds a
+// lock on that row, so the statements after the DELETE see what it added.
 func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any) (int, error) {
 	ids, err := t.texts(`DELETE FROM sessions WHERE `+where+` RETURNING id`, args...)
 	if err != nil {
@@ -41,7 +41,7 @@ func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any)
 	return len(ids), nil
 }
 
-// EndSession ends one session of one person.
+// EndSession ends one session of a person.
 func (s *Store) EndSession(ctx context.Context, userID, id string, now int64, keepFamilies bool) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.endSessions(now, keepFamilies, `user_id = $1 AND id = $2`, userID, id)
@@ -52,14 +52,14 @@ func (s *Store) EndSession(ctx context.Context, userID, id string, now int64, ke
 	})
 }
 
-// EndSessions ends every session of one person, and says how many there were.
+// EndSessions ends all sessions of a person and returns their number.
 func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int, error) {
 	var n int
 	err := s.atomically(ctx, func(t tx) error {
 		var err error
 		n, err = t.endSessions(now, false, `user_id = $1`, userID)
 		if err == nil {
-			// And what was kept when a session ended before.
+			// This also revokes families that were kept when their session ended earlier.
 			t.changed(OfUser, userID)
 			_, err = t.exec(`DELETE FROM grants WHERE user_id = $1 AND session_ends_at > 0`, userID)
 		}
@@ -68,9 +68,9 @@ func (s *Store) EndSessions(ctx context.Context, userID string, now int64) (int,
 	return n, err
 }
 
-// DueLogins lists logins whose application is to be told by now, the longest
-// due first, and of each owner's at most so many: nobody's applications keep those
-// of others waiting.
+// DueLogins lists the logins whose logout notification is due, the longest due first.
+// It returns at most each logins per owner, so that the applications of one owner do
+// not delay those of others.
 func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]Login, error) {
 	var due []Login
 	err := s.all(ctx, &due, `SELECT session_id, application_id, user_id, sector, owner, due_at, attempts FROM (
@@ -81,21 +81,20 @@ func (s *Store) DueLogins(ctx context.Context, now int64, each, limit int) ([]Lo
 	return due, err
 }
 
-// PauseLogins puts off all that an application is due to be told: it does not
-// answer.
+// PauseLogins postpones all due notifications to an application that does not answer.
 func (s *Store) PauseLogins(ctx context.Context, applicationID string, attempts, next int64) error {
 	_, err := s.exec(ctx, `UPDATE logins SET due_at = $3, attempts = $2 WHERE application_id = $1 AND due_at > 0`, applicationID, attempts, next)
 	return err
 }
 
-// ForgetLogins removes all that an application was due to be told, and says how
-// much that was.
+// ForgetLogins deletes all due notifications to an application and returns their
+// number.
 func (s *Store) ForgetLogins(ctx context.Context, applicationID string) (int64, error) {
 	return s.exec(ctx, `DELETE FROM logins WHERE application_id = $1 AND due_at > 0`, applicationID)
 }
 
-// ClaimLogin makes a due login this node's to tell until next: of several
-// nodes one gets it, the others ErrSpent.
+// ClaimLogin reserves a due notification for this node until next. If several nodes
+// try, one succeeds and the others get ErrSpent.
 func (s *Store) ClaimLogin(ctx context.Context, l Login, next int64) error {
 	n, err := s.exec(ctx, `UPDATE logins SET due_at = $4, attempts = attempts + 1 WHERE session_id = $1 AND application_id = $2 AND due_at = $3`,
 		l.SessionID, l.ApplicationID, l.DueAt, next)
@@ -105,14 +104,14 @@ func (s *Store) ClaimLogin(ctx context.Context, l Login, next int64) error {
 	return err
 }
 
-// ForgetLogin removes a login whose application was told, or never will be.
+// ForgetLogin deletes a login after its notification was delivered or given up.
 func (s *Store) ForgetLogin(ctx context.Context, l Login) error {
 	_, err := s.exec(ctx, `DELETE FROM logins WHERE session_id = $1 AND application_id = $2`, l.SessionID, l.ApplicationID)
 	return err
 }
 
-// EndSessionsBeyond ends the sessions of one person that were used longest ago,
-// so that most are left: the one of a digest in any case.
+// EndSessionsBeyond ends the least recently used sessions of a person, so that at most
+// most sessions remain. It always keeps the session with this digest.
 func (s *Store) EndSessionsBeyond(ctx context.Context, userID, digest string, most int, now int64) (int, error) {
 	var n int
 	err := s.atomically(ctx, func(t tx) error {

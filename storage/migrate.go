@@ -14,15 +14,15 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// A Migration is one numbered step of the schema.
+// Migration is one numbered step of the schema.
 type Migration struct {
 	Version int
 	Name    string
 	sql     string
 }
 
-// ErrNewerSchema: the database was migrated by a later release than this one,
-// in a way that this one does not work with.
+// ErrNewerSchema means that a later release has migrated the database to a schema that
+// this release cannot use.
 var ErrNewerSchema = errors.New("the database's schema is newer than this program: run the newer release")
 
 func migrations() ([]Migration, error) {
@@ -47,7 +47,7 @@ func migrations() ([]Migration, error) {
 	return steps, nil
 }
 
-// Pending lists the steps that the database lacks.
+// Pending lists the migrations that the database does not have yet.
 func (s *Store) Pending(ctx context.Context) ([]Migration, error) {
 	current, err := s.schemaVersion(ctx)
 	if err != nil {
@@ -58,11 +58,12 @@ func (s *Store) Pending(ctx context.Context) ([]Migration, error) {
 	})
 }
 
-// worksFrom is asked of a schema that is newer than this program.
+// worksFrom reads the oldest release that works with the schema. It is used if the
+// schema is newer than this program.
 const worksFrom = `SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'schema_works_from'`
 
-// after lists what is to be done. Where the schema is newer, and still works
-// with this program, that is nothing.
+// after lists the migrations to run on a schema of version current. There are none if
+// the schema is newer and this program can use it.
 func after(current int, readFrom func(*int) error) ([]Migration, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -79,7 +80,7 @@ func after(current int, readFrom func(*int) error) ([]Migration, error) {
 	return slices.DeleteFunc(steps, func(m Migration) bool { return m.Version <= current }), nil
 }
 
-// schemaVersion is 0 for a database that has no table of ours.
+// schemaVersion returns the version of the schema, or 0 for an empty database.
 func (s *Store) schemaVersion(ctx context.Context) (int, error) {
 	const query = `SELECT version FROM schema_version WHERE id = 1`
 	var version int
@@ -87,8 +88,8 @@ func (s *Store) schemaVersion(ctx context.Context) (int, error) {
 	if err == nil {
 		return version, nil
 	}
-	// The table is made only where it is missing: a server that may only read and
-	// write rows is enough for every other start.
+	// The table is created only if it is missing. At every other start, the database
+	// user needs no permission to create tables.
 	err = s.lockTable(ctx)
 	if err != nil {
 		return 0, err
@@ -97,9 +98,9 @@ func (s *Store) schemaVersion(ctx context.Context) (int, error) {
 	return version, translate(err)
 }
 
-// lockTable makes the one row that holds the version and serves as the lock.
-// Two nodes may try at once: the loser's error is the database's own about a
-// catalogue row, so it tries again and then finds the table.
+// lockTable creates the table whose single row holds the schema version. The row is
+// also the lock for migrations. If two nodes create the table at the same time, one
+// gets an error about the database's catalogue; it tries again and finds the table.
 func (s *Store) lockTable(ctx context.Context) error {
 	var err error
 	for range attempts {
@@ -114,9 +115,9 @@ func (s *Store) lockTable(ctx context.Context) error {
 	return fmt.Errorf("prepare schema_version: %w", err)
 }
 
-// Migrate brings the schema up to date, each step in a transaction of its own,
-// and says what it did. The first statement of each takes the row's lock, so
-// of many nodes that start at once one works and the others wait and see.
+// Migrate runs the missing migrations, each in its own transaction, and returns those
+// that it ran. The first statement of each transaction locks the version row. If many
+// nodes start at once, one migrates while the others wait.
 func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 	s.unhurried.Store(true)
 	defer s.unhurried.Store(false)

@@ -14,11 +14,11 @@ import (
 	"github.com/lib/pq" // registers "postgres" too
 )
 
-// Config says where the database is and how much of it may be used.
+// Config is the address of the database and the limit of connections to it.
 type Config struct {
 	URL            string // sqlite:///path (four slashes for an absolute one) or postgres://...
-	ListenURL      string // by which PostgreSQL is listened to; empty: URL
-	MaxConnections int    // to PostgreSQL; 0: 32
+	ListenURL      string // for notifications of PostgreSQL; empty: URL
+	MaxConnections int    // limit for PostgreSQL; 0: 32
 }
 
 const defaultMaxConnections = 32
@@ -43,8 +43,8 @@ func openPostgres(c Config) (*Store, error) {
 	if s.most <= 0 {
 		s.most = defaultMaxConnections
 	}
-	// A pooler that gives each transaction another connection keeps no prepared
-	// statements. With this parameter the driver needs none; then we make none.
+	// Some poolers give each transaction another connection, so prepared statements are
+	// lost. With this parameter the driver prepares none, and neither does this package.
 	s.unprepared = q.Get("binary_parameters") == "yes"
 	connector.Dialer(dialer{silence: silence, unhurried: s.unhurried})
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
@@ -55,11 +55,11 @@ func openPostgres(c Config) (*Store, error) {
 	return newStore(s), nil
 }
 
-// driverURL completes an address as the driver wants it. PostgreSQL shows its
-// connections under a name.
+// driverURL adds the parameters that the driver needs to an address. name is the
+// application name that PostgreSQL shows for the connections.
 func driverURL(address, name string) (string, url.Values, error) {
-	// The text of either error would show the password. Parameters that cannot
-	// be read must not be dropped: sslmode may be among them.
+	// The text of both errors would show the password. Unreadable parameters must not be
+	// dropped, because sslmode may be among them.
 	notURL := errors.New("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
 	u, err := url.Parse(address)
 	if err != nil {
@@ -73,12 +73,13 @@ func driverURL(address, name string) (string, url.Values, error) {
 		q.Set("connect_timeout", "5")
 	}
 	q.Set("fallback_application_name", name)
-	// Of many servers one takes writes, and it may be another one tomorrow. A
-	// connection to one that takes none would be of no use.
+	// Of several servers only the primary accepts writes, and the primary may change. A
+	// connection to a read-only server would be useless.
 	if !q.Has("target_session_attrs") {
 		q.Set("target_session_attrs", "read-write")
 	}
-	// The driver knows many hosts as parameters, but not each with its port.
+	// The driver accepts several hosts only as parameters, and does not split host and
+	// port.
 	if hosts := strings.Split(u.Host, ","); len(hosts) > 1 {
 		ports := make([]string, len(hosts))
 		for i, at := range hosts {
@@ -101,8 +102,8 @@ func driverURL(address, name string) (string, url.Values, error) {
 	return u.String(), q, nil
 }
 
-// renew lets go of the connections that nobody uses: there are better ones. Where
-// writes go, what others change is told of too.
+// renew closes the idle connections, so that new ones reach the current primary. Listen
+// notices the renewal and ends, because notifications are sent by the primary.
 func (s *Store) renew() {
 	s.renewed.Add(1)
 	s.write.SetMaxIdleConns(0)

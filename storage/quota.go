@@ -2,24 +2,22 @@ package storage
 
 import "context"
 
-// LiveTokens counts the tokens that have not expired and count against a quota, up
-// to most.
+// LiveTokens counts the unexpired tokens that count against a quota. It stops at most.
 func (s *Store) LiveTokens(ctx context.Context, chargedTo string, now int64, most int) (int, error) {
 	var n int
 	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM tokens WHERE charged_to = $1 AND expires_at > $2 LIMIT $3) x`, chargedTo, now, most)
 	return n, err
 }
 
-// LiveGrants counts the grants that have not expired and count against a quota, up
-// to most.
+// LiveGrants counts the unexpired grants that count against a quota. It stops at most.
 func (s *Store) LiveGrants(ctx context.Context, chargedTo string, now int64, most int) (int, error) {
 	var n int
 	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM grants WHERE charged_to = $1 AND expires_at > $2 LIMIT $3) x`, chargedTo, now, most)
 	return n, err
 }
 
-// GrantsOf counts the grants that one person gave one application and that have
-// not expired, up to most.
+// GrantsOf counts the unexpired grants that one person gave to one application. It
+// stops at most.
 func (s *Store) GrantsOf(ctx context.Context, userID, applicationID string, now int64, most int) (int, error) {
 	var n int
 	err := s.get(ctx, &n, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM grants WHERE user_id = $1 AND application_id = $2 AND expires_at > $3 LIMIT $4) x`, userID, applicationID, now, most)

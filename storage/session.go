@@ -2,8 +2,8 @@ package storage
 
 import "context"
 
-// Session is a browser in which a person has signed in. The cookie is known
-// only by its digest; id is for pages and claims.
+// Session is a browser session of a signed-in person. The database holds only the
+// digest of the cookie. ID is for pages and claims.
 type Session struct {
 	ID        string `db:"id"`
 	Digest    string `db:"digest"`
@@ -15,11 +15,11 @@ type Session struct {
 	Address   string `db:"address"`
 }
 
-// AddSession stores a session and ends the one that it takes the place of, so
-// that a cookie planted before the login is worth nothing after it. Whoever signs
-// in again where they are signed in goes on with their session under a new cookie:
-// applications know it by its id. hash is the password that was checked: where it
-// is no longer the person's, ErrSpent.
+// AddSession stores a session and ends the one whose cookie digest is replaces. So a
+// cookie that an attacker planted before the login is useless after it. A person who
+// signs in again keeps the session and its id, because applications know the session by
+// that id; only the cookie changes. hash is the hash of the password that was checked.
+// If the person's hash is another one by now, the result is ErrSpent.
 func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string, idleSince int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.confirm(n.UserID, hash)
@@ -44,14 +44,14 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 	})
 }
 
-// SignedIn is a live session with its person.
+// SignedIn is an active session and its person.
 type SignedIn struct {
 	Session Session `db:"session"`
 	User    User    `db:"user"`
 }
 
-// SessionByDigest finds a session that has not ended, of an active person, that
-// was used after idleSince.
+// SessionByDigest reads an unexpired session of an active person that was used after
+// idleSince.
 func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSince int64) (SignedIn, error) {
 	var found SignedIn
 	err := s.get(ctx, &found, `SELECT s.id AS "session.id", s.digest AS "session.digest", s.user_id AS "session.user_id", s.auth_time AS "session.auth_time",
@@ -64,25 +64,24 @@ func (s *Store) SessionByDigest(ctx context.Context, digest string, now, idleSin
 	return found, err
 }
 
-// holdSession locks a session's row while something is stored that was decided in
-// that session: a transaction that ends the session waits, and then ends this too.
-// It is a write because that is the lock both databases have. Where the session
-// has ended, ErrSpent.
+// holdSession locks a session's row while a transaction stores something that depends
+// on the session. A transaction that ends the session waits for the lock, and then also
+// ends what was stored. The lock is an UPDATE, because both databases lock rows only
+// for writes. If the session has ended, the result is ErrSpent.
 func (t tx) holdSession(id, userID string, now int64) error {
 	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, id, userID, now)
 }
 
-// Touched is how many seconds pass before it is noted again that a session is
-// used.
+// Touched is the shortest time between two updates of a session's last use, in seconds.
 const Touched = 60
 
-// TouchSession notes that a session was used.
+// TouchSession stores the time at which a session was used.
 func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
 	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-Touched)
 	return err
 }
 
-// SessionsOf lists a person's live sessions, the last used first.
+// SessionsOf lists a person's active sessions, the most recently used first.
 func (s *Store) SessionsOf(ctx context.Context, userID string, now, idleSince int64) ([]Session, error) {
 	var sessions []Session
 	err := s.all(ctx, &sessions, `SELECT id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address FROM sessions

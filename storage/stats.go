@@ -10,14 +10,14 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// Stats is how the database is doing, in numbers since the start of the process.
+// Stats holds the database's statistics since the start of the process.
 type Stats struct {
 	Pools   []Pool
 	Queue   Queue
 	Removed []Removed
 }
 
-// Pool is a set of connections.
+// Pool holds the statistics of a connection pool.
 type Pool struct {
 	Name                 string // read and write on SQLite, shared on PostgreSQL
 	Open, InUse, Largest int
@@ -25,30 +25,30 @@ type Pool struct {
 	Waited               time.Duration
 }
 
-// Queue is of writes that share a statement and its commit.
+// Queue holds the statistics of writes that share a statement and its commit.
 type Queue struct {
 	Waiting, Room int
-	Full          int64 // writes that were refused
-	// Sizes counts batches by their items: of one, two, up to 4, up to 8 and so
-	// on; Items is the sum.
+	Full          int64 // refused writes
+	// Sizes counts batches by their number of items: 1, 2, up to 4, up to 8 and so on.
+	// Items is the total number of items.
 	Sizes [batchSizes]int64
 	Items int64
 }
 
 const batchSizes = 8 // up to 128
 
-// Removed is how many rows of a table the clean-up has taken.
+// Removed is the number of rows of a table that the clean-up has deleted.
 type Removed struct {
 	Table string
 	Rows  int64
 }
 
-// counters are what the statements count.
+// counters count the deleted rows by table.
 type counters struct {
 	tokens, grants, logins, sessions atomic.Int64
 }
 
-// tally counts batches.
+// tally counts batches, their items, and refused writes.
 type tally struct {
 	full, items atomic.Int64
 	sizes       [batchSizes]atomic.Int64
@@ -59,7 +59,7 @@ func (t *tally) batch(items int) {
 	t.sizes[min(bits.Len(uint(items-1)), batchSizes-1)].Add(1)
 }
 
-// Stats costs no statement.
+// Stats returns the statistics. It runs no statement.
 func (s *Store) Stats() Stats {
 	c := &s.counters
 	found := Stats{Removed: []Removed{{"tokens", c.tokens.Load()}, {"grants", c.grants.Load()}, {"logins", c.logins.Load()}, {"sessions", c.sessions.Load()}}}
@@ -89,8 +89,8 @@ func (g *gather[T]) stats() Queue {
 	return q
 }
 
-// Oldest is when the token or grant expired, or expires, that does so first; 0
-// where there is none. Each is the first entry of an index.
+// Oldest returns the earliest expiry time of all tokens and grants, or 0 if there are
+// none. Each part of the query reads only the first entry of an index.
 func (s *Store) Oldest(ctx context.Context) (int64, error) {
 	var at sql.NullInt64
 	err := s.get(ctx, &at, `SELECT MIN(expires_at) FROM (SELECT MIN(expires_at) AS expires_at FROM tokens UNION ALL SELECT MIN(expires_at) FROM grants) AS oldest`)

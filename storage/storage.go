@@ -1,6 +1,6 @@
-// Package storage keeps the records: people, applications, sessions, consents,
-// grants and tokens, on SQLite or PostgreSQL, in the SQL that both share.
-// It decides nothing: the rules are in provider.
+// Package storage stores the records on SQLite or PostgreSQL: people, applications,
+// sessions, consents, grants and tokens. It uses the SQL that both databases share. The
+// package makes no decisions; package provider holds the rules.
 package storage
 
 import (
@@ -23,21 +23,21 @@ import (
 type Store struct {
 	read, write *sqlx.DB
 	embedded    bool
-	url         string // by which PostgreSQL is listened to
-	most        int    // connections to PostgreSQL
-	unprepared  bool   // no statements are prepared
+	url         string // for notifications of PostgreSQL
+	most        int    // the limit of connections to PostgreSQL
+	unprepared  bool   // statements are not prepared
 	unhurried   *atomic.Bool
 	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
 
-	together *gather[unit]  // what shares a transaction, on SQLite
-	tokens   *gather[Token] // what shares an INSERT, on PostgreSQL
+	together *gather[unit]  // work that shares a transaction, on SQLite
+	tokens   *gather[Token] // tokens that share an INSERT, on PostgreSQL
 	told     func([]Change)
 	tracer   Tracer
 	counters counters
 
 	announced, watches, mute atomic.Bool
-	renewed                  atomic.Int64 // how often the pool was
-	reclaimed                atomic.Int64 // tokens whose room was given back
+	renewed                  atomic.Int64 // how often the connections were renewed
+	reclaimed                atomic.Int64 // deleted tokens whose space VACUUM has freed
 }
 
 type preparedKey struct {
@@ -45,7 +45,7 @@ type preparedKey struct {
 	query string
 }
 
-// Open opens the database at an address, with what is usual.
+// Open opens the database at an address, with the default configuration.
 func Open(ctx context.Context, databaseURL string) (*Store, error) {
 	return Config{URL: databaseURL}.Open(ctx)
 }
@@ -74,17 +74,17 @@ func (c Config) open() (*Store, error) {
 	case "postgres", "postgresql":
 		return openPostgres(c)
 	}
-	// No word of the URL: what has no scheme may be a password.
+	// The message must not contain the URL: a text without a scheme may be a password.
 	return nil, errors.New("database URL begins otherwise: it must be sqlite:/// or postgres://")
 }
 
-// openSQLite uses one connection for writing, since SQLite has one writer: the
-// pool is then a fair queue, where the database's own lock is a polling one.
+// openSQLite opens one connection for writes, because SQLite allows one writer. The
+// pool is then a fair queue; SQLite's own lock would be polled.
 func openSQLite(path string) (*Store, error) {
-	if path == "" || path == ":memory:" { // each connection would have a memory of its own
+	if path == "" || path == ":memory:" { // each connection would have its own database
 		return nil, fmt.Errorf("database URL names no file: write sqlite:///mandate.db")
 	}
-	// synchronous(FULL): a token that was answered survives a loss of power.
+	// synchronous(FULL): a token that was sent to a client survives a power failure.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
 	write, err := sqlx.Open("sqlite", dsn)
@@ -101,8 +101,8 @@ func openSQLite(path string) (*Store, error) {
 	return newStore(&Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}), nil
 }
 
-// How much may wait for the database. A token that waits takes a few hundred
-// bytes.
+// maxWaiting limits the writes that wait for the database. A waiting token needs a few
+// hundred bytes.
 const maxWaiting = 8192
 
 func newStore(s *Store) *Store {
@@ -111,16 +111,16 @@ func newStore(s *Store) *Store {
 	return s
 }
 
-// Embedded says whether the database is a file of this process's own.
+// Embedded reports whether the database is a local SQLite file.
 func (s *Store) Embedded() bool { return s.embedded }
 
-// Ping asks the database whether it answers.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.write.PingContext(ctx)
 }
 
-// Close ends all connections. A command that has changed something is over
-// when the server has seen it.
+// Close closes all connections. After a command has changed something, Close waits
+// until the server has had time to read the change counter.
 func (s *Store) Close() {
 	if s.announced.Load() && !s.watches.Load() {
 		time.Sleep(2 * lookEvery)
@@ -131,8 +131,8 @@ func (s *Store) Close() {
 	}
 }
 
-// statement prepares each text once: parsing and planning are then paid at the
-// first use of a connection and not at each request.
+// statement prepares each SQL text once. Parsing and planning then happen at its first
+// use on a connection, not at each request.
 func (s *Store) statement(ctx context.Context, db *sqlx.DB, query string) (*sqlx.Stmt, error) {
 	key := preparedKey{db, query}
 	if known, ok := s.prepared.Load(key); ok {
@@ -149,7 +149,7 @@ func (s *Store) statement(ctx context.Context, db *sqlx.DB, query string) (*sqlx
 	return known.(*sqlx.Stmt), nil
 }
 
-// querier runs one text of SQL.
+// querier runs one SQL text.
 type querier interface {
 	GetContext(ctx context.Context, dest any, args ...any) error
 	SelectContext(ctx context.Context, dest any, args ...any) error
@@ -163,26 +163,30 @@ func (s *Store) querier(ctx context.Context, db *sqlx.DB, query string) (querier
 	return s.statement(ctx, db, query)
 }
 
-// unprepared sends the text each time.
+// unprepared sends the SQL text each time.
 type unprepared struct {
 	db    *sqlx.DB
 	query string
 }
 
+// GetContext reads one row.
 func (u unprepared) GetContext(ctx context.Context, dest any, args ...any) error {
 	return u.db.GetContext(ctx, dest, u.query, args...)
 }
 
+// SelectContext reads all rows.
 func (u unprepared) SelectContext(ctx context.Context, dest any, args ...any) error {
 	return u.db.SelectContext(ctx, dest, u.query, args...)
 }
 
+// ExecContext runs the statement.
 func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
 	return u.db.ExecContext(ctx, u.query, args...)
 }
 
-// get reads one row, or ErrNotFound. So it does for a key that is no text
-// for the database, as one with a NUL: that is in no row, and comes from strangers.
+// get reads one row, or returns ErrNotFound. It also returns ErrNotFound for a key that
+// the database rejects as text, such as one with a NUL character. No row has such a
+// key, and clients may send one.
 func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
 	err := s.look(ctx, query, func(q querier) error { return q.GetContext(ctx, dest, args...) })
 	if p, ok := errors.AsType[*pq.Error](err); ok && p.Code == "22021" { // character_not_in_repertoire
@@ -196,7 +200,7 @@ func (s *Store) all(ctx context.Context, dest any, query string, args ...any) er
 	return s.look(ctx, query, func(q querier) error { return q.SelectContext(ctx, dest, args...) })
 }
 
-// look reads, and reads again where a connection broke on the way.
+// look runs a read, and repeats it if the connection breaks.
 func (s *Store) look(ctx context.Context, query string, read func(querier) error) error {
 	ctx, done := s.begin(ctx, query)
 	err := retry(ctx, func() error {
@@ -210,14 +214,14 @@ func (s *Store) look(ctx context.Context, query string, read func(querier) error
 	return err
 }
 
-// exec runs one statement and says how many rows it met.
+// exec runs one statement and returns the number of rows that it affected.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return s.run(ctx, false, query, args)
 }
 
-// run does what exec does. repeatable is a statement that may be run twice, as
-// it is where it is not known whether a connection broke before or after it. (The
-// driver does so by itself where the server closed the connection.)
+// run is exec with a choice: repeatable means that the statement may run twice. That
+// happens if a connection breaks and it is unknown whether the statement ran. (The
+// driver itself repeats a statement if the server had closed the connection.)
 func (s *Store) run(ctx context.Context, repeatable bool, query string, args []any) (int64, error) {
 	var n int64
 	ctx, done := s.begin(ctx, query)
@@ -239,7 +243,7 @@ func (s *Store) run(ctx context.Context, repeatable bool, query string, args []a
 	return n, err
 }
 
-// one runs a statement that must meet a row, or gives ErrNotFound.
+// one runs a statement that must affect a row; otherwise it returns ErrNotFound.
 func (s *Store) one(ctx context.Context, query string, args ...any) error {
 	n, err := s.exec(ctx, query, args...)
 	if err != nil {

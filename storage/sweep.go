@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// EndOldSessions ends at most limit sessions whose time is up, or that were not
-// used since idleSince, as if somebody had signed out of them.
+// EndOldSessions ends at most limit sessions that have expired, and at most limit that
+// were not used since idleSince. The effect is the same as that of signing out.
 func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit int) (int64, error) {
 	var ended int
 	err := s.atomically(ctx, func(t tx) error {
@@ -24,9 +24,9 @@ func (s *Store) EndOldSessions(ctx context.Context, now, idleSince int64, limit 
 	return int64(ended), err
 }
 
-// Sweep deletes at most limit expired rows of each kind, oldest first, and says
-// how many went. Small batches keep the locks short. The time is asked for twice:
-// a row that was extended while the sweep waited for it is to stay.
+// Sweep deletes at most limit expired rows of each table, oldest first, and returns
+// their number. Small batches keep locks short. Each statement checks the expiry time
+// twice, because a row may have been extended while the statement waited for its lock.
 func (s *Store) Sweep(ctx context.Context, now int64, limit int) (int64, error) {
 	var sum int64
 	for _, of := range []struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Token is an access or a refresh token, known by the digest of its text.
+// Token is an access token or a refresh token, identified by the digest of its text.
 type Token struct {
 	Digest        string  `db:"digest"`
 	Refresh       bool    `db:"refresh"`
@@ -19,10 +19,10 @@ type Token struct {
 	ExpiresAt     int64   `db:"expires_at"`
 	UsedAt        *int64  `db:"used_at"`
 	Successor     *string `db:"successor"`
-	ChargedTo     *string `db:"charged_to"` // whose quota it counts against
+	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
 }
 
-// LiveToken is a token with what stands behind it.
+// LiveToken is a token with its application, its grant and its person.
 type LiveToken struct {
 	Token
 	Application    string  `db:"owner_id"` // the application's id
@@ -38,7 +38,7 @@ type LiveToken struct {
 	AuthTime       *int64  `db:"auth_time"`
 	Claims         *string `db:"claims"`
 
-	// What the application may do now.
+	// The application's current permissions.
 	Scopes             string  `db:"application_scopes"`
 	Responsible        string  `db:"responsible"`
 	OwnerID            *string `db:"responsible_id"`
@@ -46,9 +46,9 @@ type LiveToken struct {
 	OwnerAdministrator *bool   `db:"owner_is_admin"`
 }
 
-// behind is what stands behind a token: its application with who answers for it,
-// and its grant and its person if it has any. A password grant from before its
-// sector was kept has the application's.
+// behind selects the columns that belong to a token: its application and who is
+// responsible for it, and the token's grant and person, if any. Older password grants
+// have no stored sector; they use the application's sector.
 const behind = answering + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
 	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims`
 
@@ -62,7 +62,8 @@ func (t Token) values() []any {
 	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo}
 }
 
-// addTokens stores a token, or an access token and its refresh token in one go.
+// addTokens stores one token, or an access token and its refresh token in one
+// statement.
 func (t tx) addTokens(pair []Token) error {
 	var err error
 	switch len(pair) {
@@ -74,12 +75,12 @@ func (t tx) addTokens(pair []Token) error {
 	return err
 }
 
-// orThere lets an INSERT run twice, as it does where it is not known whether a
-// connection broke before or after it: nobody else makes the same digest.
+// orThere allows an INSERT to run twice. That happens if a connection breaks and it is
+// unknown whether the statement ran. No other token has the same digest.
 const orThere = ` ON CONFLICT (digest) DO NOTHING`
 
-// AddToken stores a token that has no grant: of an application for itself.
-// Tokens that come at once share a statement.
+// AddToken stores a token without a grant, which an application obtained for itself
+// (client credentials grant). Concurrent calls share a statement.
 func (s *Store) AddToken(ctx context.Context, token Token) error {
 	if s.embedded {
 		_, err := s.exec(ctx, insertToken+orThere, token.values()...)
@@ -91,11 +92,11 @@ func (s *Store) AddToken(ctx context.Context, token Token) error {
 	return err
 }
 
-// Each length of a list is a statement of its own, which every connection
-// prepares: so they are few.
+// powerOfTwo returns the size of the next batch. Each size is a separate statement that
+// every connection prepares, so only powers of two are used.
 func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6) }
 
-// insertTokens stores a batch.
+// insertTokens stores a batch of tokens in one statement.
 func (s *Store) insertTokens(batch []Token) []error {
 	ctx, stop := context.WithTimeout(context.Background(), silence)
 	defer stop()
@@ -113,8 +114,8 @@ func (s *Store) insertTokens(batch []Token) []error {
 	return slices.Repeat([]error{err}, len(batch))
 }
 
-// TokenByDigest reads a token whose application, and whose grant and active
-// person if it has any, are there. It may be expired or used.
+// TokenByDigest reads a token if its application exists and, for a token with a grant,
+// the grant exists and its person is active. The token may be expired or used.
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
@@ -126,8 +127,8 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 	return token, err
 }
 
-// TokenOfGrant reads what stands behind a signed token of a family, of which
-// there is no row: the family and its active person, who are there.
+// TokenOfGrant reads the grant, the application and the person of a signed access token
+// of a token family. The token itself has no row. The person must be active.
 func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+behind+`
@@ -137,8 +138,8 @@ func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, er
 	return token, err
 }
 
-// TokenOfApplication reads what stands behind a signed token of an application for
-// itself, unless that token was revoked.
+// TokenOfApplication reads the application of a signed access token without a grant. It
+// returns ErrNotFound if the token was revoked.
 func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+answering+`
@@ -147,8 +148,8 @@ func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest st
 	return token, err
 }
 
-// RevokeSigned notes until its end that a signed token was revoked. It is no error
-// that it was noted already.
+// RevokeSigned stores the revocation of a signed access token until the token expires.
+// It returns no error if the token was revoked already.
 func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfToken, token.Digest)
@@ -158,10 +159,10 @@ func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error 
 	})
 }
 
-// RevokeToken ends one token. It is no error that it has ended already.
+// RevokeToken revokes one token. It returns no error if the token has ended already.
 func (s *Store) RevokeToken(ctx context.Context, digest string) error {
 	return s.atomically(ctx, func(t tx) error {
-		// Not what is kept of a signed token that was revoked: its name is no secret.
+		// The stored revocation of a signed token must stay: its digest is not secret.
 		_, err := t.exec(`DELETE FROM tokens WHERE digest = $1 AND used_at IS NULL`, digest)
 		t.changed(OfToken, digest)
 		return err

@@ -2,15 +2,15 @@ package storage
 
 import "context"
 
-// Tracer is told that a statement begins, by its text, which has no values in
-// it; what it gives is told how the statement ended.
+// Tracer is called at the start of each statement, with the statement's text; the text
+// contains no values. The function that it returns is called with the statement's
+// result.
 type Tracer func(ctx context.Context, statement string) (context.Context, func(error))
 
-// Trace sets who is told of statements, before the store is used by more than
-// one goroutine.
+// Trace sets the tracer. Call it before more than one goroutine uses the store.
 func (s *Store) Trace(t Tracer) { s.tracer = t }
 
-// transaction stands for the statements of one, which are told of too.
+// transaction is the traced name of a whole transaction. Its statements are traced too.
 const transaction = "TRANSACTION"
 
 func (s *Store) begin(ctx context.Context, statement string) (context.Context, func(error)) {

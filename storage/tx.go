@@ -9,22 +9,22 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// tx is a transaction: what it did stands as a whole or not at all.
+// tx is a transaction: all of its changes are stored, or none.
 type tx struct {
 	*sqlx.Tx
 	store *Store
 	ctx   context.Context
 	left  *leftOver
-	by    context.Context // of whoever asked for it, to tell of its statements
+	by    context.Context // the caller's context, for tracing
 }
 
-// leftOver is what is to be done once a transaction is over.
+// leftOver is the work that follows the end of a transaction.
 type leftOver struct {
 	unknown []string // statements to prepare once the connection is free
-	changes []Change // to be told to whoever keeps copies
+	changes []Change // changes to report to caches
 }
 
-// atomically runs work in one transaction, again where the database asks for it.
+// atomically runs work in one transaction, and again if the database requires it.
 func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 	ctx, done := s.begin(ctx, transaction)
 	err := retry(ctx, func() error {
@@ -43,7 +43,7 @@ func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 	return err
 }
 
-// alone runs work in a transaction of its own.
+// alone runs work in its own transaction.
 func (s *Store) alone(ctx context.Context, work func(tx) error) error {
 	left := &leftOver{}
 	committing, err := s.attempt(ctx, left, work)
@@ -51,12 +51,13 @@ func (s *Store) alone(ctx context.Context, work func(tx) error) error {
 	if err == nil {
 		s.tell(left.changes)
 	}
-	// What was not to be committed yet has not happened, and may be done again.
-	// What became of a commit whose answer is lost nobody knows.
+	// Before the commit, nothing has happened, so the work may run again. If the answer
+	// to a commit is lost, it is unknown whether the commit happened.
 	return s.heed(err, !committing)
 }
 
-// attempt says too whether it came to the commit.
+// attempt runs work and commits. The first result reports whether it reached the
+// commit.
 func (s *Store) attempt(ctx context.Context, left *leftOver, work func(tx) error) (bool, error) {
 	t, err := s.write.BeginTxx(ctx, nil)
 	if err != nil {
@@ -70,8 +71,8 @@ func (s *Store) attempt(ctx context.Context, left *leftOver, work func(tx) error
 	return true, t.Commit()
 }
 
-// prepare readies for the next transaction what this one found unprepared. This
-// one is over either way.
+// prepare prepares, for later transactions, the statements that this one ran
+// unprepared. This transaction has ended already, so errors do not matter.
 func (s *Store) prepare(ctx context.Context, queries []string) {
 	if s.unprepared {
 		return
@@ -81,19 +82,20 @@ func (s *Store) prepare(ctx context.Context, queries []string) {
 	}
 }
 
-// unit is a piece of work that shares a transaction with others. Where it is
-// more than one statement it may have to be undone by itself.
+// unit is work that shares a transaction with other units. undone means that the unit
+// may have to be rolled back alone, because it is more than one statement.
 type unit struct {
 	work   func(tx) error
 	undone bool
-	by     context.Context // as in tx; nil: its one statement is told of already
+	by     context.Context // as in tx; nil: its single statement is traced already
 }
 
 const savepoint = "unit"
 
 var errPanicked = errors.New("the work of a transaction panicked")
 
-// share has a unit run with others. A panic of its is its caller's.
+// share runs a unit together with others. A panic of the unit reaches only its own
+// caller.
 func (s *Store) share(ctx context.Context, u unit) error {
 	var cause any
 	work := u.work
@@ -113,13 +115,13 @@ func (s *Store) share(ctx context.Context, u unit) error {
 	return err
 }
 
-// runTogether runs units in one transaction: SQLite has one writer, and one
-// wait for the disk then serves them all. A unit that fails leaves nothing
-// behind, and takes nobody with it.
+// runTogether runs units in one transaction. SQLite has one writer, so the units share
+// one wait for the disk. A unit that fails stores nothing and does not affect the
+// others.
 func (s *Store) runTogether(units []unit) []error {
 	outcomes := make([]error, len(units))
-	// Not the callers' contexts: a statement that is interrupted takes the whole
-	// transaction with it.
+	// The callers' contexts are not used: an interrupted statement would roll back the
+	// whole transaction.
 	err := s.alone(context.Background(), func(t tx) error {
 		for i, u := range units {
 			var broken error
@@ -139,8 +141,7 @@ func (s *Store) runTogether(units []unit) []error {
 	return outcomes
 }
 
-// runUnit gives what became of the unit, and an error of the transaction
-// itself.
+// runUnit returns the error of the unit, and separately an error of the transaction.
 func (t tx) runUnit(u unit, only bool) (outcome, broken error) {
 	guarded := u.undone && !only
 	if guarded {
@@ -180,8 +181,8 @@ func (t tx) exec(query string, args ...any) (int64, error) {
 	return n, err
 }
 
-// execute uses the prepared statement if there is one. It cannot prepare one
-// here: with a single connection that would wait for this very transaction.
+// execute uses the prepared statement if there is one. It cannot prepare one now:
+// SQLite has a single connection for writes, and this transaction holds it.
 func (t tx) execute(query string, args ...any) (int64, error) {
 	known, ok := t.store.prepared.Load(preparedKey{t.store.write, query})
 	if !ok {
@@ -193,12 +194,13 @@ func (t tx) execute(query string, args ...any) (int64, error) {
 	return affected(t.StmtxContext(t.ctx, known.(*sqlx.Stmt)).ExecContext(t.ctx, args...))
 }
 
-// spend runs a statement that must meet its row: else somebody was faster.
+// spend runs a statement that must affect a row; otherwise it returns ErrSpent, because
+// another transaction was faster.
 func (t tx) spend(query string, args ...any) error {
 	return t.meets(ErrSpent, query, args...)
 }
 
-// one runs a statement that must meet a row, or gives ErrNotFound.
+// one runs a statement that must affect a row; otherwise it returns ErrNotFound.
 func (t tx) one(query string, args ...any) error {
 	return t.meets(ErrNotFound, query, args...)
 }
@@ -218,7 +220,7 @@ func (t tx) get(dest any, query string, args ...any) error {
 	return err
 }
 
-// texts runs a statement that gives a text for each row.
+// texts runs a statement that returns one text column, and collects its values.
 func (t tx) texts(query string, args ...any) ([]string, error) {
 	var found []string
 	_, done := t.store.begin(t.by, query)

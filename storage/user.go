@@ -27,13 +27,14 @@ type User struct {
 
 const userColumns = `id, number, username, username_key, email, first_name, last_name, password, active, administrator, created_at, password_changed_at, profile, updated_at`
 
-// AddUser stores a person with their groups, or gives ErrConflict where the
-// name is taken.
+// AddUser stores a person and their groups. It returns ErrConflict if the username is
+// taken.
 func (s *Store) AddUser(ctx context.Context, u User, groups []string) error {
 	return s.atomically(ctx, func(t tx) error { return t.addUser(u, groups) })
 }
 
-// AddFirstUser stores a person only while there is nobody.
+// AddFirstUser stores a person if there is no other person; otherwise it returns
+// ErrSpent.
 func (s *Store) AddFirstUser(ctx context.Context, u User) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.addUser(u, nil)
@@ -52,9 +53,9 @@ func (s *Store) AddFirstUser(ctx context.Context, u User) error {
 	})
 }
 
-// addUser draws the person's number from a counter: the number of somebody who
-// was deleted is never given again. The counter's row is a lock too, so that
-// people are added one after the other and each sees those before.
+// addUser takes the person's number from a counter, so the number of a deleted person
+// is never used again. The counter's row is also a lock: additions run one after
+// another, and each sees the earlier ones.
 func (t tx) addUser(u User, groups []string) error {
 	_, err := t.exec(`INSERT INTO settings (name, value) VALUES ('last_user_number', '1')
 		ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`)
@@ -70,14 +71,14 @@ func (t tx) addUser(u User, groups []string) error {
 	return t.setGroups(u.ID, groups)
 }
 
-// UserByID reads a person by subject.
+// UserByID reads a person by id, which is also their subject identifier.
 func (s *Store) UserByID(ctx context.Context, id string) (User, error) {
 	var u User
 	err := s.get(ctx, &u, `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
 	return u, err
 }
 
-// UserByKey reads a person by folded name.
+// UserByKey reads a person by their username in folded form.
 func (s *Store) UserByKey(ctx context.Context, key string) (User, error) {
 	var u User
 	err := s.get(ctx, &u, `SELECT `+userColumns+` FROM users WHERE username_key = $1`, key)
@@ -91,15 +92,15 @@ func (s *Store) UserByNumber(ctx context.Context, number int64) (User, error) {
 	return u, err
 }
 
-// HasUsers says whether there is anybody.
+// HasUsers reports whether there is any person.
 func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	var somebody bool
 	err := s.get(ctx, &somebody, `SELECT EXISTS (SELECT 1 FROM users)`)
 	return somebody, err
 }
 
-// Users lists people by number, and how many match in all. An empty search
-// matches everybody.
+// Users lists people by number, and returns the number of all that match. An empty
+// search matches everyone.
 func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
 	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!' OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
 		OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
@@ -116,28 +117,28 @@ func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]
 
 var likeEscape = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// contains makes two patterns: the search without case, and as it is written.
-// The second is for letters that LOWER of the database does not know, which in
-// SQLite are all but ASCII.
+// contains returns two LIKE patterns: the search in lower case, and the search as
+// written. The second is for letters that the database's LOWER does not convert; in
+// SQLite these are all letters outside ASCII.
 func contains(search string) (string, string) {
 	written := "%" + likeEscape.Replace(search) + "%"
 	return strings.ToLower(written), written
 }
 
-// confirm holds the person's row while something is stored that their password
-// was checked for: checking takes a while, and a password that was changed
-// meanwhile must not open anything. It is a write because that is the lock both
-// databases have.
+// confirm locks the person's row while a transaction stores something that depends on
+// their password. Checking a password takes time. If the password has changed in the
+// meantime, the result is ErrSpent. The lock is an UPDATE, because both databases lock
+// rows only for writes.
 func (t tx) confirm(userID, hash string) error {
 	return t.spend(`UPDATE users SET active = TRUE WHERE id = $1 AND active AND password = $2`, userID, hash)
 }
 
-// ErrLastAdministrator: the change would leave nobody to look after the server.
+// ErrLastAdministrator means that the change would leave no active administrator.
 var ErrLastAdministrator = errors.New("the last administrator")
 
-// keepAdministrator runs a change of a person, and undoes it if it takes away
-// the last active administrator. The counter's row makes such changes wait for
-// each other: two administrators may demote one another at the same moment.
+// keepAdministrator runs a change of a person. It returns ErrLastAdministrator if the
+// change removes the last active administrator, and the transaction is rolled back. The
+// counter's row is a lock: two administrators may demote each other at the same moment.
 func (t tx) keepAdministrator(change func() error) error {
 	const anybody = `SELECT EXISTS (SELECT 1 FROM users WHERE administrator AND active)`
 	_, err := t.exec(`UPDATE settings SET value = value WHERE name = 'last_user_number'`)
@@ -158,9 +159,9 @@ func (t tx) keepAdministrator(change func() error) error {
 	return err
 }
 
-// UpdateUser writes what may change of a person, and their groups. Whoever is
-// no longer active is signed out and their tokens end. Whoever was not active
-// begins anew: a login under way while they were disabled is not to come alive.
+// UpdateUser writes the changeable columns of a person, and their groups. Disabling a
+// person ends their sessions and revokes their tokens. Enabling does the same, so that
+// a login that started while the person was disabled does not become valid.
 func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error { return t.updateUser(u, groups) })
@@ -190,9 +191,9 @@ func (t tx) updateUser(u User, groups []string) error {
 	return t.setGroups(u.ID, groups)
 }
 
-// SetPassword stores a hash in the place of whatever there was: a reset, by
-// somebody else. A stolen password must be worth nothing after, so everything
-// of the person ends, and nothing that they allowed is remembered.
+// SetPassword replaces the password hash of a person: a reset by somebody else. A
+// stolen password must be useless afterwards. So SetPassword ends all sessions, revokes
+// all token families and deletes all consents of the person.
 func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		n, err := t.exec(`UPDATE users SET password = $2, password_changed_at = $3 WHERE id = $1`, userID, hash, now)
@@ -210,11 +211,11 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64)
 	})
 }
 
-// ChangePassword stores a hash in the place of the one that the person proved:
-// where that is theirs no longer, ErrSpent. Every session but the one they sit
-// at ends, and so does every family that was given for the old password. Unless
-// the approvals are to be kept, whatever was allowed in another session ends too,
-// also in one that ended before.
+// ChangePassword replaces the password hash that the person has proved. It returns
+// ErrSpent if the stored hash is another one by now. It ends all sessions except the
+// current one, and revokes the token families of password grants. Unless keepApprovals
+// is set, it also revokes all token families of other sessions, ended ones included,
+// and deletes all consents.
 func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, now int64, session string, keepApprovals bool) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.spend(`UPDATE users SET password = $3, password_changed_at = $4 WHERE id = $1 AND password = $2`, userID, was, hash, now)
@@ -234,14 +235,14 @@ func (s *Store) ChangePassword(ctx context.Context, userID, was, hash string, no
 	})
 }
 
-// Rehash replaces a stored hash by one of the same password, unless the
-// password was changed meanwhile.
+// Rehash replaces a hash by another hash of the same password, unless the password has
+// changed in the meantime.
 func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 	_, err := s.exec(ctx, `UPDATE users SET password = $3 WHERE id = $1 AND password = $2`, userID, old, hash)
 	return err
 }
 
-// endUser signs a person out everywhere and revokes every family of theirs.
+// endUser ends all sessions of a person and revokes all their token families.
 func (t tx) endUser(id string, now int64) error {
 	t.changed(OfUser, id)
 	_, err := t.endSessions(now, false, `user_id = $1`, id)
@@ -252,28 +253,29 @@ func (t tx) endUser(id string, now int64) error {
 	return err
 }
 
-// DisableUser deactivates a person and ends all they had.
+// DisableUser deactivates a person, ends their sessions and revokes their token
+// families.
 func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 	return s.endsUser(ctx, id, now, func(tx) error { return nil })
 }
 
-// ErrAnswers: the person answers for applications, and it was not said what becomes
-// of these.
+// ErrAnswers means that the person is responsible for applications and the caller did
+// not decide what happens to them.
 var ErrAnswers = errors.New("the person answers for applications")
 
-// Bequest says what becomes of the applications for which only a person answers
-// that is deleted. Those that the operator answers for stay.
+// Bequest decides what happens to the applications for which only the deleted person is
+// responsible. Applications for which the operator is responsible stay.
 type Bequest struct {
-	Delete      bool    // they are deleted
-	Responsible string  // or who answers for them from now on; empty: it was not said
-	Owner       *string // and the new owner; nil: none
+	Delete      bool    // delete the applications
+	Responsible string  // otherwise, who is responsible from now on; empty: not decided
+	Owner       *string // the new owner; nil: none
 
-	// Shown are the applications that the decision is about. Where the person
-	// answers for others: ErrAnswers. nil is all of them.
+	// Shown lists the applications that the decision covers. If the person is
+	// responsible for others, the result is ErrAnswers. nil covers all of them.
 	Shown []string
 }
 
-// DeleteUser removes a person, and their applications as the bequest says.
+// DeleteUser deletes a person, and treats their applications as the bequest says.
 func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest) error {
 	return s.endsUser(ctx, id, now, func(t tx) error {
 		err := t.bequeath(id, now, b)
@@ -302,7 +304,8 @@ func (t tx) bequeath(id string, now int64, b Bequest) error {
 	return err
 }
 
-// endsUser deactivates a person, ends all they had, and does what is left to do.
+// endsUser deactivates a person, ends their sessions, revokes their token families, and
+// then runs last.
 func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
@@ -321,13 +324,13 @@ func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx
 	})
 }
 
-// EnableUser lets a person sign in again. Their sessions and tokens stay ended, and
-// their applications work again.
+// EnableUser lets a person sign in again. Their earlier sessions and tokens stay ended.
+// Their applications work again.
 func (s *Store) EnableUser(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		dormant, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
 		if err == nil && dormant > 0 {
-			// A login that began while they were disabled is not to come alive.
+			// A login that began while the person was disabled must not become valid.
 			err = t.endUser(id, now)
 		}
 		return err
