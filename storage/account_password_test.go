@@ -41,8 +41,8 @@ func TestNewPasswordEndsWhatWasAllowedInOtherSessions(t *testing.T) {
 	})
 }
 
-// An approval that is being stored while the password changes either ends with it
-// or is not stored.
+// If an approval is stored while the password changes, it either ends with the old
+// password or is not stored.
 func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, stores := w.person(t, "alice"), w.application(t, "App"), w.pair(t)

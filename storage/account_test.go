@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The rules for what a change to a person ends, and what it must leave alone.
+// The changes to a person: what each of them must end, and what it must not affect.
 
 func TestUpdateUserWritesWhatMayChangeAndNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
@@ -31,7 +31,7 @@ func TestUpdateUserWritesWhatMayChangeAndNothingElse(t *testing.T) {
 	})
 }
 
-// twoPeople are there with everything that a person can have.
+// twoPeople stores two people with every kind of record that a person can have.
 func twoPeople(t *testing.T, w world, one, other string) (User, User, Application) {
 	t.Helper()
 	err := w.AddGroup(t.Context(), "staff", at)
@@ -43,7 +43,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	a.OwnerID = &alice.ID
 	must(t, w.AddApplication(t.Context(), a, 0))
 	for _, u := range []User{alice, bob} {
-		w.session(t, u.ID) // the family has one of its own
+		w.session(t, u.ID) // the token family has its own session
 		w.keepConsent(t, Consent{u.ID, a.ID, "read", at})
 		w.family(t, u.ID, a.ID)
 		g := newGrant(u.ID, a.ID)
@@ -53,7 +53,7 @@ func twoPeople(t *testing.T, w world, one, other string) (User, User, Applicatio
 	return alice, bob, a
 }
 
-// rowsOf says what one person has.
+// rowsOf counts the rows of one person by table.
 func rowsOf(t *testing.T, s *Store, userID string) map[string]int {
 	t.Helper()
 	rows := map[string]int{}
@@ -208,7 +208,7 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, _ := w.scene(t, "alice")
 		must(t, w.DisableUser(t.Context(), alice.ID, at))
-		slipped := w.family(t, alice.ID, a.ID) // an approval that was under way lands afterwards
+		slipped := w.family(t, alice.ID, a.ID) // an approval that started earlier is stored afterwards
 		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
 		must(t, w.UpdateUser(t.Context(), alice, nil))
@@ -217,8 +217,8 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 	})
 }
 
-// What a password opened must not outlive that password: checking one takes a
-// while, and meanwhile it may be reset.
+// Sessions and grants must not outlive the password that opened them. Checking a
+// password takes time, and the password may be reset in the meantime.
 func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		a := w.application(t, "App")
@@ -291,7 +291,7 @@ func administrators(t *testing.T, w world, names ...string) []User {
 	return people
 }
 
-// lessOf is every way to take an administrator away.
+// lessOf lists every way to remove an administrator.
 func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 	return map[string]func(User) error{
 		"demoted": func(u User) error {

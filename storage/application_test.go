@@ -109,8 +109,9 @@ func TestUpdateApplicationNeverUndoesARotation(t *testing.T) {
 	})
 }
 
-// What an administrator decided stands: the owner, who read the application
-// before, cannot point elsewhere what nobody is asked about any more.
+// An administrator's decision holds. An owner who read the application before the
+// decision cannot change the redirect URIs of an application that skips the consent
+// page.
 func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		for name, decide := range map[string]func(*Application){

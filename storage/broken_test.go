@@ -10,14 +10,15 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// lined is a database behind a line that can break.
+// lined is a database behind a connection that the test can break.
 func lined(t *testing.T) (world, *postgrestest.Line) {
 	t.Helper()
 	line, address := postgrestest.NewLine(t, postgresURL(t))
 	return migrated(t, address), line
 }
 
-// once gives the first statement that begins so its fate, and lets all others pass.
+// once applies the fate to the first statement with this prefix, and lets all others
+// pass.
 func once(begin string, fate postgrestest.Fate) func(string) postgrestest.Fate {
 	var met atomic.Bool
 	return func(statement string) postgrestest.Fate {
@@ -33,7 +34,7 @@ func TestTransactionWhoseConnectionBreaksBeforeItsCommitIsRunAgain(t *testing.T)
 	alice, a := w.person(t, "alice"), w.application(t, "App")
 	for _, statement := range []string{"INSERT INTO grants", "INSERT INTO tokens", "BEGIN"} {
 		for _, fate := range []postgrestest.Fate{postgrestest.Cut, postgrestest.Swallow} {
-			for range 2 { // not prepared, then prepared
+			for range 2 { // first unprepared, then prepared
 				g := newGrant(alice.ID, a.ID)
 				pair := newPair(g.ID)
 				line.Rule(once(statement, fate))
@@ -46,8 +47,8 @@ func TestTransactionWhoseConnectionBreaksBeforeItsCommitIsRunAgain(t *testing.T)
 	}
 }
 
-// What was committed without an answer is not done a second time, and not told
-// as done.
+// If the answer to a commit is lost, the transaction does not run again and is not
+// reported as done.
 func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
 	w, line := lined(t)
 	must(t, w.AddGroup(t.Context(), "group", 0))
@@ -72,8 +73,8 @@ func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
 	}
 }
 
-// A code or a refresh token that this very call has spent is not told as spent by
-// somebody else: whoever hears that ends the family.
+// If this call itself has used a code or a refresh token, it does not return ErrSpent,
+// because callers revoke the token family after ErrSpent.
 func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
 	w, line := lined(t)
 	alice, a := w.person(t, "alice"), w.application(t, "App")
@@ -96,7 +97,7 @@ func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
 				pair := newPair(f.ID)
 				line.Rule(once("WITH spent", fate))
 				err := exchange(f, g, pair)
-				if name == "KeepRefresh" && errors.Is(err, ErrConflict) { // spends nothing, and may be asked for again
+				if name == "KeepRefresh" && errors.Is(err, ErrConflict) { // marks nothing as used, so the client may repeat it
 					err = nil
 				}
 				is(t, name, err, nil)
@@ -138,7 +139,7 @@ func TestReadWhoseConnectionBreaksIsReadAgain(t *testing.T) {
 	}
 }
 
-// A server that takes no writes any more is left, with all connections to it.
+// If a server has become read-only, the store closes all connections to it.
 func TestConnectionsToAServerThatOnlyReadsAreLeft(t *testing.T) {
 	server := postgrestest.New(t)
 	w := migrated(t, withParameter(t, server.URL(t), "application_name", "leaver"))
@@ -154,8 +155,8 @@ func TestConnectionsToAServerThatOnlyReadsAreLeft(t *testing.T) {
 	}
 	set(`ALTER SYSTEM SET default_transaction_read_only = on`)
 	var err error
-	// A statement comes first: a transaction says that it writes, which this way of
-	// reading only gives in to.
+	// The single statement runs first. A transaction declares itself as writing, which
+	// overrides this way to make the server read-only.
 	eventually(t, "a statement is refused", func() bool { err = w.AddGroup(t.Context(), rand.Text(), at); return err != nil })
 	for name, err := range map[string]error{"a statement": err, "a transaction": w.AddUser(t.Context(), newUser("alice"), nil)} {
 		notASentinel(t, name, err)

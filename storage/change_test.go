@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ear notes what a store is told.
+// ear records the changes that a store reports.
 type ear struct {
 	mu    sync.Mutex
 	heard []Change
@@ -41,7 +41,7 @@ func (e *ear) take() []Change {
 	return heard
 }
 
-// ofToken is what a copy of a token depends on.
+// ofToken lists the changes on which a cached token depends.
 func ofToken(live LiveToken) []Change {
 	depends := []Change{{OfAll, ""}, {OfToken, live.Digest}, {OfApplication, live.Application}}
 	for kind, id := range map[string]*string{OfGrant: live.GrantID, OfUser: live.UserID, OfSession: live.SessionID} {
@@ -56,8 +56,7 @@ func touches(heard, depends []Change) bool {
 	return slices.ContainsFunc(heard, func(c Change) bool { return slices.Contains(depends, c) })
 }
 
-// endings is all that may make a token, or the application that it is of,
-// another than it was.
+// endings lists every operation that may change a token or its application.
 func endings(w world, u User, a Application, f family, n Session) map[string]func(ctx context.Context) error {
 	drop := func(_ any, err error) error { return err }
 	return map[string]func(ctx context.Context) error{
@@ -87,7 +86,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 	}
 }
 
-// boundFamily ends with a session.
+// boundFamily adds a token family that ends with its session.
 func (w world) boundFamily(t *testing.T, n Session, applicationID string) family {
 	t.Helper()
 	g := newGrant(n.UserID, applicationID)
@@ -98,8 +97,8 @@ func (w world) boundFamily(t *testing.T, n Session, applicationID string) family
 	return family{g, pair[0].Digest, pair[1].Digest}
 }
 
-// looseFamily has outlived its session: that the person's sessions end says
-// nothing about it.
+// looseFamily adds a token family that has outlived its session. The end of the
+// person's sessions does not report it.
 func (w world) looseFamily(t *testing.T, userID, applicationID string) family {
 	t.Helper()
 	f := w.family(t, userID, applicationID)
@@ -107,8 +106,8 @@ func (w world) looseFamily(t *testing.T, userID, applicationID string) family {
 	return f
 }
 
-// Whoever keeps a copy is told of everything that makes it wrong: in this
-// process before the call is over, and in another one.
+// Every change that makes a cached copy wrong is reported: in this process before the
+// call returns, and also in another process.
 func TestWhateverChangesATokenIsTold(t *testing.T) {
 	names := slices.Sorted(maps.Keys(endings(world{}, User{}, Application{}, family{}, Session{})))
 	each(t, func(t *testing.T, w world) {
@@ -161,8 +160,8 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 	})
 }
 
-// A family that was kept when its session ended ends with all sessions of the
-// person, of which there may be none.
+// A token family that was kept when its session ended is revoked when all sessions of
+// the person are ended, even if there are none.
 func TestEndOfAKeptFamilyIsTold(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		u, a := w.person(t, "alice"), w.application(t, "App")
@@ -192,7 +191,7 @@ func TestWhatDidNotHappenIsNotTold(t *testing.T) {
 		here := listenTo(w.Store)
 		is(t, "EndSession", w.EndSession(t.Context(), u.ID, "unknown", at, false), ErrNotFound)
 		is(t, "RotateSecret", w.RotateSecret(t.Context(), a.ID, "another", "new", at, at), ErrSpent)
-		race(20, func(i int) error { // together with what does happen
+		race(20, func(i int) error { // together with changes that succeed
 			if i%2 == 0 {
 				return w.AddGroup(context.Background(), fmt.Sprint("group ", i), at)
 			}
@@ -215,7 +214,7 @@ func TestChangesAreCarriedAsTheyAre(t *testing.T) {
 	}
 }
 
-// Whoever listens learns that they cannot hear any more, and what they missed is
+// Listen returns when its connection is lost. Changes during the interruption are
 // unknown.
 func TestListenEndsWithItsConnection(t *testing.T) {
 	w := migrated(t, postgresURL(t))

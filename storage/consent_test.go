@@ -47,7 +47,7 @@ func TestAuthorizedByListsConsentsAndLiveFamilies(t *testing.T) {
 		w.keepConsent(t, Consent{alice.ID, kept.ID, "read", at - 5})
 		w.family(t, alice.ID, lives.ID)
 		w.family(t, bob.ID, foreign.ID)
-		w.addGrant(t, newGrant(alice.ID, waits.ID)) // a code that nobody exchanged yet
+		w.addGrant(t, newGrant(alice.ID, waits.ID)) // its code is not exchanged yet
 		old := newGrant(alice.ID, expired.ID)
 		old.CodeDigest, old.ExpiresAt = nil, at
 		must(t, w.AddGrantWithTokens(t.Context(), old, newPair(old.ID), proof(w.Store, old.UserID)))

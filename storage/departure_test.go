@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// walk sweeps until nothing of deleted applications is left to look for.
+// walk runs the clean-up until no row of a deleted application is left.
 func (w world) walk(t *testing.T, limit int) {
 	t.Helper()
 	for range 100 {
@@ -33,9 +33,10 @@ func TestWhatADeletedApplicationLeavesBehindIsDeleted(t *testing.T) {
 			t.Errorf("nothing was deleted: %v, before %v", after, before)
 		}
 		must(t, w.DeleteApplication(t.Context(), gone.ID))
-		must(t, w.SweepDeparted(t.Context(), 3)) // the walk begins
+		must(t, w.SweepDeparted(t.Context(), 3)) // starts the walk
 		must(t, w.SweepDeparted(t.Context(), 3))
-		// Another one is deleted while the walk is under way: its rows may lie behind it.
+		// Another application is deleted during the walk. The walk may have passed its
+		// rows.
 		late := w.application(t, "Late")
 		must(t, w.AddToken(t.Context(), Token{Digest: "!", ApplicationID: &late.ID, ExpiresAt: later}))
 		must(t, w.DeleteApplication(t.Context(), late.ID))

@@ -10,7 +10,7 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// calls is each exported method that asks the database, with arguments that work.
+// calls holds each exported method that uses the database, with valid arguments.
 func calls(s *Store) map[string]func(ctx context.Context) error {
 	u, a, g := newUser("x"), newApplication("x"), newGrant("x", "x")
 	pair := newPair(g.ID)
@@ -111,7 +111,8 @@ func TestListOfCallsNamesEveryMethod(t *testing.T) {
 	}
 }
 
-// notASentinel proves that a failure of the database is not told as news of a record.
+// notASentinel checks that a failure of the database is not reported as the state of a
+// record.
 func notASentinel(t *testing.T, what string, err error) {
 	t.Helper()
 	if err == nil {
@@ -127,7 +128,7 @@ func notASentinel(t *testing.T, what string, err error) {
 func TestDatabaseThatFailsSaysNothingAboutTheRecord(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		each(t, func(t *testing.T, w world) {
-			for _, warm := range []bool{false, true} { // statements that were prepared before fail elsewhere
+			for _, warm := range []bool{false, true} { // already prepared statements fail at another place
 				s := opened(t, w.url)
 				for _, call := range calls(s) {
 					if warm {
@@ -179,14 +180,14 @@ func TestStoreRecoversWhenPostgreSQLIsBack(t *testing.T) {
 	alice, a, _ := w.scene(t, "alice")
 	for name, stop := range map[string]func(testing.TB){"stopped": server.Stop, "crashed": server.Crash} {
 		f := w.family(t, alice.ID, a.ID)
-		for _, err := range race(64, func(int) error { // fills the pool
+		for _, err := range race(64, func(int) error { // opens all connections of the pool
 			_, err := w.TokenByDigest(t.Context(), f.access)
 			return err
 		}) {
 			must(t, err)
 		}
 		for _, call := range calls(w.Store) {
-			_ = call(t.Context()) // prepares
+			_ = call(t.Context()) // prepares its statements
 		}
 		stop(t)
 		for range 2 {

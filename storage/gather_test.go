@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// gathering is a gather of numbers whose batches wait until they are let go.
+// gathering is a gather of numbers whose batches wait until the test releases them.
 type gathering struct {
 	*gather[int]
 	batches chan []int
@@ -33,7 +33,8 @@ func newGathering(lanes, most int) gathering {
 	return g
 }
 
-// send starts so many, one after the other, and gives where each outcome comes.
+// send starts one write per number, one after the other, and returns a channel for each
+// result.
 func (g gathering) send(ctx context.Context, items ...int) []chan error {
 	outcomes := make([]chan error, len(items))
 	for i, item := range items {
@@ -53,11 +54,11 @@ func TestGatherSharesWhatComesTogether(t *testing.T) {
 		for i, outcome := range outcomes {
 			want := error(nil)
 			if i == 2 {
-				want = ErrConflict // it fails by itself
+				want = ErrConflict // this item alone fails
 			}
 			is(t, "outcome", <-outcome, want)
 		}
-		// Nothing waited for the first; the rest came while that was under way.
+		// The first item did not wait. The others arrived while its batch was running.
 		for _, want := range [][]int{{1}, {2, -3, 4, 5}, {6}} {
 			if got := <-g.batches; !slices.Equal(got, want) {
 				t.Errorf("batch %v, want %v", got, want)
@@ -83,7 +84,7 @@ func TestGatherHasSoManyLanes(t *testing.T) {
 func TestGatherThatIsFullSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGathering(1, 2)
-		outcomes := g.send(t.Context(), 1, 2, 3, 4) // one is under way, two wait
+		outcomes := g.send(t.Context(), 1, 2, 3, 4) // one is running, two wait
 		is(t, "the one too many", <-outcomes[3], ErrBusy)
 		close(g.let)
 		synctest.Wait()
@@ -92,8 +93,8 @@ func TestGatherThatIsFullSaysSo(t *testing.T) {
 	})
 }
 
-// What waits can be taken back. What is under way cannot: the caller hears what
-// became of it.
+// A waiting item can be cancelled. A running item cannot: its caller gets the real
+// result.
 func TestGatherWhoseCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGathering(1, 100)
@@ -137,7 +138,7 @@ func TestWritesThatComeTogetherFailAlone(t *testing.T) {
 	})
 }
 
-// A panic is its caller's, and nobody else's write is lost by it.
+// A panic reaches only its own caller, and no other write is lost.
 func TestPanicOfASharedTransactionIsItsCallers(t *testing.T) {
 	w := migrated(t, sqliteURL(t))
 	errs := race(20, func(i int) (err error) {

@@ -37,7 +37,7 @@ func TestGrantThatIsNotThereIsNotFound(t *testing.T) {
 		}
 		g := newGrant(alice.ID, a.ID)
 		w.addGrant(t, g)
-		_, err := w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`) // by the operator's hand
+		_, err := w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`) // as an operator could do with SQL
 		must(t, err)
 		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
 		must(t, err)
@@ -82,7 +82,7 @@ func TestCodeIsRedeemedOnce(t *testing.T) {
 	})
 }
 
-// onlyTheseTokens proves that whoever lost left no row behind.
+// onlyTheseTokens checks that the failed calls stored no rows.
 func onlyTheseTokens(t *testing.T, s *Store, want ...string) {
 	t.Helper()
 	stored := []string{}

@@ -32,7 +32,8 @@ func TestKeyEndsTheOneBeforeIt(t *testing.T) {
 	})
 }
 
-// Of two nodes that rotate at once, one does: a kind has one key that goes on.
+// If two nodes rotate keys at the same time, one succeeds: each kind has one key that
+// is not retired.
 func TestKeyIsRotatedOnce(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		stores := w.pair(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bound adds a family of a session that ends with it, or one that outlives it,
-// and gives the digest of its access token.
+// bound adds a token family that ends with its session, or one that outlives it. It
+// returns the digest of the family's access token.
 func (w world) bound(t *testing.T, n Session, applicationID string, endsAt int64) string {
 	t.Helper()
 	g := inSession(newGrant(n.UserID, applicationID), n)
@@ -27,7 +27,7 @@ func due(t *testing.T, s *Store, now int64) []Login {
 	return found
 }
 
-// whoIsDue is the sessions of which applications are to be told.
+// whoIsDue lists the sessions whose logout notifications are due.
 func whoIsDue(t *testing.T, s *Store) []string {
 	t.Helper()
 	ids := []string{}
@@ -43,7 +43,7 @@ func TestEndOfASessionEndsItsFamiliesAndMakesItsApplicationsDue(t *testing.T) {
 		alice, a, b := w.person(t, "alice"), w.application(t, "A"), w.application(t, "B")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
 		tokens := map[string]string{"bound": w.bound(t, n, a.ID, later), "offline": w.bound(t, n, b.ID, 0), "elsewhere": w.bound(t, other, a.ID, later)}
-		w.bound(t, n, a.ID, later) // a second login there is no second message
+		w.bound(t, n, a.ID, later) // a second login causes no second notification
 		if early := due(t, w.Store, later); len(early) > 0 {
 			t.Fatalf("due before anything ended: %v", early)
 		}
@@ -138,7 +138,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+tellFor); n != 1 {
 			t.Error("the login does not last as long as the session now does")
 		}
-		// One that has run out is not brought back.
+		// An expired session is not renewed.
 		late := newSession(alice.ID)
 		late.AuthTime, late.ExpiresAt = later+7, later+100
 		must(t, w.AddSession(t.Context(), late, again.Digest, alice.Password, 0))
@@ -165,7 +165,7 @@ func TestNothingIsAddedToASessionThatHasEnded(t *testing.T) {
 	})
 }
 
-// A grant that is made while its session ends is either refused or ends too.
+// A grant that is made while its session ends is either refused or revoked.
 func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
 	eachIsolation(t, func(t *testing.T, w world) {
 		alice, a, stores := w.person(t, "alice"), w.application(t, "A"), w.pair(t)
@@ -213,7 +213,8 @@ func TestOneNodeTellsAnApplication(t *testing.T) {
 	})
 }
 
-// Whoever has a thousand applications that do not answer keeps nobody else's waiting.
+// An owner with a thousand applications that do not answer does not delay the
+// notifications of other owners.
 func TestDueLoginsAreOfManyOwners(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")

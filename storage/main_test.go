@@ -17,27 +17,29 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
 
-// The clock of these tests: the storage is told the time and never asks.
+// The times of these tests. The storage receives the time from its caller and has no
+// clock.
 const (
 	at    = 1_700_000_000
 	later = at + 1_000
 )
 
-// world is an empty database, migrated, and the Store that is open on it.
+// world is an empty, migrated database and the Store that uses it.
 type world struct {
 	*Store
 	url string
 }
 
-// each proves a rule on SQLite and on PostgreSQL.
+// each runs a test on SQLite and on PostgreSQL.
 func each(t *testing.T, rule func(t *testing.T, w world)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { rule(t, migrated(t, sqliteURL(t))) })
 	t.Run("postgres", func(t *testing.T) { rule(t, migrated(t, postgrestest.URL(t))) })
 }
 
-// eachIsolation adds a PostgreSQL whose transactions are serializable, as those
-// of a distributed one are: it ends some of them and wants them run again.
+// eachIsolation runs a test on the databases of each, and on a PostgreSQL with
+// serializable transactions. Distributed databases use these: they abort some
+// transactions, which must then run again.
 func eachIsolation(t *testing.T, rule func(t *testing.T, w world)) {
 	t.Helper()
 	each(t, rule)
@@ -46,7 +48,7 @@ func eachIsolation(t *testing.T, rule func(t *testing.T, w world)) {
 	})
 }
 
-// eachEmpty gives the address of a database without a schema.
+// eachEmpty runs a test with the address of a database without a schema.
 func eachEmpty(t *testing.T, rule func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { rule(t, sqliteURL(t)) })
@@ -77,14 +79,14 @@ func migrated(t testing.TB, url string) world {
 	return world{s, url}
 }
 
-// pair is this Store and a second one on the same database, as two nodes are:
-// on SQLite another handle of the file, on PostgreSQL another pool.
+// pair returns this Store and a second one on the same database, like two nodes. The
+// second one is another handle of the SQLite file, or another pool on PostgreSQL.
 func (w world) pair(t testing.TB) []*Store {
 	t.Helper()
 	return []*Store{w.Store, opened(t, w.url)}
 }
 
-// race starts n at once and gives the error of each.
+// race runs n calls at the same time and returns their errors.
 func race(n int, run func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -100,7 +102,8 @@ func race(n int, run func(i int) error) []error {
 	return errs
 }
 
-// oneWins gives the winner of a race whose losers must have got ErrSpent.
+// oneWins returns the index of the one call that succeeded. All others must have
+// returned ErrSpent.
 func oneWins(t *testing.T, errs []error) int {
 	t.Helper()
 	winner := -1
@@ -120,7 +123,7 @@ func oneWins(t *testing.T, errs []error) int {
 	return winner
 }
 
-// must stops the test where a step that only sets the scene failed.
+// must stops the test if a step of its preparation failed.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -142,7 +145,7 @@ func count(t *testing.T, s *Store, query string, args ...any) int {
 	return n
 }
 
-// counts says how many rows each table has.
+// counts returns the number of rows of each table.
 func counts(t *testing.T, s *Store) map[string]int {
 	t.Helper()
 	rows := map[string]int{}
@@ -157,7 +160,7 @@ func newUser(name string) User {
 		FirstName: "First" + name, LastName: "Last" + name, Password: "hash of " + name, Active: true, CreatedAt: at}
 }
 
-// person adds somebody and reads them back.
+// person adds a person and reads the row back.
 func (w world) person(t *testing.T, name string, groups ...string) User {
 	t.Helper()
 	u := newUser(name)
@@ -187,7 +190,7 @@ func newGrant(userID, applicationID string) Grant {
 		RedirectURI: "https://a.example/", RedirectSent: true}
 }
 
-// newPair is an access and a refresh token of a family.
+// newPair returns an access token and a refresh token of a token family.
 func newPair(grantID string) []Token {
 	return []Token{
 		{Digest: "access " + rand.Text(), GrantID: &grantID, Scope: "read", IssuedAt: at, ExpiresAt: later},
@@ -195,14 +198,14 @@ func newPair(grantID string) []Token {
 	}
 }
 
-// addGrant stores a grant, in a session that goes on.
+// addGrant stores a grant in a session that has not ended.
 func (w world) addGrant(t *testing.T, g Grant) {
 	t.Helper()
 	w.goesOn(t, g.SessionID, g.UserID)
 	must(t, w.AddGrant(t.Context(), g, ""))
 }
 
-// goesOn stores a session of that name, unless it is there.
+// goesOn stores a session with this id if there is none.
 func (w world) goesOn(t *testing.T, id, userID string) {
 	t.Helper()
 	_, err := w.write.ExecContext(t.Context(), `INSERT INTO sessions (id, digest, user_id, auth_time, seen_at, expires_at, user_agent, address)
@@ -210,7 +213,7 @@ func (w world) goesOn(t *testing.T, id, userID string) {
 	must(t, err)
 }
 
-// keepConsent remembers a consent that was given in the session of the families.
+// keepConsent stores a consent that was given in the session of the token families.
 func (w world) keepConsent(t *testing.T, c Consent) {
 	t.Helper()
 	session := "session of " + c.UserID
@@ -218,7 +221,8 @@ func (w world) keepConsent(t *testing.T, c Consent) {
 	must(t, w.KeepConsent(t.Context(), c, session))
 }
 
-// family is a grant whose code was redeemed for the two tokens.
+// family is a token family: a grant and the digests of its two tokens. Its code is
+// used.
 type family struct {
 	Grant
 	access, refresh string
@@ -233,7 +237,7 @@ func (w world) family(t *testing.T, userID, applicationID string) family {
 	return family{g, pair[0].Digest, pair[1].Digest}
 }
 
-// scene is a person, an application and a family between them.
+// scene stores a person, an application and a token family of the two.
 func (w world) scene(t *testing.T, name string) (User, Application, family) {
 	t.Helper()
 	u, a := w.person(t, name), w.application(t, "App of "+name)
@@ -247,7 +251,7 @@ func (w world) session(t *testing.T, userID string) Session {
 	return n
 }
 
-// proof is the hash of a person's password.
+// proof returns the password hash of a person.
 func proof(s *Store, userID string) string {
 	u, _ := s.UserByID(context.Background(), userID)
 	return u.Password
@@ -257,7 +261,7 @@ func newSession(userID string) Session {
 	return Session{ID: rand.Text(), Digest: rand.Text(), UserID: userID, AuthTime: at, SeenAt: at, ExpiresAt: later, UserAgent: "browser", Address: "192.0.2.1"}
 }
 
-// live says of each token, by its name here, whether it is one.
+// live reports, for each token by its name in the test, whether it is valid.
 func live(t *testing.T, s *Store, tokens map[string]string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -278,7 +282,7 @@ func serializableURL(t testing.TB) string {
 	return withParameter(t, postgresURL(t), "default_transaction_isolation", "serializable")
 }
 
-// withParameter sets a parameter of a PostgreSQL URL, or removes it where value is empty.
+// withParameter sets a parameter of a PostgreSQL URL. An empty value removes it.
 func withParameter(t testing.TB, address, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -292,7 +296,7 @@ func withParameter(t testing.TB, address, name, value string) string {
 	return u.String()
 }
 
-// waitForLock returns once a statement on this PostgreSQL waits for another's row.
+// waitForLock returns when a statement on this PostgreSQL waits for a row lock.
 func waitForLock(t *testing.T, s *Store) {
 	t.Helper()
 	eventually(t, "a statement waits for a row", func() bool {
@@ -300,7 +304,7 @@ func waitForLock(t *testing.T, s *Store) {
 	})
 }
 
-// eventually waits for what comes by itself.
+// eventually waits until a condition becomes true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {

@@ -58,8 +58,8 @@ func (s *Store) Pending(ctx context.Context) ([]Migration, error) {
 	})
 }
 
-// worksFrom reads the oldest release that works with the schema. It is used if the
-// schema is newer than this program.
+// worksFrom reads the oldest schema version whose programs can use this schema. It is
+// read if the schema is newer than this program.
 const worksFrom = `SELECT CAST(value AS BIGINT) FROM settings WHERE name = 'schema_works_from'`
 
 // after lists the migrations to run on a schema of version current. There are none if

@@ -34,7 +34,7 @@ func TestMigrationsAreNumberedFromOneWithoutAGap(t *testing.T) {
 func TestMigrateBringsAnEmptyDatabaseUpToDateOnce(t *testing.T) {
 	eachEmpty(t, func(t *testing.T, url string) {
 		s, all := opened(t, url), allSteps(t)
-		for range 2 { // asking changes nothing
+		for range 2 { // Pending changes nothing
 			pending, err := s.Pending(t.Context())
 			must(t, err)
 			if steps(pending) != steps(all) {
@@ -131,8 +131,9 @@ func TestNewerSchemaThatOnlyHasMoreIsWorkedWith(t *testing.T) {
 	})
 }
 
-// takesAway is what a program of before may stumble over: what is gone, called
-// otherwise or of another kind, and a column that its rows would have to have.
+// takesAway and asksMore find changes that break an older program: a table or column
+// that was removed, renamed or changed, and a new column that every INSERT would have
+// to set.
 var (
 	takesAway = regexp.MustCompile(`(?i)\b(DROP|RENAME|ALTER\s+COLUMN|ADD\s+CONSTRAINT|CREATE\s+UNIQUE|CREATE\s+TRIGGER)\b`)
 	asksMore  = regexp.MustCompile(`(?i)\bADD\s+(COLUMN\s+)?\w+\s[^;]*\bNOT\s+NULL\b`)
@@ -140,7 +141,7 @@ var (
 	sets      = regexp.MustCompile(`(?i)\bSET\s+value\s*=\s*'(\d+)'\s+WHERE\s+name\s*=\s*'schema_works_from'`)
 )
 
-// breaks says why a migration does not only add.
+// breaks returns the part of a migration that breaks older programs, or "".
 func breaks(sql string) string {
 	for statement := range strings.SplitSeq(regexp.MustCompile(`--.*`).ReplaceAllString(sql, ""), ";") {
 		if found := takesAway.FindString(statement); found != "" {
@@ -153,8 +154,8 @@ func breaks(sql string) string {
 	return ""
 }
 
-// Nodes of two releases run side by side while one takes the other's place. So
-// a migration adds; or it says which programs it leaves behind.
+// During an update, nodes of two releases run side by side. So a migration only adds to
+// the schema, or it declares which older programs it breaks.
 func TestMigrationOnlyAddsOrSaysFromWhenOnItWorks(t *testing.T) {
 	for sql, want := range map[string]bool{
 		`ALTER TABLE users DROP COLUMN email`:                          true,
@@ -168,7 +169,7 @@ func TestMigrationOnlyAddsOrSaysFromWhenOnItWorks(t *testing.T) {
 			t.Errorf("%s: %q, want that it breaks: %t", sql, got, want)
 		}
 	}
-	first := 0 // the step since which it is written down
+	first := 0 // the migration that introduced the declaration
 	for _, m := range allSteps(t) {
 		if strings.Contains(m.sql, "INSERT INTO settings (name, value) SELECT 'schema_works_from'") {
 			first = m.Version
@@ -191,7 +192,7 @@ func TestMigrationOnlyAddsOrSaysFromWhenOnItWorks(t *testing.T) {
 func TestFailedMigrationLeavesNothingHalfDone(t *testing.T) {
 	eachEmpty(t, func(t *testing.T, url string) {
 		s := opened(t, url)
-		// The last table of the first step is there already.
+		// The last table of the first migration exists already.
 		_, err := s.exec(t.Context(), `CREATE TABLE tokens (foreign_to_us TEXT)`)
 		must(t, err)
 		for range 2 {

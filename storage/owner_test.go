@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// owned is an application that a person answers for.
+// owned stores an application for which its owner is responsible.
 func (w world) owned(t *testing.T, u User, name string) Application {
 	t.Helper()
 	a := newApplication(name)
@@ -71,7 +71,7 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at {
 			t.Errorf("%s answers, want %s", got.Responsible, want)
 		}
-		// Who read the application before cannot change it any more.
+		// A caller who read the application earlier cannot change it any more.
 		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)
 		is(t, "AssignApplication", w.AssignApplication(t.Context(), a, nil, ByOperator, at), ErrSpent)
 		must(t, w.UpdateApplication(t.Context(), got, got))
@@ -152,7 +152,8 @@ func TestOwnerIsReadWithTheApplication(t *testing.T) {
 	})
 }
 
-// Who is enabled begins anew; who was active all the time goes on.
+// Enabling a disabled person ends their old sessions and tokens. Enabling a person who
+// was active all the time does not.
 func TestEnableUserEndsNothingOfAnActivePerson(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")

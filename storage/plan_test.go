@@ -9,7 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// hot runs what requests are made of, and gives the texts of its statements.
+// hot runs the statements of ordinary requests and returns their texts.
 func hot(t *testing.T, w world) []string {
 	t.Helper()
 	alice, a, f := w.scene(t, "alice")
@@ -17,8 +17,8 @@ func hot(t *testing.T, w world) []string {
 	pair := newPair(f.ID)
 	own := Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}
 	var texts []string
-	s := world{opened(t, w.url), w.url} // what set the scene is not in it
-	for range 2 {                       // the second time prepared
+	s := world{opened(t, w.url), w.url} // does not record the statements of the preparation
+	for range 2 {                       // prepared the second time
 		for _, err := range []error{
 			second(s.ApplicationByClientID(t.Context(), a.ClientID)),
 			second(s.Application(t.Context(), a.ID)),
@@ -100,7 +100,7 @@ func TestHotStatementsNeverScanATable(t *testing.T) {
 			must(t, w.write.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+query, make([]any, parameters(query))...))
 			for _, step := range plan {
 				if strings.HasPrefix(step.Detail, "SCAN") && step.Detail != "SCAN CONSTANT ROW" && step.Detail != "SCAN 2-ROW VALUES CLAUSE" &&
-					step.Detail != "SCAN x" && !strings.HasPrefix(step.Detail, "SCAN (subquery") { // of rows that were found by an index
+					step.Detail != "SCAN x" && !strings.HasPrefix(step.Detail, "SCAN (subquery") { // a subquery's rows were found by an index
 					t.Errorf("%s in\n%s", step.Detail, query)
 				}
 			}
@@ -119,7 +119,8 @@ func TestHotStatementsNeverScanATable(t *testing.T) {
 	})
 }
 
-// fill gives PostgreSQL tables so large that a scan would never be the shortest way.
+// fill adds so many rows to PostgreSQL's tables that a full scan is never the best
+// plan.
 func fill(t *testing.T, w world) {
 	t.Helper()
 	for _, statement := range []string{
@@ -140,8 +141,8 @@ func fill(t *testing.T, w world) {
 	}
 }
 
-// explain asks for the plan that serves every value, as a statement that is
-// used often has it. A sweep is planned for its own small limit.
+// explain returns the generic plan, which PostgreSQL uses for a frequent statement. A
+// sweep is planned with its own small limit.
 func explain(t *testing.T, conn *sqlx.Conn, query string) {
 	t.Helper()
 	values, mode := strings.TrimSuffix(strings.Repeat("NULL, ", parameters(query)), ", "), "force_generic_plan"
@@ -171,7 +172,7 @@ type planNode struct {
 	Plans []planNode
 }
 
-// check lets a table be read only through a condition on an index.
+// check reports a table that is read without a condition on an index.
 func (n planNode) check(t *testing.T, query string) {
 	t.Helper()
 	if n.Type == "Seq Scan" || strings.HasPrefix(n.Type, "Index") && n.Cond == "" {

@@ -32,7 +32,7 @@ func TestWhatCountsAgainstAQuotaIsCounted(t *testing.T) {
 	})
 }
 
-// Tokens of a family, those that are refreshed too, count against the quota.
+// All tokens of a token family count against the quota, refreshed ones included.
 func TestTokensOfAFamilyCountAgainstAQuota(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
@@ -50,7 +50,7 @@ func TestTokensOfAFamilyCountAgainstAQuota(t *testing.T) {
 		must(t, w.RotateRefresh(t.Context(), pair[1].Digest, g.ID, "", at, later, next))
 		must(t, w.KeepRefresh(t.Context(), next[1].Digest, g.ID, at, later, later, charged(g.ID)[0]))
 		n, err := w.LiveTokens(t.Context(), alice.ID, at, 100)
-		// The refresh token that was spent no longer counts.
+		// The used refresh token no longer counts.
 		if err != nil || n != 4 {
 			t.Errorf("%d tokens, want 4 (%v)", n, err)
 		}

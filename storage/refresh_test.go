@@ -158,8 +158,8 @@ func TestRevocationThatRacesWithRefreshLeavesNoLiveToken(t *testing.T) {
 	})
 }
 
-// On PostgreSQL the two can be held at the very moment at which they meet: the
-// refresh waits for nobody, and what it gave is dead with the rest.
+// On PostgreSQL the test can hold both transactions at the moment when they meet. The
+// refresh does not wait, and the tokens that it stored are revoked with the family.
 func TestRefreshBesideARevocationGivesNothingThatLives(t *testing.T) {
 	w := migrated(t, postgresURL(t))
 	_, _, f := w.scene(t, "alice")
@@ -178,7 +178,8 @@ func TestRefreshBesideARevocationGivesNothingThatLives(t *testing.T) {
 	}
 }
 
-// A family is written at the first refresh of many: its row is in five indexes.
+// Only the first of many refreshes updates the row of the token family, because that
+// row is in five indexes.
 func TestRefreshSeldomWritesItsFamily(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		_, _, f := w.scene(t, "alice")

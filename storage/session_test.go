@@ -53,7 +53,7 @@ func TestSessionOfSomebodyInactiveIsNotFound(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		n := w.session(t, alice.ID)
-		_, err := w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`) // by the operator's hand
+		_, err := w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`) // as an operator could do with SQL
 		must(t, err)
 		_, err = w.SessionByDigest(t.Context(), n.Digest, at, 0)
 		is(t, "SessionByDigest", err, ErrNotFound)
@@ -92,7 +92,7 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
-		must(t, w.TouchSession(t.Context(), n.ID, at+Touched-1)) // too soon to be noted
+		must(t, w.TouchSession(t.Context(), n.ID, at+Touched-1)) // too soon for an update
 		got, err := w.SessionsOf(t.Context(), alice.ID, at, at-1)
 		must(t, err)
 		for _, s := range got {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Of a signed access token no row is stored: a family then has its refresh token's alone, and is spent as any.
+// A signed access token is not stored. Its token family has only the row of the refresh
+// token, and codes and refresh tokens are used like any others.
 func TestSignedTokensHaveNoRow(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
@@ -30,7 +31,7 @@ func TestSignedTokensHaveNoRow(t *testing.T) {
 	})
 }
 
-// What stands behind a signed token is there, or there is no token.
+// A signed token is valid only if its grant, application and person exist.
 func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, f := w.scene(t, "alice")
@@ -64,7 +65,7 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 	})
 }
 
-// The longest lifetime decides how long a key is published.
+// The longest lifetime decides how long a key stays published.
 func TestLongestSigned(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		for _, step := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What waits, what shared a batch, and what was refused is counted.
+// The statistics count waiting writes, batches by size, and refused writes.
 func TestQueueStats(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
 	g := &gather[int]{lanes: 1, most: 3, size: func(n int) int { return n }, run: func(items []int) []error {
@@ -43,7 +43,7 @@ func TestQueueStats(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := Queue{Room: 3, Full: 1, Items: 4, Sizes: [batchSizes]int64{1, 0, 1}} // one, and three, which is up to four
+	want := Queue{Room: 3, Full: 1, Items: 4, Sizes: [batchSizes]int64{1, 0, 1}} // a batch of one, and a batch of three (up to four)
 	if diff := cmp.Diff(want, g.stats()); diff != "" {
 		t.Error(diff)
 	}

@@ -18,7 +18,7 @@ func TestEveryConnectionOfSQLiteIsDurable(t *testing.T) {
 	w := migrated(t, sqliteURL(t))
 	want := map[string]string{"journal_mode": "wal", "synchronous": "2" /* FULL */, "foreign_keys": "1", "busy_timeout": "10000"}
 	for name, db := range map[string]*sqlx.DB{"read": w.read, "write": w.write} {
-		for i := range db.Stats().MaxOpenConnections { // held, so that each is another
+		for i := range db.Stats().MaxOpenConnections { // each stays open, so the next is another connection
 			conn, err := db.Connx(t.Context())
 			must(t, err)
 			defer conn.Close()
@@ -51,7 +51,7 @@ func TestSQLitePathIsTakenAsItIsWritten(t *testing.T) {
 	}
 }
 
-// useFile proves that both pools work on that one file and on no other.
+// useFile checks that both pools use this file and no other.
 func useFile(t *testing.T, url, dir, name string) {
 	t.Helper()
 	w := migrated(t, url)
@@ -106,7 +106,8 @@ func TestDatabaseURLThatCannotWorkIsRefused(t *testing.T) {
 		"sqlite:///" + dir:             "reach the database",
 		"sqlite:///" + dir + "/no/x.d": "reach the database",
 		"postgres://localhost:port/x":  "database URL is not a URL",
-		// Dropping what cannot be read would open a connection without TLS checks.
+		// If unreadable parameters were dropped, the connection would skip the TLS
+		// checks.
 		"postgres://127.0.0.1:1/x?sslmode=verify-full;connect_timeout=3": "database URL is not a URL",
 		"postgres://127.0.0.1:1/x?sslmode=verify-full&a=%zz":             "database URL is not a URL",
 		"postgres://127.0.0.1:1/x":                                       "connection refused",
@@ -212,7 +213,7 @@ func TestPingSaysWhetherTheDatabaseAnswers(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		is(t, "Ping", w.Ping(t.Context()), nil)
 		w.Close()
-		w.Close() // twice is no fault
+		w.Close() // a second call is allowed
 		if w.Ping(t.Context()) == nil {
 			t.Error("a closed database answers")
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// expiring adds a token, a grant, a session and a login by it that expire then.
+// expiring adds a token, a grant, a session and a login that all expire at this time.
 func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	t.Helper()
 	g := newGrant(userID, applicationID)
@@ -19,7 +19,7 @@ func expiring(t *testing.T, w world, userID, applicationID string, then int64) {
 	must(t, w.AddToken(t.Context(), Token{Digest: fmt.Sprint("token ", then), GrantID: &g.ID, ExpiresAt: then}))
 }
 
-// leftAfter proves that of each kind these are left.
+// leftAfter checks which rows of each table are left.
 func leftAfter(t *testing.T, w world, want ...int64) {
 	t.Helper()
 	for table, key := range map[string]string{"token": "digest", "grant": "id"} {
@@ -85,7 +85,7 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, _, f := w.scene(t, "alice")
 		n := w.session(t, alice.ID)
-		must(t, w.RevokeGrant(t.Context(), w.family(t, alice.ID, f.ApplicationID).ID)) // orphans leave by their age
+		must(t, w.RevokeGrant(t.Context(), w.family(t, alice.ID, f.ApplicationID).ID)) // rows without a grant are deleted when they expire
 		sum, err := w.Sweep(t.Context(), later-1, 100)
 		must(t, err)
 		if sum != 0 {
@@ -131,7 +131,7 @@ func TestManyNodesMaySweepTogether(t *testing.T) {
 	})
 }
 
-// On PostgreSQL a refresh can be held while the sweep waits for its row.
+// On PostgreSQL the test can hold a refresh while the sweep waits for its row.
 func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
 	for _, table := range []string{"token", "grant"} {
 		t.Run(table, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestSweepSparesWhatIsExtendedAtThatMoment(t *testing.T) {
 	}
 }
 
-// A session whose time is up, or that lay unused, ends as if somebody had signed out of it.
+// Expired and unused sessions end with the same effect as signing out.
 func TestOldSessionsEndInBatches(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a := w.person(t, "alice"), w.application(t, "App")
@@ -176,7 +176,7 @@ func TestOldSessionsEndInBatches(t *testing.T) {
 		w.bound(t, idle, a.ID, later)
 		_, err := w.write.ExecContext(t.Context(), `UPDATE sessions SET seen_at = $1 WHERE id = $2`, at-100, idle.ID)
 		must(t, err)
-		for _, want := range []int64{3, 1, 0} { // two that expired and the idle one, the third that expired, nobody
+		for _, want := range []int64{3, 1, 0} { // two expired and one idle; the third expired; none
 			n, err := w.EndOldSessions(t.Context(), at, at-100, 2)
 			must(t, err)
 			if n != want {
@@ -195,7 +195,7 @@ func TestOldSessionsEndInBatches(t *testing.T) {
 	})
 }
 
-// PostgreSQL's own clean-up is off here: what the table does not grow by is ours.
+// PostgreSQL's autovacuum is off here, so Reclaim alone keeps the table small.
 func TestRoomOfDeletedTokensIsUsedAgain(t *testing.T) {
 	w := migrated(t, postgresURL(t))
 	_, err := w.write.ExecContext(t.Context(), `ALTER TABLE tokens SET (autovacuum_enabled = false)`)
@@ -211,7 +211,7 @@ func TestRoomOfDeletedTokensIsUsedAgain(t *testing.T) {
 		} else if size > first+first/4 {
 			t.Fatalf("round %d: the table has %d bytes, and had %d", round, size, first)
 		}
-		_, err = w.write.ExecContext(t.Context(), `DELETE FROM tokens`) // as so many sweeps would
+		_, err = w.write.ExecContext(t.Context(), `DELETE FROM tokens`) // as many sweeps would do
 		must(t, err)
 		w.counters.tokens.Add(reclaimAfter)
 		must(t, w.Reclaim(t.Context()))

@@ -56,13 +56,13 @@ func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
 			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
 			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u, at) },
 			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at, Bequest{Responsible: ByOperator}) },
-			// The grant may have slipped in behind the one who deletes.
+			// A concurrent transaction may have added the grant after the deletion.
 			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
 			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },
 			"person inactive, grant left":  func(u, _, _ string) error { return raw(`UPDATE users SET active = FALSE WHERE id = $1`, u) },
 		} {
 			alice, a, f := w.scene(t, name)
-			// A token may name its application beside its grant.
+			// A token may name its application in addition to its grant.
 			must(t, w.AddToken(t.Context(), Token{Digest: "both " + name, GrantID: &f.ID, ApplicationID: &a.ID, ExpiresAt: later}))
 			_, _, other := w.scene(t, "not "+name)
 			must(t, end(alice.ID, a.ID, f.ID))

@@ -34,7 +34,7 @@ func TestStatementIsPreparedOnceAndServesTransactionsToo(t *testing.T) {
 
 func TestTransactionStandsAsAWholeOrNotAtAll(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		for round := range 3 { // not prepared, then prepared
+		for round := range 3 { // first unprepared, then prepared
 			before := counts(t, w.Store)
 			failure := errors.New("the work changed its mind")
 			err := w.atomically(t.Context(), func(x tx) error {
@@ -69,11 +69,11 @@ func TestTransactionWhosePanicIsCaughtLeavesTheStoreUsable(t *testing.T) {
 	})
 }
 
-// Reads, writes and transactions meet on the one connection that writes to
-// SQLite, while the statements are being prepared and contexts end midway.
+// Reads, writes and transactions share SQLite's single connection for writes, while
+// statements are prepared and contexts end in the middle of a call.
 func TestMixedLoadNeitherLocksUpNorLosesAnything(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		stores := []*Store{opened(t, w.url), opened(t, w.url)} // nothing is prepared in them
+		stores := []*Store{opened(t, w.url), opened(t, w.url)} // new stores without prepared statements
 		alice, a := w.person(t, "alice"), w.application(t, "App")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -107,7 +107,7 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 	g.SessionID = n.ID
 	one, two := newPair(g.ID), newPair(g.ID)
 	gone, cancel := context.WithCancel(ctx)
-	go cancel() // at any moment of the next call, which is then done or not
+	go cancel() // at any moment of the next call, which then succeeds or fails
 	_ = s.AddUser(gone, newUser(name), nil)
 	u, err := s.UserByKey(ctx, name)
 	if err == nil {

@@ -178,7 +178,7 @@ func TestUserSearch(t *testing.T) {
 			"":             {"Alice", "per%cent", "under_score", "bang!", `back\slash`},
 			"ALICE":        {"Alice"},
 			"a@EXAMPLE":    {"Alice"},
-			"ice you":      {"Alice"}, // across the two names
+			"ice you":      {"Alice"}, // matches across first and last name
 			"%":            {"per%cent", "bang!"},
 			"_":            {"under_score", "bang!"},
 			"!":            {"bang!"},
@@ -187,7 +187,7 @@ func TestUserSearch(t *testing.T) {
 			"a%e":          nil,
 			`\`:            {`back\slash`},
 			"'":            {`back\slash`},
-			"Ärger":        {`back\slash`}, // as it is stored
+			"Ärger":        {`back\slash`}, // in the stored spelling
 			"'; DROP --":   nil,
 			"example.org":  {"per%cent", "under_score", "bang!", `back\slash`},
 			"nobody there": nil,

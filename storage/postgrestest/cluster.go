@@ -24,34 +24,35 @@ import (
 	"time"
 )
 
-// Cluster is one PostgreSQL server with its data in a temporary folder. It listens on the loopback
-// address, with a password.
+// Cluster is one PostgreSQL server with its data in a temporary folder. It listens on
+// the loopback address and requires a password.
 type Cluster struct {
 	bin, dir string
 	password string
 	port     int
 	owner    *owner
 	watchdog *exec.Cmd
-	lifeline io.Closer // the watchdog cleans up when this is closed, by us or by our death
+	lifeline io.Closer // closing it, or the end of this process, makes the watchdog clean up
 
 	mu      sync.Mutex
 	process *os.Process
 	exited  chan struct{}
 }
 
-// URL returns the address of a new, empty database on this server.
+// URL creates a new, empty database on this server and returns its address.
 func (c *Cluster) URL(t testing.TB) string {
 	t.Helper()
 	return createDatabase(t, c.admin(), c.up)
 }
 
-// Stop ends the server in order: open transactions are rolled back, connections are cut.
+// Stop ends the server in order: it rolls open transactions back and closes
+// connections.
 func (c *Cluster) Stop(t testing.TB) { t.Helper(); c.end(t, syscall.SIGINT) }
 
-// Crash ends the server without a checkpoint, so that the next Start has to recover from its log.
+// Crash ends the server without a checkpoint. The next Start must recover from the log.
 func (c *Cluster) Crash(t testing.TB) { t.Helper(); c.end(t, syscall.SIGQUIT) }
 
-// Start starts a stopped server again, at the same address.
+// Start starts a stopped server again at the same address.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	c.mu.Lock()
@@ -62,8 +63,9 @@ func (c *Cluster) Start(t testing.TB) {
 	}
 }
 
-// watch waits until the process that holds the other end of its input is gone, then ends the server and
-// removes its folder. The terminal's signals are for the tests, not for it.
+// watch waits until the process at the other end of its standard input has ended. Then
+// it ends the server and removes the folder. It ignores the signals of the terminal,
+// which are meant for the tests.
 const watch = `trap '' HUP INT TERM
 cat >/dev/null
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null
@@ -71,12 +73,12 @@ n=0
 while [ -e "$1/data/postmaster.pid" ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
 rm -rf "$1"`
 
-// start makes a cluster and runs it.
+// start creates a cluster and runs it.
 func start(bin string) (*Cluster, error) {
 	return begin(bin, crand.Text(), (*Cluster).initialize)
 }
 
-// begin runs a server on the data that fill makes.
+// begin runs a server on the data that fill creates.
 func begin(bin, password string, fill func(*Cluster) error) (*Cluster, error) {
 	o, err := unprivileged()
 	if err != nil {
@@ -112,8 +114,8 @@ func begin(bin, password string, fill func(*Cluster) error) (*Cluster, error) {
 	return c, nil
 }
 
-// initialize makes the data folder. Nothing in it has to survive the machine, so initdb need not sync it;
-// the server itself syncs as it does in production.
+// initialize creates the data folder. The data need not survive a power failure, so
+// initdb does not sync it.
 func (c *Cluster) initialize() error {
 	secret := filepath.Join(c.dir, "password")
 	verifier, err := c.verifier()
@@ -136,9 +138,10 @@ func (c *Cluster) initialize() error {
 	return os.Remove(secret)
 }
 
-// verifier returns what PostgreSQL stores in place of the password (RFC 5803 §2): for 1000 iterations instead of 4096.
-// The password is random, so that iterations protect nothing, and with the race detector each connection would
-// otherwise spend most of its time on them.
+// verifier returns the SCRAM verifier that PostgreSQL stores instead of the password
+// (RFC 5803 §2). It uses 1000 iterations, not 4096. The password is random, so more
+// iterations would protect nothing. With the race detector they would take most of the
+// time of each connection.
 func (c *Cluster) verifier() (string, error) {
 	const iterations = 1000 // lib/pq takes no fewer than four digits
 	salt := make([]byte, 16)
@@ -158,10 +161,11 @@ func (c *Cluster) verifier() (string, error) {
 
 var errPortTaken = errors.New("the port is taken")
 
-// serve starts the server and waits until it answers. The caller holds the lock or has the only reference.
+// serve starts the server and waits until it answers. The caller holds the lock or the
+// only reference.
 func (c *Cluster) serve() error {
-	// No test pulls the plug of the machine: what a killed server wrote is with
-	// the kernel, and waiting for the disk would be most of the tests' time.
+	// fsync is off: no test simulates a power failure. What a killed server wrote is in
+	// the kernel's cache, and waiting for the disk would take most of the tests' time.
 	cmd := c.command("postgres", "-D", c.data(), "-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(c.port),
 		"-c", "unix_socket_directories=", "-c", "max_connections=200", "-c", "fsync=off")
 	var log buffer
@@ -169,7 +173,8 @@ func (c *Cluster) serve() error {
 
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel ends the server when the thread that started it ends, so that thread has to stay.
+		// Pdeathsig makes the kernel end the server when the thread that started it ends.
+		// So this thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -230,7 +235,8 @@ func (c *Cluster) up() bool {
 	}
 }
 
-// remove ends the server and deletes its folder, by the same path as if this process had died.
+// remove ends the server and deletes its folder, in the same way as after the death of
+// this process.
 func (c *Cluster) remove() {
 	_ = c.lifeline.Close()
 	_ = c.watchdog.Wait()
@@ -244,18 +250,19 @@ func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.bin, program), args...)
-	cmd.Dir = c.dir // the unprivileged user may not be let into ours
+	cmd.Dir = c.dir // the unprivileged user may have no access to our working directory
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.SysProcAttr = c.owner.attributes()
 	return cmd
 }
 
-// find returns the folder that holds initdb and postgres: the one in PATH, else Debian's of the newest release.
+// find returns the folder that contains initdb and postgres: the one in PATH, otherwise
+// the newest release in Debian's folders.
 func find() string {
 	var folders []string
 	inPath, err := exec.LookPath("initdb")
 	if err == nil {
-		// A link to it may stand there without those to its neighbours.
+		// PATH may contain a link to initdb without links to the other programs.
 		target, err := filepath.EvalSymlinks(inPath)
 		if err == nil {
 			folders = append(folders, filepath.Dir(target))
@@ -281,8 +288,8 @@ func find() string {
 	return ""
 }
 
-// freePort returns a port that nobody listens on. It is below the range that outgoing connections take
-// theirs from, so that it is still free when a stopped server wants it back.
+// freePort returns a free port below the range of outgoing connections. So the port is
+// still free when a stopped server starts again.
 func freePort() int {
 	for {
 		port := 20000 + rand.IntN(12000)
@@ -294,18 +301,20 @@ func freePort() int {
 	}
 }
 
-// buffer is a bytes.Buffer that may be read while a process writes to it.
+// buffer is a bytes.Buffer that can be read while a process writes to it.
 type buffer struct {
 	mu    sync.Mutex
 	bytes bytes.Buffer
 }
 
+// Write appends to the buffer.
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bytes.Write(p)
 }
 
+// String returns the content of the buffer.
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,20 +11,21 @@ import (
 	"testing"
 )
 
-// Fate is what becomes of a connection at a statement.
+// Fate is what a Line does with a connection when it sees a statement.
 type Fate int
 
-// What a Line can do.
+// The fates of a connection.
 const (
+	// Pass forwards the statement.
 	Pass    Fate = iota
-	Cut          // it ends before the statement has reached the server
-	Swallow      // it ends when the server has done it, and no answer comes through
-	Hang         // it stays, and nothing passes any more
-	Refuse       // the answer is that the server does not know such a thing
+	Cut          // closes the connection before the server receives the statement
+	Swallow      // forwards the statement, and closes the connection instead of the answer
+	Hang         // keeps the connection open and forwards nothing any more
+	Refuse       // answers that the server does not support the statement
 )
 
-// Line stands between a program and PostgreSQL, without TLS, and understands
-// what is said.
+// Line is a proxy between a program and PostgreSQL, without TLS. It understands the
+// protocol.
 type Line struct {
 	listener net.Listener
 
@@ -34,7 +35,7 @@ type Line struct {
 	conns map[*lineConn]bool
 }
 
-// NewLine gives a line to a database, and the database's address through it.
+// NewLine starts a Line to a database, and returns the database's address through it.
 func NewLine(t testing.TB, databaseURL string) (*Line, string) {
 	t.Helper()
 	at, err := url.Parse(databaseURL)
@@ -55,8 +56,8 @@ func NewLine(t testing.TB, databaseURL string) (*Line, string) {
 	return l, at.String()
 }
 
-// Rule decides from now on what becomes of statements. A connection that listens
-// has its fate at once.
+// Rule sets the function that decides the fate of each statement. It applies at once to
+// the connections that have run LISTEN.
 func (l *Line) Rule(rule func(statement string) Fate) {
 	l.mu.Lock()
 	l.rule = rule
@@ -68,7 +69,7 @@ func (l *Line) Rule(rule func(statement string) Fate) {
 	})
 }
 
-// OfListening is a rule for the connections that listen.
+// OfListening returns a rule that applies fate to the connections that run LISTEN.
 func OfListening(fate Fate) func(string) Fate {
 	return func(statement string) Fate {
 		if strings.HasPrefix(statement, "LISTEN") {
@@ -78,7 +79,7 @@ func OfListening(fate Fate) func(string) Fate {
 	}
 }
 
-// Listening says how many connections listen.
+// Listening returns the number of connections that have run LISTEN.
 func (l *Line) Listening() int {
 	n := 0
 	l.each(func(c *lineConn) {
@@ -124,7 +125,7 @@ func (l *Line) serve() {
 type lineConn struct {
 	line       *Line
 	near, far  net.Conn
-	statements map[string]string // prepared, by name
+	statements map[string]string // prepared statements by name
 
 	mu     sync.Mutex
 	fate   Fate
@@ -160,7 +161,7 @@ func (c *lineConn) close() {
 	c.line.mu.Unlock()
 }
 
-// back passes on what the server says.
+// back forwards what the server sends.
 func (c *lineConn) back() {
 	defer c.close()
 	buffer := make([]byte, 32<<10)
@@ -179,11 +180,11 @@ func (c *lineConn) back() {
 	}
 }
 
-// there passes on what the program says, message by message (PostgreSQL's
+// there forwards what the program sends, message by message (PostgreSQL's
 // documentation, Frontend/Backend Protocol, Message Formats).
 func (c *lineConn) there() {
 	defer c.close()
-	_, err := c.message(nil) // the first one has no kind
+	_, err := c.message(nil) // the first message has no type byte
 	for err == nil {
 		kind := make([]byte, 1)
 		_, err = io.ReadFull(c.near, kind)
@@ -216,7 +217,7 @@ func (c *lineConn) message(kind []byte) (int, error) {
 	return c.far.Write(bytes.Join([][]byte{kind, length, body}, nil))
 }
 
-// decide gives the fate of the connection at a message.
+// decide returns the fate of the connection for a message.
 func (c *lineConn) decide(kind, body []byte) Fate {
 	if fate := c.met(); fate != Pass {
 		return fate
@@ -224,10 +225,10 @@ func (c *lineConn) decide(kind, body []byte) Fate {
 	parts := strings.Split(string(body), "\x00")
 	var statement string
 	switch string(kind) {
-	case "P": // a statement's name and its text
+	case "P": // Parse: the name and the text of a statement
 		c.statements[parts[0]] = parts[1]
 		return Pass
-	case "B": // a portal, and the name of the statement that it runs
+	case "B": // Bind: a portal and the name of its statement
 		statement = c.statements[parts[1]]
 	case "Q":
 		statement = parts[0]
@@ -247,7 +248,7 @@ func (c *lineConn) decide(kind, body []byte) Fate {
 	return fate
 }
 
-// refusal is an ErrorResponse with feature_not_supported, and ReadyForQuery.
+// refusal returns an ErrorResponse with feature_not_supported, and a ReadyForQuery.
 func refusal() []byte {
 	fields := "SERROR\x00VERROR\x00C0A000\x00Munimplemented: this syntax\x00\x00"
 	answer := binary.BigEndian.AppendUint32([]byte("E"), uint32(4+len(fields)))

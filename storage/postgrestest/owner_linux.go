@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// owner is the user that PostgreSQL runs as. PostgreSQL refuses to run as root.
+// owner is the user that runs PostgreSQL. PostgreSQL refuses to run as root.
 type owner struct {
 	credential *syscall.Credential // nil: the user of the tests
 }
 
-// unprivileged returns the user of the tests, or somebody else if that is root.
+// unprivileged returns the user of the tests, or another user if that is root.
 func unprivileged() (*owner, error) {
 	if os.Getuid() != 0 {
 		return &owner{}, nil
@@ -37,7 +37,8 @@ func unprivileged() (*owner, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
 }
 
-// tempDir makes a folder that belongs to the owner, at a place that the owner can reach.
+// tempDir creates a folder that belongs to the owner, in a place that the owner can
+// enter.
 func (o *owner) tempDir() (string, error) {
 	parent := os.TempDir()
 	if o.credential != nil && !reachable(parent) {
@@ -57,16 +58,17 @@ func (o *owner) own(path string) error {
 	return os.Chown(path, int(o.credential.Uid), int(o.credential.Gid))
 }
 
-// attributes are those of PostgreSQL's processes. SIGQUIT ends the server and its children; it comes from
-// the kernel when the tests die before they could stop it.
+// attributes returns the attributes of PostgreSQL's processes. The kernel sends SIGQUIT
+// if the test process dies without stopping the server; the signal ends the server and
+// its child processes.
 func (o *owner) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: o.credential, Setsid: true, Pdeathsig: syscall.SIGQUIT}
 }
 
-// detached are the attributes of a process that outlives the tests.
+// detached returns the attributes of a process that outlives the tests.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// reachable reports whether everybody may enter the folder and those above it.
+// reachable reports whether every user may enter the folder and its parent folders.
 func reachable(dir string) bool {
 	for {
 		info, err := os.Stat(dir)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner is the user that PostgreSQL runs as: here always the user of the tests.
+// owner is the user that runs PostgreSQL: on this system always the user of the tests.
 type owner struct{}
 
 func unprivileged() (*owner, error) { return &owner{}, nil }

@@ -1,7 +1,9 @@
-// Package postgrestest gives tests a real PostgreSQL. It starts a throw-away server from the programs
-// that are installed on the machine, or uses the one that MANDATE_TEST_POSTGRES points at.
+// Package postgrestest gives tests a real PostgreSQL. It starts a temporary server from
+// the programs that are installed on the machine, or uses the server at
+// MANDATE_TEST_POSTGRES.
 //
-// The server belongs to the test process: it stops with it, even when the process is killed.
+// The temporary server belongs to the test process. It stops when the process ends,
+// even if the process is killed.
 package postgrestest
 
 import (
@@ -17,16 +19,17 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 )
 
-// shared is the one server of this test process. It is a package variable because a process has one, and
-// the tests that want it have nothing else in common.
+// shared is the one server of this test process. It is a package variable because the
+// tests that use it have no other place in common.
 var shared struct {
 	sync.Mutex
 	cluster *Cluster
 	err     error
 }
 
-// Main runs the tests of a package and stops the server that they shared. A TestMain ends with
-// os.Exit(postgrestest.Main(m)); what wraps its *testing.M may stop first what uses the server.
+// Main runs the tests of a package and then stops the shared server. A TestMain ends
+// with os.Exit(postgrestest.Main(m)). m may wrap a *testing.M, to stop first the
+// programs that use the server.
 func Main(m interface{ Run() int }) int {
 	code := m.Run()
 	shared.Lock()
@@ -37,9 +40,9 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// URL returns the address of a new, empty database and drops it when the test ends. Without a server and
-// without the programs to start one, the test is skipped, or fails where skipping is forbidden. It is also skipped
-// under -short.
+// URL creates a new, empty database, returns its address and drops it when the test
+// ends. If there is neither a server nor the programs to start one, the test is
+// skipped, or fails where skipping is forbidden. The test is also skipped under -short.
 func URL(t testing.TB) string {
 	t.Helper()
 	leftOut(t)
@@ -60,7 +63,7 @@ func URL(t testing.TB) string {
 	return c.URL(t)
 }
 
-// New starts a server for this test alone, one that the test may stop and start again.
+// New starts a server for this test alone. The test may stop it and start it again.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := start(programs(t))
@@ -71,8 +74,8 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// createDatabase makes a database on the server at admin. The database is dropped, with the connections
-// that are still open to it, if the server is up at the end.
+// createDatabase creates a database on the server at admin. When the test ends, it
+// drops the database with all open connections, if the server is up.
 func createDatabase(t testing.TB, admin string, up func() bool) string {
 	t.Helper()
 	address, err := url.Parse(admin)
@@ -80,7 +83,8 @@ func createDatabase(t testing.TB, admin string, up func() bool) string {
 		t.Fatal("MANDATE_TEST_POSTGRES must be a URL, postgres://user:password@host:port/database")
 	}
 	name := "mandate_test_" + strings.ToLower(rand.Text())
-	// template0, because template1 cannot be copied while anybody is connected to it.
+	// template0 is used because template1 cannot be copied while a connection to it is
+	// open.
 	err = execute(admin, fmt.Sprintf("CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", name))
 	if err != nil {
 		t.Fatalf("create a test database: %v", err)

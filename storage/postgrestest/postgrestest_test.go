@@ -30,7 +30,7 @@ func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
 }
 
 func TestDatabaseIsDroppedWithOpenConnections(t *testing.T) {
-	address := URL(t) // skips this test, not only the one within
+	address := URL(t) // skips this test, not only its subtest
 	t.Run("use", func(t *testing.T) {
 		address = URL(t)
 		db, err := sql.Open("postgres", address)
@@ -69,7 +69,7 @@ func TestStopStartAndCrash(t *testing.T) {
 	}
 }
 
-// TestServerDiesWithTheTests runs this test again in a process of its own and kills that.
+// TestServerDiesWithTheTests runs itself in another process and kills that process.
 func TestServerDiesWithTheTests(t *testing.T) {
 	if os.Getenv("POSTGRESTEST_VICTIM") != "" {
 		c := New(t)
@@ -140,7 +140,7 @@ func TestMissingServerIsLoud(t *testing.T) {
 	}
 }
 
-// recorder keeps the first thing that ended a test.
+// recorder records the first call that ended a test.
 type recorder struct {
 	testing.TB
 	said string

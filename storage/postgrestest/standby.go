@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Standby starts a server that follows this one. From now on what this one has
-// confirmed stands on both.
+// Standby starts a standby server of this one. From then on, a commit that this server
+// has confirmed is on both servers.
 func (c *Cluster) Standby(t testing.TB) *Cluster {
 	t.Helper()
 	s, err := begin(c.bin, c.password, c.copyTo)
@@ -40,7 +40,7 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 	return s
 }
 
-// copyTo fills the folder of a standby.
+// copyTo fills the data folder of a standby.
 func (c *Cluster) copyTo(s *Cluster) error {
 	from := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres password=%s application_name=standby", c.port, c.password)
 	out, err := s.command("pg_basebackup", "-d", from, "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync").CombinedOutput()
@@ -50,14 +50,14 @@ func (c *Cluster) copyTo(s *Cluster) error {
 	return nil
 }
 
-// Kill ends the server as the loss of its computer would.
+// Kill ends the server in the same way as a failure of its computer.
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
 	c.end(t, syscall.SIGKILL)
-	_ = os.Remove(filepath.Join(c.data(), "postmaster.pid")) // nobody else would, and it is waited for
+	_ = os.Remove(filepath.Join(c.data(), "postmaster.pid")) // a killed server leaves this file, and the watchdog waits for its removal
 }
 
-// Promote makes the standby the server that takes writes.
+// Promote makes the standby the primary, which accepts writes.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
 	err := execute(c.admin(), `SELECT pg_promote()`)
@@ -66,8 +66,8 @@ func (c *Cluster) Promote(t testing.TB) {
 	}
 }
 
-// Both is the address of a database on this server or on its standby, whichever
-// takes writes.
+// Both returns the address of a database on this server or its standby, whichever
+// accepts writes.
 func (c *Cluster) Both(t testing.TB, databaseURL string, standby *Cluster) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
