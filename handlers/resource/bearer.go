@@ -6,26 +6,28 @@ import (
 	"strings"
 )
 
-// maxToken is far above any token in use (a signed one with many claims has
-// some 4 KiB) and keeps a client from having us post its megabyte onwards.
+// maxToken limits the length of an access token. It is far above the length of real
+// tokens (a signed token with many claims has about 4 KiB). It prevents that a client
+// makes this server send a very long token to the introspection endpoint.
 const maxToken = 16 << 10
 
-// bearer returns the access token of a request, "" if it carries none, and what
-// is wrong with the way it is sent, "" if nothing. The client is told the latter.
+// bearer returns the access token of a request, or "" if there is none. problem says
+// what is wrong with the way the client sent the token; it is "" if nothing is wrong.
+// The client receives the problem in the answer.
 func bearer(r *http.Request) (token, problem string) {
 	token, problem = parseAuthorization(r.Header["Authorization"])
 	if token == "" {
 		return "", problem
 	}
-	// RFC 6750 §2: a client uses one method to send its token. The form body is
-	// not looked at, it is the handler's to read; a token there is ignored.
+	// RFC 6750 §2: a client uses one method to send its token. The guard does not read
+	// the form body, which belongs to the handler, and ignores a token there.
 	if hasParam(r.URL.RawQuery, "access_token") {
 		return "", "The access token is sent in the Authorization header and in the query"
 	}
 	return token, ""
 }
 
-// hasParam reports whether a query has the parameter, without decoding it all.
+// hasParam reports whether a query has the parameter. It decodes only the names.
 func hasParam(query, name string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		escaped, _, _ := strings.Cut(pair, "=")
@@ -37,14 +39,15 @@ func hasParam(query, name string) bool {
 	return false
 }
 
-// parseAuthorization returns the token of a request's Authorization headers, ""
-// if there is none, or none of our scheme, and what is wrong with them.
+// parseAuthorization returns the token of a request's Authorization headers, and what
+// is wrong with them. The token is "" if there is no header or if its scheme is not
+// Bearer.
 func parseAuthorization(headers []string) (token, problem string) {
 	if len(headers) == 0 {
 		return "", ""
 	}
-	// RFC 9110 §11.6.2: a request has one Authorization header. With two, somebody
-	// else on the way may have believed the other one.
+	// RFC 9110 §11.6.2: a request has one Authorization header. If there are two, a
+	// proxy on the way may have used the other one.
 	if len(headers) > 1 {
 		return "", "The request has more than one Authorization header"
 	}
@@ -64,7 +67,7 @@ func parseAuthorization(headers []string) (token, problem string) {
 	return token, ""
 }
 
-// isB64Token reports whether s is what RFC 6750 calls b64token, and not too long.
+// isB64Token reports whether s is a b64token of RFC 6750 and not too long.
 func isB64Token(s string) bool {
 	body := strings.TrimRight(s, "=")
 	if body == "" || len(s) > maxToken {

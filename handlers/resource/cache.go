@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// DefaultCacheTTL is a fair value of [CacheConfig] TTL: a revoked token works
-// for at most ten seconds more, and a busy client costs one question each ten.
+// DefaultCacheTTL is a suitable TTL for [CacheConfig]. A revoked token works for at
+// most ten more seconds, and each token causes at most one request to the verifier in
+// ten seconds.
 const DefaultCacheTTL = 10 * time.Second
 
 const (
@@ -20,24 +21,24 @@ const (
 	maxCacheEntries = 100_000_000
 )
 
-// CacheConfig is what a [Cache] needs. Only Verifier is required.
+// CacheConfig configures a [Cache]. Only Verifier is required.
 type CacheConfig struct {
 	Verifier Verifier
 
-	// TTL bounds how long a verdict is believed (RESOURCE_SERVER_TOKEN_CACHING_SECONDS),
-	// and so how late a revocation is noticed. Zero: every request asks.
+	// TTL limits how long a result is used (RESOURCE_SERVER_TOKEN_CACHING_SECONDS), and
+	// so how late a revocation takes effect. With zero, each request asks the verifier.
 	TTL time.Duration
 
-	// MaxEntries bounds the live tokens kept, and apart from them as many dead
-	// ones, so that made-up tokens cannot push real ones out. 10,000 if zero;
-	// rounded up to a multiple of 16.
+	// MaxEntries limits the active tokens in the cache. The same number of inactive
+	// tokens is kept separately, so that invented tokens cannot displace real ones. Zero
+	// means 10,000. The number is rounded up to a multiple of 16.
 	MaxEntries int
 }
 
-// Cache is a [Verifier] that remembers what another one found, live and
-// inactive alike, never past the end of a token. Failures are not remembered.
-// Requests that wait for the same token share one question. The clear token is
-// not kept, only its SHA-256.
+// Cache is a [Verifier] that stores the results of another one, for active and inactive
+// tokens. It keeps no result after the token's expiry, and it does not store failures.
+// Concurrent requests with the same token share one call of the verifier. The cache
+// keeps only the SHA-256 of a token, not the token.
 type Cache struct {
 	verifier Verifier
 	ttl      time.Duration
@@ -46,8 +47,8 @@ type Cache struct {
 
 type key [sha256.Size]byte
 
-// shard is the part of the cache for one sixteenth of the keys, under its own
-// lock, so that cores seldom wait for each other.
+// shard is the part of the cache for one sixteenth of the keys. It has its own lock, so
+// that processor cores seldom wait for each other.
 type shard struct {
 	mu    sync.Mutex
 	live  ring
@@ -79,7 +80,7 @@ func NewCache(c CacheConfig) (*Cache, error) {
 	return cache, nil
 }
 
-// Verify returns the remembered verdict, or asks for one.
+// Verify returns the stored result, or calls the verifier.
 func (c *Cache) Verify(ctx context.Context, token string) (*Token, error) {
 	if c.ttl == 0 {
 		return c.verifier.Verify(ctx, token)
@@ -105,18 +106,17 @@ func (c *Cache) Verify(ctx context.Context, token string) (*Token, error) {
 	return asked.wait(ctx, s, k)
 }
 
-// call is one question under way, shared by all who wait for its answer.
+// call is one running call of the verifier. All requests with the same token share it.
 type call struct {
-	waiting int // under the shard's lock
+	waiting int // protected by the shard's lock
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when token and err are set
 	token   *Token
 	err     error
 }
 
-// start asks in the background, on behalf of all who wait and not of the first
-// alone: its request may be cancelled, the others still want the answer. The
-// shard is locked.
+// start calls the verifier in the background, independent of the first request: that
+// request may be cancelled while others still wait. The caller holds the shard's lock.
 func (c *Cache) start(ctx context.Context, s *shard, k key, token string, now time.Time) *call {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	asked := &call{
@@ -133,10 +133,11 @@ func (c *Cache) start(ctx context.Context, s *shard, k key, token string, now ti
 	return asked
 }
 
-// finish stores the verdict and wakes all who wait. A verdict is as old as the
-// question: a revocation may have overtaken the answer.
+// finish stores the result and wakes all waiting requests. The age of a result counts
+// from the start of the call, because a revocation may happen while the answer is on
+// its way.
 func (c *Cache) finish(s *shard, k key, asked *call, now time.Time) {
-	// Here, no server stands behind the verifier to catch its panic.
+	// In this goroutine no HTTP server recovers a panic of the verifier.
 	if v := recover(); v != nil {
 		asked.token, asked.err = nil, fmt.Errorf("the verifier panicked: %v", v)
 	}
@@ -159,8 +160,9 @@ func (c *Cache) finish(s *shard, k key, asked *call, now time.Time) {
 	close(asked.done)
 }
 
-// wait returns the answer, or leaves with the request. The last to leave calls
-// the question off, else clients that hang up could pile questions up.
+// wait returns the result, or an error if the request ends first. The last request that
+// stops waiting cancels the call. Otherwise clients that close their connections could
+// leave many calls running.
 func (a *call) wait(ctx context.Context, s *shard, k key) (*Token, error) {
 	select {
 	case <-a.done:
@@ -179,7 +181,7 @@ func (a *call) wait(ctx context.Context, s *shard, k key) (*Token, error) {
 	return nil, fmt.Errorf("wait for the verdict on a token: %w", ctx.Err())
 }
 
-// entry is one verdict: a live token, or nil for a dead one.
+// entry is one stored result. token is nil for an inactive token.
 type entry struct {
 	key   key
 	token *Token
@@ -193,8 +195,8 @@ func (e *entry) verdict() (*Token, error) {
 	return e.token, nil
 }
 
-// ring keeps the newest verdicts, up to its size. All live equally long, so the
-// one that came first is the one that ends first, and the right one to drop.
+// ring keeps the newest results, up to its size. All results have the same lifetime, so
+// the oldest one expires first and is the right one to remove.
 type ring struct {
 	size    int
 	next    int
@@ -202,7 +204,7 @@ type ring struct {
 	entries map[key]*entry
 }
 
-// at returns the entry that is good at this time, nil if there is none.
+// at returns the entry of a key if it is valid at this time, otherwise nil.
 func (r *ring) at(k key, now time.Time) *entry {
 	e := r.entries[k]
 	if e == nil || !now.Before(e.until) {
@@ -218,7 +220,7 @@ func (r *ring) add(e *entry) {
 	if len(r.slots) < r.size {
 		r.slots = append(r.slots, e)
 	} else {
-		// The key of the oldest may have come again since, in another slot.
+		// The oldest entry's key may have been stored again since, in another slot.
 		old := r.slots[r.next]
 		if r.entries[old.key] == old {
 			delete(r.entries, old.key)

@@ -16,7 +16,7 @@ import (
 type counter struct {
 	asked atomic.Int64
 	token atomic.Pointer[Token]
-	err   error // with no token; ErrInactive if nil
+	err   error // the error if token is nil; nil means ErrInactive
 }
 
 func (c *counter) Verify(context.Context, string) (*Token, error) {
@@ -40,8 +40,8 @@ func TestCacheTimes(t *testing.T) {
 	tests := []struct {
 		name  string
 		ttl   time.Duration
-		end   time.Duration // of the token; 0: none, -1: not live
-		kept  time.Duration // how long the verdict is kept
+		end   time.Duration // the token's expiry; 0: none, -1: inactive
+		kept  time.Duration // how long the result is kept
 		fault error
 	}{
 		{"live", 10 * time.Second, 0, 10 * time.Second, nil},
@@ -86,8 +86,8 @@ func TestCacheTimes(t *testing.T) {
 	}
 }
 
-// The age of a verdict counts from the question: what was revoked while the
-// answer was on its way is noticed in time too.
+// The age of a result counts from the start of the call. So a revocation that happens
+// while the answer is on its way also takes effect in time.
 func TestCacheCountsFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -161,7 +161,7 @@ func TestCacheCallsOffWhatNobodyWaitsFor(t *testing.T) {
 				return &Token{}, nil
 			case <-ctx.Done():
 				calledOff.Add(1)
-				time.Sleep(100 * time.Millisecond) // it takes a while to let go
+				time.Sleep(100 * time.Millisecond) // it ends some time after its cancellation
 				return nil, ctx.Err()
 			}
 		})})
@@ -172,7 +172,7 @@ func TestCacheCallsOffWhatNobodyWaitsFor(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || calledOff.Load() != 1 {
 			t.Fatalf("got %v, called off %d", err, calledOff.Load())
 		}
-		// Those who come next share a new question, also after the old one let go.
+		// Later requests share a new call, also after the old one has ended.
 		var others sync.WaitGroup
 		for i := range 5 {
 			others.Go(func() {
@@ -213,7 +213,8 @@ func TestCacheOutlivesPanic(t *testing.T) {
 	}
 }
 
-// Somebody who tries made-up tokens neither fills the memory nor makes real ones be asked about again.
+// Invented tokens do not fill the memory, and do not displace real tokens from the
+// cache.
 func TestCacheUnderSpray(t *testing.T) {
 	var asked atomic.Int64
 	c := newCache(t, CacheConfig{TTL: time.Hour, MaxEntries: 160, Verifier: verifierFunc(func(_ context.Context, token string) (*Token, error) {
@@ -251,8 +252,8 @@ func TestRing(t *testing.T) {
 	r := ring{size: 3}
 	r.add(entryOf('a', 1))
 	r.add(entryOf('b', 5))
-	r.add(entryOf('a', 5)) // again, after it ended
-	r.add(entryOf('c', 5)) // takes the slot of the first a
+	r.add(entryOf('a', 5)) // stored again after it expired
+	r.add(entryOf('c', 5)) // replaces the first a
 	for _, b := range []byte("abc") {
 		if r.at(key{b}, now.Add(2)) == nil {
 			t.Errorf("%c is gone", b)

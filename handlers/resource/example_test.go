@@ -12,7 +12,7 @@ import (
 	"mandate/handlers/resource"
 )
 
-// authorizationServer stands for the introspection endpoint of a real one.
+// authorizationServer is a replacement for a real introspection endpoint.
 func authorizationServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.PostFormValue("token") == "anns-token" {
@@ -23,8 +23,8 @@ func authorizationServer() *httptest.Server {
 	}))
 }
 
-// A service protects its handlers: it builds the three parts once and then
-// names the scopes of each route.
+// A service protects its handlers. It creates the three parts once, and then names the
+// scopes of each route.
 func Example() {
 	as := authorizationServer()
 	defer as.Close()
@@ -67,8 +67,8 @@ func Example() {
 	// 403 {"detail":"You do not have permission to perform this action."}
 }
 
-// A service that checks signed access tokens by itself asks nobody about them. It
-// says whose they must be, and for whom; the keys it fetches when the first comes.
+// A service checks signed access tokens itself. It sets their issuer and their
+// audience, and fetches the keys when the first token arrives.
 func ExampleSigned() {
 	signed, err := resource.NewSigned(resource.SignedConfig{
 		KeysURL:  "https://auth.example.com/o/.well-known/jwks.json",
@@ -90,7 +90,7 @@ func ExampleSigned() {
 	// Output: 401 Bearer realm="api", error="invalid_token", error_description="The access token is invalid, expired or revoked"
 }
 
-// A proxy protects an API that knows nothing of tokens.
+// A proxy protects an API that does not check tokens.
 func ExampleProxy() {
 	as := authorizationServer()
 	defer as.Close()

@@ -7,20 +7,20 @@ import (
 	"math"
 )
 
-// frames is the upstream's end of a WebSocket. It takes frames and nothing else
-// from the client: the upstream, or a proxy in front of it, might still listen
-// for requests there.
+// frames is the connection to the upstream of a WebSocket. It forwards only WebSocket
+// frames from the client, because the upstream, or a proxy in front of it, might still
+// read HTTP requests from the connection.
 type frames struct {
 	io.ReadWriteCloser
-	extended bool     // an extension was agreed on, and may use the reserved bits
-	head     [14]byte // of the frame that begins
-	have     int      // bytes of the head that have come
-	left     uint64   // bytes of the frame that have not
+	extended bool     // an extension was negotiated and may use the reserved bits
+	head     [14]byte // the header of the current frame
+	have     int      // bytes of the header that have been read
+	left     uint64   // bytes of the frame that are still to come
 }
 
 var errNoFrame = errors.New("the client sent something else than frames of a WebSocket")
 
-// Write passes bytes of the client on.
+// Write forwards bytes of the client.
 func (f *frames) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		if f.left > 0 {
@@ -39,8 +39,8 @@ func (f *frames) Write(b []byte) (int, error) {
 	return f.ReadWriteCloser.Write(b)
 }
 
-// read looks at the newest byte of a head (RFC 6455 §5.2), and reports whether a
-// client may send it.
+// read examines the newest byte of a frame's header (RFC 6455 §5.2), and reports
+// whether a client may send it.
 func (f *frames) read() bool {
 	final, reserved, opcode := f.head[0]&0x80 != 0, f.head[0]&0x70, f.head[0]&0x0f
 	length := f.head[1] & 0x7f
@@ -54,7 +54,7 @@ func (f *frames) read() bool {
 			return false
 		}
 	}
-	// Two bytes, maybe a longer length, and the key of the mask.
+	// A header has two bytes, perhaps an extended length, and the masking key.
 	switch {
 	case length == 126 && f.have == 8:
 		f.left = uint64(binary.BigEndian.Uint16(f.head[2:]))

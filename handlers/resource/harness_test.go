@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// provider is an introspection endpoint that knows some tokens and counts the questions.
+// provider is an introspection endpoint that knows some tokens and counts the requests.
 type provider struct {
 	*httptest.Server
 	answers map[string]string

@@ -13,23 +13,24 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of an answer. Facts of one token fit many times.
+// maxAnswer limits how much of an answer is read. The answer for one token is far
+// smaller.
 const maxAnswer = 64 << 10
 
-// IntrospectionConfig says where to ask and as whom. Exactly one of AuthToken
-// and the pair of ClientID and ClientSecret is set.
+// IntrospectionConfig is the address of the introspection endpoint and the credentials
+// for it. Set either AuthToken, or both ClientID and ClientSecret.
 type IntrospectionConfig struct {
 	URL          string // RESOURCE_SERVER_INTROSPECTION_URL
-	AuthToken    string // RESOURCE_SERVER_AUTH_TOKEN: a token that may introspect
-	ClientID     string // RESOURCE_SERVER_INTROSPECTION_CREDENTIALS, first of the pair
-	ClientSecret string // and second
+	AuthToken    string // RESOURCE_SERVER_AUTH_TOKEN: an access token that is allowed to introspect
+	ClientID     string // RESOURCE_SERVER_INTROSPECTION_CREDENTIALS, first part
+	ClientSecret string // RESOURCE_SERVER_INTROSPECTION_CREDENTIALS, second part
 
-	// Timeout bounds one question (RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS);
-	// 5 seconds if zero.
+	// Timeout limits one request (RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS). Zero
+	// means 5 seconds.
 	Timeout time.Duration
 
-	// Transport replaces the package's own pooled transport, for private
-	// certificate authorities or client certificates.
+	// Transport replaces the package's own transport, for example to use a private
+	// certificate authority or client certificates.
 	Transport http.RoundTripper
 }
 
@@ -37,7 +38,7 @@ type IntrospectionConfig struct {
 type Introspection struct {
 	url           string
 	authorization string
-	setting       string // names where the credentials come from
+	setting       string // the name of the setting with the credentials
 	client        *http.Client
 }
 
@@ -49,8 +50,8 @@ func NewIntrospection(c IntrospectionConfig) (*Introspection, error) {
 	}
 	i := &Introspection{url: c.URL, authorization: "Bearer " + c.AuthToken, setting: "RESOURCE_SERVER_AUTH_TOKEN"}
 	if c.ClientID != "" {
-		// RFC 6749 §2.3.1: both are form-urlencoded before they are put together,
-		// so that a colon in the id does not move the border.
+		// RFC 6749 §2.3.1: both are form-urlencoded before they are joined, so that a
+		// colon in the client id is not read as the separator.
 		r := http.Request{Header: http.Header{}}
 		r.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.ClientSecret))
 		i.authorization, i.setting = r.Header.Get("Authorization"), "RESOURCE_SERVER_INTROSPECTION_CREDENTIALS"
@@ -66,22 +67,24 @@ func NewIntrospection(c IntrospectionConfig) (*Introspection, error) {
 }
 
 func (c *IntrospectionConfig) validate() error {
-	// RFC 7662 §2: the endpoint is found by configuration. http is for a server
-	// on the same machine or network; the operator decides.
+	// RFC 7662 §2: the endpoint is found by configuration. The operator may choose http
+	// for a server on the same machine or network.
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return errors.New("RESOURCE_SERVER_INTROSPECTION_URL: set an absolute http or https URL without credentials and fragment")
 	}
 	pair := c.ClientID != "" || c.ClientSecret != ""
 	switch {
-	// RFC 7662 §2.1: the endpoint wants to know who asks, else anybody could try tokens out.
+	// RFC 7662 §2.1: the endpoint requires authorization, because otherwise anyone could
+	// test guessed tokens.
 	case c.AuthToken == "" && !pair:
 		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: neither is set")
 	case c.AuthToken != "" && pair:
 		return errors.New("set one of RESOURCE_SERVER_AUTH_TOKEN and RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: both are set")
 	case pair && (c.ClientID == "" || c.ClientSecret == ""):
 		return errors.New("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: set both the client id and the client secret")
-	// RFC 6750 §2.1: what is no b64token, such as a token with a line break from its file, cannot be sent.
+	// RFC 6750 §2.1: a value that is no b64token cannot be sent, such as a token with
+	// the line break of its file.
 	case !pair && !isB64Token(c.AuthToken):
 		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: holds a character that no bearer token has, or is too long")
 	case c.Timeout < 0:
@@ -90,8 +93,8 @@ func (c *IntrospectionConfig) validate() error {
 	return nil
 }
 
-// newTransport returns a transport that keeps enough connections for a busy
-// API: the standard one keeps two a host and opens the rest anew each time.
+// newTransport returns a transport that keeps enough idle connections for a busy API.
+// The standard transport keeps two per host and opens new ones for all other requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -106,20 +109,22 @@ func newTransport() *http.Transport {
 	}
 }
 
-// refuseRedirect keeps the token and our credentials at the address that was configured.
+// refuseRedirect follows no redirect, so that the token and our credentials go only to
+// the configured address.
 func refuseRedirect(*http.Request, []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-// Verify asks the endpoint about the token. A token that is not live is
-// [ErrInactive]; an endpoint that does not say clearly is any other error.
+// Verify asks the endpoint about the token. It returns [ErrInactive] for a token that
+// is not active, and another error if the endpoint gives no clear answer.
 func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error) {
 	status, body, err := i.ask(ctx, token)
 	if err != nil {
 		return nil, fmt.Errorf("ask the introspection endpoint: %w", err)
 	}
 	switch {
-	// RFC 7662 §2.3: 401 speaks of our credentials, never of the token.
+	// RFC 7662 §2.3: 401 means that our credentials are wrong; it says nothing about the
+	// token.
 	case status == http.StatusUnauthorized:
 		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d%s: look at %s", status, reason(body), i.setting)
 	case status == http.StatusForbidden:
@@ -139,7 +144,7 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	return t, nil
 }
 
-// reason is what a refusal says of itself, for our own log (RFC 6749 §5.2).
+// reason returns the error description of a refusal, for our own log (RFC 6749 §5.2).
 func reason(body []byte) string {
 	var said struct {
 		Description string `json:"error_description"`
@@ -151,9 +156,10 @@ func reason(body []byte) string {
 	return fmt.Sprintf(" (%.200q)", said.Description)
 }
 
-// ask sends the question and returns the status and body of the answer.
+// ask sends the request and returns the status and body of the answer.
 func (i *Introspection) ask(ctx context.Context, token string) (int, []byte, error) {
-	// RFC 7662 §2.1: the token and a hint as a form; a token in a URL would be logged on the way.
+	// RFC 7662 §2.1: the token and a hint are sent as a form. A token in a URL would be
+	// logged by servers on the way.
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.url, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -162,8 +168,8 @@ func (i *Introspection) ask(ctx context.Context, token string) (int, []byte, err
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Authorization", i.authorization)
-	// The question changes nothing, so the transport may repeat it when a kept
-	// connection turns out to be dead. Without a value, the header is not sent.
+	// The request changes nothing, so the transport may repeat it if an idle connection
+	// has been closed. A header with a nil value is not sent.
 	r.Header["Idempotency-Key"] = nil
 	resp, err := i.client.Do(r)
 	if err != nil {
@@ -174,14 +180,15 @@ func (i *Introspection) ask(ctx context.Context, token string) (int, []byte, err
 	return resp.StatusCode, body, err
 }
 
-// liveAt reports whether a token has started and not ended.
+// liveAt reports whether a token is already valid and has not expired.
 func (t *Token) liveAt(now time.Time) bool {
-	// RFC 7662 §4: the server checks both times; the one who asks checks again,
-	// for an answer may have been kept on the way.
+	// RFC 7662 §4: the server checks both times. We check them again, because the answer
+	// may come from a cache.
 	return !now.Before(t.NotBefore) && (t.ExpiresAt.IsZero() || now.Before(t.ExpiresAt))
 }
 
-// decode reads an introspection response. It returns nil and no error for a token that is not active.
+// decode reads an introspection response. For a token that is not active it returns nil
+// and no error.
 func decode(body []byte) (*Token, error) {
 	var claims map[string]json.RawMessage
 	// RFC 7662 §2.2: the answer is a JSON object in which active is true or false.
@@ -249,8 +256,8 @@ func intoTime(to *time.Time) func(json.RawMessage) error {
 		if err != nil || seconds == nil {
 			return err
 		}
-		// Up to the year 9999, as far as time can be written down. Beyond, the
-		// conversion would wrap around and a wild exp might land anywhere.
+		// Times up to the year 9999 are accepted. A larger number could overflow in the
+		// conversion and give any time.
 		if *seconds < 0 || *seconds > 253402300799 {
 			return errors.New("out of range")
 		}

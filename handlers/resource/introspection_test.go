@@ -107,7 +107,7 @@ func TestNewIntrospection(t *testing.T) {
 func TestDecode(t *testing.T) {
 	tests := []struct {
 		body    string
-		verdict string // live, dead or none
+		verdict string // "live" (active), "dead" (inactive) or "none" (an error)
 	}{
 		{`{"active":true}`, "live"},
 		{` { "active" : true } `, "live"},
@@ -184,7 +184,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The end of a token is the first moment at which it does not work any more.
+// A token is invalid from the exact moment of its expiry.
 func TestLiveAt(t *testing.T) {
 	at := time.Unix(1000, 0)
 	tests := []struct {
@@ -264,13 +264,14 @@ func TestIntrospectionKeepsConnections(t *testing.T) {
 		}
 		all.Wait()
 	}
-	// Some more than 16: a request that finds none idle dials while another comes back.
+	// A few more than 16 connections are allowed: a request may dial while another one
+	// is returning its connection.
 	if n := opened.Load(); n > 64 {
 		t.Errorf("320 questions opened %d connections", n)
 	}
 }
 
-// A server that restarts closes kept connections; the next question must not fail for it.
+// A server that restarts closes idle connections. The next request must not fail.
 func TestIntrospectionSurvivesDeadConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -301,7 +302,7 @@ func TestIntrospectionSurvivesDeadConnection(t *testing.T) {
 	}
 }
 
-// answerOnce answers the first request of a connection and hangs up on the second.
+// answerOnce answers the first request of a connection and closes it at the second one.
 func answerOnce(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)

@@ -13,34 +13,35 @@ import (
 	"time"
 )
 
-// SignedConfig says which signed access tokens are good here. KeysURL, Issuer and
-// Audience are needed.
+// SignedConfig says which signed access tokens are accepted. KeysURL, Issuer and
+// Audience are required.
 type SignedConfig struct {
 	KeysURL  string // RESOURCE_SERVER_JWKS_URL: the issuer's public keys
-	Issuer   string // RESOURCE_SERVER_ISSUER: what iss must be
-	Audience string // RESOURCE_SERVER_AUDIENCE: what must be in aud, this service's name
+	Issuer   string // RESOURCE_SERVER_ISSUER: the required value of iss
+	Audience string // RESOURCE_SERVER_AUDIENCE: this service's name, which aud must contain
 
-	// Algorithms are those that a signature may have; nil for all that this package
-	// knows: RS256, PS256, ES256 and EdDSA.
+	// Algorithms lists the accepted signature algorithms. nil accepts all that this
+	// package supports: RS256, PS256, ES256 and EdDSA.
 	Algorithms []string
 
-	// Opaque is asked about tokens that are no JWT; nil: they are not active.
+	// Opaque verifies tokens that are not JWTs. If it is nil, such tokens are not
+	// active.
 	Opaque Verifier
 
-	// AllowHTTP lets the keys travel unprotected beyond this computer, where who
-	// is on the way can change them. For a laboratory.
+	// AllowHTTP allows a KeysURL with http on another computer. An attacker on the
+	// network can then replace the keys. Use it only in a test environment.
 	AllowHTTP bool
 
-	// Timeout bounds one fetch of the keys; 5 seconds if zero.
+	// Timeout limits one request for the keys. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// Transport replaces the package's own pooled transport.
+	// Transport replaces the package's own transport.
 	Transport http.RoundTripper
 }
 
-// Signed is a [Verifier] that checks access tokens by itself: JWTs by RFC 9068, with
-// the public keys of who issues them. It asks nobody about a token, so it takes
-// one that was revoked until it ends: give such tokens a short life.
+// Signed is a [Verifier] that checks JWT access tokens (RFC 9068) with the public keys
+// of their issuer. It sends no request about a token, so it accepts a revoked token
+// until the token expires. Give such tokens a short lifetime.
 type Signed struct {
 	issuer, audience string
 	algorithms       []string
@@ -69,8 +70,8 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 	return &Signed{c.Issuer, c.Audience, slices.Clone(algorithms), c.Opaque, keys}, nil
 }
 
-// Verify checks the token. Where it cannot be said whether it is good, since the
-// keys cannot be had, the error is not [ErrInactive].
+// Verify checks the token. If the keys cannot be fetched, so that no result is
+// possible, the error is not [ErrInactive].
 func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 	if strings.Count(token, ".") != 2 {
 		if s.opaque == nil {
@@ -82,9 +83,10 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 		return nil, ErrInactive
 	}
 	claims, err := jose.Verifier{
-		// RFC 9068 §4: the algorithm is one of ours, and never none.
+		// RFC 9068 §4: the algorithm is one of the configured ones, and never none.
 		Algorithms: s.algorithms,
-		// RFC 9068 §4: the type keeps out ID tokens and other JWTs with the same signature.
+		// RFC 9068 §4: the type excludes ID tokens and other JWTs that the same key has
+		// signed.
 		Types: []string{"at+jwt"},
 		Keys: func(h jose.Header, _ []byte) ([]any, error) {
 			key, err := s.keys.find(ctx, h.KeyID, jose.KindOf(h.Algorithm))
@@ -106,7 +108,7 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 	return s.claims(claims)
 }
 
-// claims reads what a signature stands for, and checks it (RFC 9068 §4).
+// claims reads and checks the claims of a token whose signature is valid (RFC 9068 §4).
 func (s *Signed) claims(raw []byte) (*Token, error) {
 	var claims map[string]json.RawMessage
 	if json.Unmarshal(raw, &claims) != nil {
@@ -116,15 +118,15 @@ func (s *Signed) claims(raw []byte) (*Token, error) {
 	if err != nil {
 		return nil, ErrInactive
 	}
-	// RFC 9068 §4: it is from who we think it is from, for us, and has not ended. One
-	// without an end is none (§2.2).
+	// RFC 9068 §4: the issuer and the audience match, and the token has not expired. A
+	// token without exp is refused (§2.2).
 	if t.Issuer != s.issuer || !slices.Contains(t.Audience, s.audience) || t.ExpiresAt.IsZero() || !t.liveAt(time.Now()) {
 		return nil, ErrInactive
 	}
 	return t, nil
 }
 
-// publicKey is one of a set.
+// publicKey is one key of a key set.
 type publicKey struct {
 	jose.JWK
 	public crypto.PublicKey

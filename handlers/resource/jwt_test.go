@@ -31,7 +31,7 @@ const (
 	keysURL  = "https://auth.example/o/.well-known/jwks.json"
 )
 
-// publisher is the authorization server's set of keys, as a transport.
+// publisher is a transport that serves the authorization server's key set.
 type publisher struct {
 	mu     sync.Mutex
 	body   string
@@ -65,7 +65,7 @@ func (p *publisher) set(change func(*publisher)) {
 
 func b64(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-// published writes a key as a server does.
+// published returns a key in the form in which a server publishes it.
 func published(id string, public crypto.PublicKey) map[string]any {
 	k := map[string]any{"kid": id, "use": "sig"}
 	switch key := public.(type) {
@@ -92,7 +92,8 @@ var testKeys = sync.OnceValue(func() map[string]crypto.Signer {
 	return map[string]crypto.Signer{"RS256": rsaKey, "PS256": rsaKey, "ES256": ecKey, "EdDSA": edKey}
 })
 
-// issue makes an access token; changes are of its claims, a nil one is left out.
+// issue returns an access token. changes replace its claims; a nil value removes a
+// claim.
 func issue(t testing.TB, algorithm, kid, kind string, changes jwt.MapClaims) string {
 	t.Helper()
 	at := time.Now().Unix()
@@ -126,7 +127,7 @@ func newSigned(t testing.TB, p *publisher, changes ...func(*SignedConfig)) *Sign
 	return s
 }
 
-// RFC 9068 §4: what is good, and what its facts are.
+// RFC 9068 §4: the accepted tokens, and the facts that they give.
 func TestSignedTakes(t *testing.T) {
 	s := newSigned(t, &publisher{body: allKeys()})
 	for algorithm, kid := range map[string]string{"RS256": "rsa", "PS256": "rsa", "ES256": "ec", "EdDSA": "ed"} {
@@ -143,7 +144,7 @@ func TestSignedTakes(t *testing.T) {
 	}
 }
 
-// RFC 9068 §4: what is not good.
+// RFC 9068 §4: the refused tokens.
 func TestSignedRefuses(t *testing.T) {
 	s := newSigned(t, &publisher{body: allKeys()})
 	good := issue(t, "RS256", "rsa", "at+jwt", nil)
@@ -181,7 +182,8 @@ func TestSignedRefuses(t *testing.T) {
 	is("without a signature", parts[0]+"."+parts[1]+".", ErrInactive)
 	is("of no algorithm", b64([]byte(`{"alg":"none","typ":"at+jwt","kid":"rsa"}`))+"."+parts[1]+".", ErrInactive)
 	is("that wants something understood", header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}), ErrInactive)
-	// RFC 8725 §2.1: the public key as the secret of an HMAC, in each form in which it is known.
+	// RFC 8725 §2.1: the public key is used as the secret of an HMAC, in each of its
+	// forms.
 	der, _ := x509.MarshalPKIXPublicKey(testKeys()["RS256"].Public())
 	for _, secret := range [][]byte{der, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), {}} {
 		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": issuer, "aud": audience, "exp": at + 600})
@@ -199,7 +201,7 @@ func TestSignedRefuses(t *testing.T) {
 	}
 }
 
-// header signs a token with any header.
+// header returns a token with any header, signed.
 func header(t testing.TB, h map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{"iss": issuer, "aud": audience, "exp": time.Now().Unix() + 600})
@@ -211,7 +213,7 @@ func header(t testing.TB, h map[string]any) string {
 	return text
 }
 
-// What is no JWT is somebody else's to judge, if there is anybody.
+// A token that is not a JWT goes to the other Verifier, if there is one.
 func TestSignedOpaque(t *testing.T) {
 	s := newSigned(t, &publisher{body: allKeys()}, func(c *SignedConfig) {
 		c.Opaque = verifierFunc(func(_ context.Context, token string) (*Token, error) { return &Token{ID: token}, nil })

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	keysFresh = 5 * time.Minute  // for so long nobody looks whether a key has gone
-	keysKept  = 24 * time.Hour   // for so long they are believed where they cannot be had again
-	keysPause = 10 * time.Second // between two fetches, whatever the tokens name
-	maxKeys   = 256 << 10        // bytes of a set
+	keysFresh = 5 * time.Minute  // how long the keys are used without a new request
+	keysKept  = 24 * time.Hour   // how long they are used if no request succeeds
+	keysPause = 10 * time.Second // the shortest time between two requests
+	maxKeys   = 256 << 10        // the largest key set, in bytes
 )
 
-// keySet is a copy of somebody's public keys (RFC 7517 §5). Whoever makes up key
-// ids makes it fetch once each keysPause and not more.
+// keySet is a copy of an issuer's public keys (RFC 7517 §5). Tokens with invented key
+// ids cause at most one request in each keysPause.
 type keySet struct {
 	url    string
 	client *http.Client
 
 	mu    sync.Mutex
 	keys  map[string]*publicKey
-	read  time.Time     // when they were
-	asked time.Time     // last
-	err   error         // of what was asked last
-	done  chan struct{} // closed when the fetch under way is over; nil where none is
+	read  time.Time     // when the keys were fetched
+	asked time.Time     // when the last request began
+	err   error         // the error of the last request
+	done  chan struct{} // closed when the running request ends; nil if none is running
 }
 
 func newKeySet(c SignedConfig) (*keySet, error) {
@@ -39,7 +39,8 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: set an absolute https URL without credentials and fragment")
 	}
-	// RFC 8414 §2: jwks_uri is https. Who can change the keys on their way signs what they like.
+	// RFC 8414 §2: jwks_uri is https. An attacker who can replace the keys on the
+	// network can sign any token.
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.AllowHTTP {
 		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since who can change the keys on their way can make tokens")
 	}
@@ -61,8 +62,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// find gives the key of an id and a kind, nil where the set has none, or an error
-// where the set cannot be had.
+// find returns the key with this id and type, or nil if the set has none. It returns an
+// error if the set cannot be fetched.
 func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) {
 	k.mu.Lock()
 	key := k.known(id, kind)
@@ -71,7 +72,7 @@ func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) 
 	}
 	done := k.done
 	k.mu.Unlock()
-	// A key that is known is used while somebody looks whether it still is one.
+	// A known key is used while a request checks whether it is still published.
 	if key == nil && done != nil {
 		select {
 		case <-done:
@@ -90,7 +91,7 @@ func (k *keySet) find(ctx context.Context, id, kind string) (*publicKey, error) 
 	return key, nil
 }
 
-// known looks into the set, unless that is too old to be believed.
+// known returns a key from the set, unless the set is too old.
 func (k *keySet) known(id, kind string) *publicKey {
 	key := k.keys[id]
 	if key == nil || key.Type != kind || time.Since(k.read) >= keysKept {
@@ -99,8 +100,8 @@ func (k *keySet) known(id, kind string) *publicKey {
 	return key
 }
 
-// ask begins a fetch, on behalf of all who wait for it, unless one is under way or
-// was a moment ago.
+// ask starts a request for the keys, shared by all who wait for it. It does nothing if
+// a request is running or has started less than keysPause ago.
 func (k *keySet) ask() {
 	if k.done != nil || time.Since(k.asked) < keysPause {
 		return
@@ -137,8 +138,8 @@ func (k *keySet) fetch() (map[string]*publicKey, error) {
 	return readKeys(body)
 }
 
-// readKeys reads the keys that can verify a signature. RFC 7517 §5: others are left
-// out.
+// readKeys reads the keys that can verify a signature. RFC 7517 §5: other keys are
+// ignored.
 func readKeys(body []byte) (map[string]*publicKey, error) {
 	set, err := jose.ParseSet(body)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// The keys are fetched when they are needed, kept, and fetched again: not without bound.
+// The keys are fetched when they are first needed, then kept, and fetched again when
+// they are old. The number of requests is limited.
 func TestSignedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &publisher{err: &net.DNSError{Err: "no such host", Name: "auth.example"}}
@@ -51,7 +52,8 @@ func TestSignedKeys(t *testing.T) {
 			}
 		}
 		asked(3, "somebody makes up key ids")
-		// The server rotates: its new key is found as soon as somebody comes with it.
+		// The server rotates its keys. The new key is fetched when the first token names
+		// it.
 		p.set(func(p *publisher) { p.body = setOf(published("new", testKeys()["ES256"].Public())) })
 		time.Sleep(keysPause)
 		if err := verify("new"); err != nil {
@@ -61,7 +63,8 @@ func TestSignedKeys(t *testing.T) {
 		if err := verify("ec"); !errors.Is(err, ErrInactive) {
 			t.Error("a key that has gone is believed:", err)
 		}
-		// It is down: the keys are believed for a day, and then nobody is.
+		// The server is down. The keys are used for one day, and then no token is
+		// accepted.
 		p.set(func(p *publisher) { p.status, p.body = 503, "" })
 		time.Sleep(keysFresh)
 		if err := verify("new"); err != nil {
@@ -119,7 +122,8 @@ func with(k map[string]any, name string, value any) map[string]any {
 	return k
 }
 
-// Many who come at once share a fetch, and who leaves takes nobody with them.
+// Concurrent requests share a fetch. A request that is cancelled does not affect the
+// others.
 func TestSignedKeysTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &publisher{body: allKeys()}

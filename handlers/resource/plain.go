@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// lookAlikes are the characters that a Unicode normalization turns into text with
-// a slash, backslash, dot, semicolon, percent sign, question mark or number sign, such as U+FF0F (a full-width
-// slash), U+2025 (two dots) and U+2100 (a/c). Some servers normalize a path before
-// they split it. A test compares the table with the normalization forms of
-// Unicode Standard Annex #15.
+// lookAlikes are the characters that a Unicode normalization replaces by text with a
+// slash, backslash, dot, semicolon, percent sign, question mark or number sign.
+// Examples are U+FF0F (a full-width slash), U+2025 (two dots) and U+2100 (a/c). Some
+// servers normalize a path before they split it. A test compares the table with the
+// normalization forms of Unicode Standard Annex #15.
 var lookAlikes = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x037e, Hi: 0x037e, Stride: 1}, // ;
@@ -42,17 +42,18 @@ var lookAlikes = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0x1f100, Hi: 0x1f100, Stride: 1}}, // 0.
 }
 
-// plainPath reports whether a decoded path means the same to everybody. What
-// servers read in different ways is refused, since the upstream might find
-// another resource in it than the rules did:
+// plainPath reports whether all servers read a decoded path in the same way. Other
+// paths are refused, because the upstream might serve another resource than the one
+// that the rules were applied to:
 //
-//   - empty segments and those that end in a dot or a space, among them . and ..,
-//     are resolved, dropped or trimmed by some;
-//   - a backslash is a slash on some systems;
-//   - what follows ; in a segment is a parameter to some and a name to others;
-//   - a percent sign that is left after decoding would be decoded once more, and a
-//     question mark or number sign would end the path;
-//   - other characters are turned into one of these by some.
+//   - some servers resolve, drop or trim empty segments and segments that end in a dot or a
+//     space, among them . and ..;
+//   - some systems treat a backslash as a slash;
+//   - some servers treat the text after ; in a segment as a parameter, others as a part of
+//     the name;
+//   - a percent sign that is left after decoding might be decoded again, and a question
+//     mark or number sign would end the path;
+//   - some servers replace other characters by one of these.
 func plainPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok || !utf8.ValidString(path) || strings.ContainsFunc(path, ambiguous) {

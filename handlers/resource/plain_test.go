@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Every character of Unicode in every normalization form: one that becomes what a path must not hold is refused,
-// and no other one is.
+// Every Unicode character is tried in every normalization form. A character is refused
+// if its result contains a forbidden character, and only then.
 func TestPlainPathNormalized(t *testing.T) {
 	forms := map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
 	for c := rune(utf8.RuneSelf); c <= unicode.MaxRune; c++ {

@@ -14,45 +14,48 @@ import (
 	"time"
 )
 
-// ProxyConfig is what a [Proxy] needs. Upstream, Guard and Rules are required.
+// ProxyConfig configures a [Proxy]. Upstream, Guard and Rules are required.
 type ProxyConfig struct {
-	Upstream *url.URL // where the API is: http or https, a host, maybe a path
+	Upstream *url.URL // the address of the API: http or https, a host, and optionally a path
 	Guard    *Guard
 	Rules    []Rule
 
-	// PassAuthorization lets the upstream see the client's Authorization header.
-	// Off, the token stays here: an API that needs no token should hold none.
+	// PassAuthorization forwards the client's Authorization header to the upstream. By
+	// default the proxy removes the header, because an API that does not need the token
+	// should not receive it.
 	PassAuthorization bool
 
-	// AllowPreflight passes CORS preflight requests on without a token, if a rule
-	// covers the path and the method asked about: browsers send them without.
-	// Off, OPTIONS is a method like any other.
+	// AllowPreflight forwards CORS preflight requests without a token if a rule covers
+	// the path and the requested method. Browsers send preflight requests without a
+	// token. By default, OPTIONS is a method like any other.
 	AllowPreflight bool
 
-	// WebSocketCheck is the time after which the token of an open WebSocket is
-	// looked at again; 10 seconds if zero.
+	// WebSocketCheck is the interval at which the token of an open WebSocket is checked
+	// again. Zero means 10 seconds.
 	WebSocketCheck time.Duration
 
-	Logger *slog.Logger // is told why the upstream could not be reached; may be nil
+	Logger *slog.Logger // logs why the upstream could not be reached; may be nil
 }
 
-// Proxy protects an API that it forwards to. A request that no rule covers is
-// refused, as is one whose path or method could mean something else to the
-// upstream. The upstream learns of the token by these headers, and can believe
-// them if it is reachable through the proxy alone:
+// Proxy protects an API by forwarding only permitted requests to it. It refuses a
+// request that no rule covers, and a request whose path or method could have another
+// meaning for the upstream. The upstream receives the facts of the token in these
+// headers. It can trust them if it is reachable only through the proxy:
 //
 //	X-Token-Client-Id  X-Token-Subject  X-Token-Username  X-Token-Scope
 //
-// Their values are the token's, with all but visible ASCII percent-encoded, and
-// the percent sign too; scopes are separated by a space. A header is missing
-// where the token has no such fact. Whatever a client sends under such a name is removed.
+// The values come from the token. All characters except visible ASCII are
+// percent-encoded, and so is the percent sign. A space separates scopes. If the token
+// lacks a fact, its header is missing. The proxy removes headers with these names from
+// the client's request.
 //
-// No request may change the protocol of its connection, but for a WebSocket
-// (RFC 6455) where [Rule] allows it. That is closed when its token ends or is
-// no longer good for the rule, after a day at the latest, and by [Proxy.Close].
+// A connection cannot change its protocol, except to a WebSocket (RFC 6455) where
+// [Rule] allows it. The proxy closes a WebSocket when its token expires or no longer
+// satisfies the rule, after one day at the latest, or when [Proxy.Close] is called.
 //
-// A method override in a form body (_method) is not seen here: an upstream that
-// heeds it needs it off, or a rule for POST that asks for the scopes of all.
+// The proxy does not see a method override in a form body (_method). If the upstream
+// supports it, switch it off there, or write a rule for POST that requires the scopes
+// of all methods.
 type Proxy struct {
 	routes    routes
 	forward   *httputil.ReverseProxy
@@ -109,12 +112,12 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the WebSockets that are open, and lets no new ones in. An
-// http.Server does not know them: give Close to its RegisterOnShutdown.
+// Close closes the open WebSockets and accepts no new ones. An http.Server does not
+// close WebSockets itself: pass Close to its RegisterOnShutdown.
 func (p *Proxy) Close() { p.close() }
 
-// newUpstreamTransport returns a transport that hands bodies on as they are.
-// How long the upstream may take to answer is for the server in front to bound.
+// newUpstreamTransport returns a transport that does not change bodies. It has no time
+// limit for the upstream's answer; the http.Server in front may set one.
 func newUpstreamTransport() *http.Transport {
 	t := newTransport()
 	t.DisableCompression = true
@@ -123,7 +126,7 @@ func newUpstreamTransport() *http.Transport {
 	return t
 }
 
-// ServeHTTP forwards the request if a rule covers it and the guard lets it in.
+// ServeHTTP forwards the request if a rule covers it and the guard accepts its token.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !unambiguous(r.URL) {
 		writeDetail(w, http.StatusBadRequest, "The path can be read in more than one way.")
@@ -156,12 +159,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func unambiguous(u *url.URL) bool {
-	// RFC 3986 §2.2: an encoded slash is data, not a border of segments; but many servers decode it into one.
+	// RFC 3986 §2.2: an encoded slash is data and does not separate segments. But many
+	// servers decode it to a separator.
 	return u.Opaque == "" && plainPath(u.Path) && !strings.Contains(strings.ToLower(u.RawPath), "%2f")
 }
 
-// plainMethod reports whether the request asks for the method that it has. Some
-// frameworks let a header or parameter say another one, or raise small letters.
+// plainMethod reports whether all servers read the same method in a request. Some
+// frameworks let a header or parameter replace the method, or convert small letters to
+// capitals.
 func plainMethod(r *http.Request) bool {
 	if r.Method == http.MethodConnect || r.Method != strings.ToUpper(r.Method) || hasParam(r.URL.RawQuery, "_method") {
 		return false
@@ -175,32 +180,35 @@ func plainMethod(r *http.Request) bool {
 	return true
 }
 
-// reflects reports whether the answer to a method is the request as it arrived.
-// RFC 9110 §9.3.8: TRACE; an old server calls it TRACK.
+// reflects reports whether the answer to a method contains the request as the upstream
+// received it.
+// RFC 9110 §9.3.8: TRACE; some old servers call it TRACK.
 func reflects(method string) bool { return method == http.MethodTrace || method == "TRACK" }
 
-// finalOnly holds interim answers back. RFC 9110 §15.2: a client of HTTP/1.0 is
-// sent none, it would take one for the answer.
+// finalOnly drops interim responses. RFC 9110 §15.2: an HTTP/1.0 client must not
+// receive one, because it would read it as the final response.
 type finalOnly struct{ http.ResponseWriter }
 
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (f finalOnly) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
+// WriteHeader writes the header of a final response and ignores interim ones.
 func (f finalOnly) WriteHeader(status int) {
 	if status >= http.StatusOK {
 		f.ResponseWriter.WriteHeader(status)
 	}
 }
 
-// isPreflight reports whether a browser asks if its page may send a request: by
-// the CORS protocol of the Fetch standard, with OPTIONS, an origin and a method.
+// isPreflight reports whether a request is a CORS preflight request (Fetch standard):
+// OPTIONS with an origin and a requested method.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// rewrite turns the request that came in into the one for the upstream.
+// rewrite turns the incoming request into the request to the upstream.
 func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
-	// The upstream gets the path that the rules were asked about, in its plain
-	// encoding, whatever encoding the client chose.
+	// The upstream receives the path that the rules were applied to, in its standard
+	// encoding, regardless of the client's encoding.
 	pr.Out.URL.RawPath = ""
 	pr.SetURL(p.upstream)
 	pr.Out.Trailer = nil
@@ -209,14 +217,14 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			delete(pr.Out.Header, name)
 		}
 	}
-	// The guard has read the header, whether Connection names it or not; the upstream
-	// sees the same, or nothing.
+	// The guard has read the Authorization header even if Connection names it. The
+	// upstream receives the same header, or none.
 	pr.Out.Header.Del("Authorization")
 	if sent := pr.In.Header["Authorization"]; p.keepAuth && sent != nil {
 		pr.Out.Header["Authorization"] = sent
 	}
-	// RFC 9110 §9.3.1: an upstream that expects no content reads it as the next
-	// request of the connection, one that no rule was asked about.
+	// RFC 9110 §9.3.1: an upstream that expects no content reads it as the next request
+	// on the connection, and the rules were not applied to that request.
 	if pr.In.ContentLength != 0 && !slices.Contains(withContent, pr.In.Method) {
 		pr.Out.Close = true
 	}
@@ -237,25 +245,25 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	}
 }
 
-// withContent are the methods for which every server expects content.
+// withContent lists the methods for which every server expects content.
 var withContent = []string{http.MethodPost, http.MethodPut, http.MethodPatch}
 
-// isOurs reports whether only a proxy may send a header of this alias: facts of
-// the token, of the way here, and those that let a proxy change the path.
+// isOurs reports whether only a proxy may set headers with this alias: facts of the
+// token, addresses on the way of the request, and headers that change the path.
 func isOurs(alias string) bool {
 	switch alias {
 	case "x-original-url", "x-original-uri", "x-rewrite-url", "x-real-ip", "x-client-ip", "true-client-ip", "forwarded":
 		return true
-	case "content-length", "transfer-encoding": // the transport writes its own
+	case "content-length", "transfer-encoding": // the transport writes these itself
 		return true
-	case "proxy": // a CGI program takes it for its own HTTP_PROXY
+	case "proxy": // a CGI program reads it as the variable HTTP_PROXY
 		return true
 	}
 	return strings.HasPrefix(alias, "x-token-") || strings.HasPrefix(alias, "x-forwarded-")
 }
 
-// headerAlias returns the name that all spellings share which a CGI-like
-// upstream cannot tell apart: it sees X_Token-Subject as HTTP_X_TOKEN_SUBJECT.
+// headerAlias returns one common name for all spellings of a header that a CGI-like
+// upstream cannot distinguish: it sees X_Token-Subject as HTTP_X_TOKEN_SUBJECT.
 func headerAlias(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -268,8 +276,9 @@ func headerAlias(name string) string {
 	}, name)
 }
 
-// visible encodes a fact for a header. Header values lose spaces at their ends
-// and cannot hold line breaks: sent as it is, the name " admin" would arrive as another's.
+// visible encodes a fact for a header. A header value loses spaces at its ends and
+// cannot contain line breaks. Without encoding, the name " admin" would arrive as
+// "admin".
 func visible(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -290,7 +299,7 @@ func visibleAll(scopes []string) string {
 	return strings.Join(encoded, " ")
 }
 
-// unreachable answers for an upstream that did not, or not as it may.
+// unreachable writes the response if the upstream gave no answer or a forbidden one.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSwitched) {
 		p.log.Error("the upstream's answer was not passed on", "path", r.URL.Path, "error", err)

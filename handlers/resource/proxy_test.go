@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newUpstream returns an API that says what reached it, and its last request.
+// newUpstream returns an API that answers with what it received, and its last request.
 func newUpstream(t testing.TB) (*httptest.Server, *http.Request) {
 	var last http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func newProxy(t testing.TB, change func(*ProxyConfig)) (*httptest.Server, *http.
 	return server, last
 }
 
-// send writes a request as it stands: http.Client would tidy it up.
+// send writes a request unchanged; http.Client would normalize it.
 func send(t *testing.T, server *httptest.Server, requestLine string, headers ...string) (int, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -93,7 +93,7 @@ func TestProxyRules(t *testing.T) {
 		request string
 		token   string
 		status  int
-		reached string // what the upstream saw
+		reached string // what the upstream received
 	}{
 		{"GET /", "read", 200, "GET /v1/"},
 		{"GET /orders/7?a=b", "read", 200, "GET /v1/orders/7?a=b"},
@@ -106,14 +106,15 @@ func TestProxyRules(t *testing.T) {
 		{"HEAD /users", "none", 403, ""},
 		{"HEAD /files/a", "none", 200, ""},
 		{"GET /files/a", "none", 403, ""},
-		{"HEAD /reports", "read", 200, ""}, // as GET, not as all other methods
+		{"HEAD /reports", "read", 200, ""}, // the rule for GET, not the rule for all other methods
 		{"HEAD /reports", "admin", 403, ""},
 		{"HEAD /admin", "admin", 200, ""},
 		{"POST /users", "read", 403, ""},
 		{"POST /users", "write", 200, "POST /v1/users"},
 		{"DELETE /users/7", "write", 200, "DELETE /v1/users/7"},
 
-		// No rule covers it: refused, whoever asks, and no shorter path helps out.
+		// No rule covers the request: it is refused for every token, and no shorter path
+		// applies.
 		{"PUT /users", "write", 403, ""},
 		{"POST /orders", "write", 403, ""},
 		{"OPTIONS /users", "write", 403, ""},
@@ -129,7 +130,7 @@ func TestProxyRules(t *testing.T) {
 		{"GET /healthz/deep", "", 200, "GET /v1/healthz/deep"},
 		{"POST /healthz", "", 403, ""},
 
-		// One path in other clothes.
+		// The same path in other spellings.
 		{"GET /%61dmin", "read", 403, ""},
 		{"GET /%61dmin", "admin", 200, "GET /v1/admin"},
 		{"GET /admin/", "read", 403, ""},
@@ -166,7 +167,7 @@ func TestProxyRules(t *testing.T) {
 		{"GET http:admin", "admin", 400, ""},
 		{"OPTIONS *", "admin", 200, ""}, // net/http answers it
 
-		// One method in other clothes.
+		// The same method in other forms.
 		{"get /admin", "admin", 400, ""},
 		{"Purge /admin", "admin", 400, ""},
 		{"CONNECT /admin", "admin", 400, ""},
@@ -213,7 +214,7 @@ func TestProxyHeaders(t *testing.T) {
 		request string
 		headers []string
 		pass    bool
-		want    http.Header // but for the ones every request has
+		want    http.Header // without those of every request
 	}{
 		{"a token with all facts", "GET /", []string{"Authorization: Bearer read"}, false, http.Header{
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
@@ -260,7 +261,8 @@ func TestProxyReflection(t *testing.T) {
 	}
 }
 
-// Content where an upstream may expect none is the last thing on its connection; a trailer stays here.
+// If an upstream may not expect content, the connection ends after this content. The
+// proxy does not forward a trailer.
 func TestProxyContent(t *testing.T) {
 	server, last := newProxy(t, nil)
 	for _, test := range []struct {
@@ -280,7 +282,7 @@ func TestProxyContent(t *testing.T) {
 	}
 }
 
-// A client of HTTP/1.0 gets no interim answers, and others do.
+// An HTTP/1.0 client receives no interim responses. Other clients do.
 func TestProxyInterim(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusEarlyHints) }))
 	defer api.Close()

@@ -1,14 +1,14 @@
-// Package resource is for a service that offers a protected API: the resource
-// server of RFC 6749 §1.1. A [Guard] stands in front of any http.Handler, asks
-// a [Verifier] about the bearer token of each request (RFC 6750), and lets the
-// request through with the facts of the token in its context, or refuses it
-// with a challenge. [Introspection] is a Verifier that asks the authorization
-// server (RFC 7662); [Signed] is one that checks signed tokens by itself (RFC 9068);
-// [Cache] is one that remembers another's verdicts; [Proxy] protects an API that
-// cannot be changed.
+// Package resource protects an API with access tokens: it implements the resource
+// server of RFC 6749 §1.1. A [Guard] wraps any http.Handler. It passes the bearer token
+// of each request (RFC 6750) to a [Verifier]. It then calls the handler with the facts
+// of the token in the request's context, or refuses the request with a challenge.
 //
-// The package knows the authorization server by URL only and imports, beside the
-// standard library, nothing but golang-jwt, for its signatures.
+// These types implement Verifier: [Introspection] asks the authorization server (RFC
+// 7662), [Signed] checks signed tokens itself (RFC 9068), and [Cache] stores the
+// results of another Verifier. A [Proxy] protects an API that cannot be changed.
+//
+// The package knows the authorization server only by its URLs. Besides the standard
+// library it uses only golang-jwt, for signatures.
 package resource
 
 import (
@@ -23,35 +23,33 @@ import (
 	"time"
 )
 
-// ErrInactive is the verdict on a token that is unknown, expired, revoked or
-// malformed. Every other error of a [Verifier] means that there is no verdict.
+// ErrInactive is the result for a token that is unknown, expired, revoked or malformed.
+// Any other error of a [Verifier] means that it could not check the token.
 var ErrInactive = errors.New("the access token is not active")
 
-// A Verifier finds out whether an access token is live at this moment. It
-// returns the token's facts, an error that is [ErrInactive], or any other error
-// if it could not find out: the [Guard] answers that one with 503, never 401.
-// It must be safe for concurrent use.
+// Verifier checks whether an access token is active. It returns the facts of the token,
+// or [ErrInactive], or another error if it could not check the token. For such an error
+// the [Guard] answers 503, never 401. A Verifier must be safe for concurrent use.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*Token, error)
 }
 
-// Token holds what is known of a live access token. Members that the
-// authorization server did not send are zero. A Token is shared between
-// requests: read it, do not change it.
+// Token holds the facts of an active access token. Fields that the authorization server
+// did not send are zero. Requests share a Token, so it must not be changed.
 type Token struct {
-	ClientID  string    // the client it was issued to
-	Username  string    // the resource owner by name, for people to read
-	Subject   string    // the resource owner by a name that does not change
-	Scope     []string  // what it allows
-	ExpiresAt time.Time // when it ends
+	ClientID  string    // the client to which it was issued
+	Username  string    // the resource owner's name, for display
+	Subject   string    // the resource owner's identifier, which does not change
+	Scope     []string  // the granted scopes
+	ExpiresAt time.Time // when it expires
 	IssuedAt  time.Time
 	NotBefore time.Time
-	Audience  []string // the services it is meant for; nil if not restricted
-	Issuer    string   // who issued it
-	ID        string   // jti: names the token without being it
-	TokenType string   // as issued, usually Bearer
+	Audience  []string // the services that may accept it; nil: not restricted
+	Issuer    string   // the authorization server that issued it
+	ID        string   // jti: identifies the token, but is not the token itself
+	TokenType string   // usually Bearer
 
-	// Claims holds every member as it was received, those above too.
+	// Claims holds every member as received, including those above.
 	Claims map[string]json.RawMessage
 }
 
@@ -62,35 +60,35 @@ func (t *Token) HasScope(scopes ...string) bool {
 
 type contextKey struct{}
 
-// FromContext returns the token that a [Guard] let in with the request of this
-// context, and false behind no guard.
+// FromContext returns the token that a [Guard] has stored in the request's context, and
+// whether there is one.
 func FromContext(ctx context.Context) (*Token, bool) {
 	token, ok := ctx.Value(contextKey{}).(*Token)
 	return token, ok
 }
 
-// GuardConfig is what a [Guard] needs. Only Verifier is required.
+// GuardConfig configures a [Guard]. Only Verifier is required.
 type GuardConfig struct {
 	Verifier Verifier
 
-	// Realm names the protected area in challenges; "api" if empty.
+	// Realm is the name of the protected area in challenges. Empty means "api".
 	Realm string
 
-	// Audience is the identifier under which the authorization server knows
-	// this service. A token that names its audiences must name this one; a token
-	// that names none passes. Empty: audiences are not looked at.
+	// Audience is this service's identifier at the authorization server. A token with
+	// audiences must contain it; a token without audiences is accepted. If Audience is
+	// empty, audiences are not checked.
 	Audience string
 
-	// ShowScopes adds the scopes that were needed to the body of a refusal for
-	// want of them, as required_scopes.
+	// ShowScopes adds required_scopes to the response body if the token lacks a scope.
 	ShowScopes bool
 
-	// Logger is told why a token could not be checked. It never sees a token
-	// or a secret. Nil: nothing is logged.
+	// Logger logs why a token could not be checked. Tokens and secrets are never logged.
+	// nil means no logging.
 	Logger *slog.Logger
 }
 
-// A Guard lets requests with a live access token of the right scope through.
+// Guard calls a handler only for requests with an active access token and the required
+// scopes.
 type Guard struct {
 	verifier   Verifier
 	challenge  string
@@ -108,16 +106,16 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	if realm == "" {
 		realm = "api"
 	}
-	// RFC 6750 §3: the realm stands in a quoted string of the challenge.
+	// RFC 6750 §3: the realm is written in a quoted string of the challenge.
 	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return nil, fmt.Errorf("guard: realm %q: use printable ASCII without quotes and backslashes", realm)
 	}
 	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, c.ShowScopes, logger(c.Logger)}, nil
 }
 
-// Require returns a handler that runs next for requests whose token is live and
-// has all the scopes; with no scopes, any live token will do. Each scope is
-// compared whole: an empty one, or two in one string, no token has.
+// Require returns a handler that calls next if the token is active and has all the
+// scopes. Without scopes, any active token is sufficient. Each string is one scope: no
+// token has an empty scope, or one with a space.
 func (g *Guard) Require(next http.Handler, scopes ...string) http.Handler {
 	scopes = slices.Clone(scopes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,15 +128,15 @@ func (g *Guard) Require(next http.Handler, scopes ...string) http.Handler {
 	})
 }
 
-// refusal is a response of the guard that keeps the request out.
+// refusal is the guard's response to a request that it refuses.
 type refusal struct {
 	status int
-	params string // what follows the realm in the challenge
+	params string // the parameters after the realm in the challenge
 	detail string
-	scopes []string // that are needed, where the body may say so
+	scopes []string // the required scopes, if the body may name them
 }
 
-// check returns the token of a request that may pass, or the refusal.
+// check returns the token of an accepted request, or the refusal.
 func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	raw, problem := bearer(r)
 	if problem != "" {
@@ -147,7 +145,7 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		return nil, &refusal{http.StatusBadRequest, params, problem + ".", nil}
 	}
 	if raw == "" {
-		// RFC 6750 §3.1: whoever sent no token is told no error code.
+		// RFC 6750 §3.1: a request without a token gets no error code.
 		return nil, &refusal{http.StatusUnauthorized, "", "Authentication credentials were not provided.", nil}
 	}
 	token, err := g.verifier.Verify(r.Context(), raw)
@@ -159,7 +157,8 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		return nil, &refusal{http.StatusServiceUnavailable, "", "The access token cannot be checked at the moment.", nil}
 	}
 	if err != nil || !g.acceptable(token) {
-		// RFC 6750 §3.1: expired, revoked, malformed and misplaced tokens are all invalid_token.
+		// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
+		// tokens, and for tokens that are not acceptable here.
 		const why = "The access token is invalid, expired or revoked"
 		return nil, &refusal{http.StatusUnauthorized, `, error="invalid_token", error_description="` + why + `"`, why + ".", nil}
 	}
@@ -175,24 +174,26 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	return token, nil
 }
 
-// acceptable reports whether a live token may be used here, as a bearer token.
+// acceptable reports whether an active token may be used at this service as a bearer
+// token.
 func (g *Guard) acceptable(t *Token) bool {
-	// RFC 7662 §2.2: a refresh token is introspected like an access token, only
-	// its type gives it away.
+	// RFC 7662 §2.2: the endpoint also answers for refresh tokens. Only the type
+	// distinguishes them from access tokens.
 	// RFC 9449 §7.2: a DPoP token is not accepted as a bearer token, without its proof.
 	if t.TokenType != "" && !strings.EqualFold(t.TokenType, "Bearer") {
 		return false
 	}
-	// RFC 8705 §3: a token bound to a key works only with proof of that key,
-	// which this guard does not ask for.
+	// RFC 8705 §3: a token that is bound to a key requires proof of that key. This guard
+	// does not check such proof, so it refuses the token.
 	if cnf, bound := t.Claims["cnf"]; bound && string(cnf) != "null" {
 		return false
 	}
-	// RFC 9700 §2.3: a token meant for another service is refused.
+	// RFC 9700 §2.3: a token for another service is refused.
 	return g.audience == "" || t.Audience == nil || slices.Contains(t.Audience, g.audience)
 }
 
-// report logs why there was no verdict. A client that hung up is no fault of ours.
+// report logs why a token could not be checked. A cancelled request is logged only at
+// debug level, because it is not an error of this server.
 func (g *Guard) report(ctx context.Context, err error) {
 	level := slog.LevelError
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -203,7 +204,7 @@ func (g *Guard) report(ctx context.Context, err error) {
 
 func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 	if no.status == http.StatusServiceUnavailable {
-		// RFC 9110 §15.6.4: the client is told when to come back.
+		// RFC 9110 §15.6.4: Retry-After says when the client may try again.
 		w.Header().Set("Retry-After", "5")
 	} else {
 		// RFC 6750 §3: every other refusal carries a challenge.
@@ -212,7 +213,8 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 	writeDetail(w, no.status, no.detail, no.scopes...)
 }
 
-// writeDetail writes a refusal. It holds for this request only, so no cache may keep it.
+// writeDetail writes a refusal. It is valid for this request only, so caches must not
+// store it.
 func writeDetail(w http.ResponseWriter, status int, detail string, requiredScopes ...string) {
 	body, err := json.Marshal(struct {
 		Detail         string   `json:"detail"`
@@ -224,7 +226,7 @@ func writeDetail(w http.ResponseWriter, status int, detail string, requiredScope
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	w.Write(body) // an error here means that the client has gone
+	w.Write(body) // an error means that the client has closed the connection
 }
 
 func logger(l *slog.Logger) *slog.Logger {

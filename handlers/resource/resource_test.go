@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answer is what a client sees of a refusal.
+// answer is a refusal as the client receives it.
 type answer struct {
 	Status    int
 	Challenge string
@@ -160,7 +160,7 @@ func TestRequireScopes(t *testing.T) {
 			w := httptest.NewRecorder()
 			g.Require(http.NotFoundHandler(), test.scopes...).ServeHTTP(w, bearerRequest("live"))
 			if test.status == 200 {
-				test.status = 404 // of the handler behind
+				test.status = 404 // the status of the protected handler
 			}
 			if w.Code != test.status {
 				t.Errorf("got %d, want %d", w.Code, test.status)
@@ -202,8 +202,8 @@ func TestFromContext(t *testing.T) {
 	}
 }
 
-// An outage is never a verdict on the token, and the log says what to look at
-// without saying any secret.
+// An outage never makes a token inactive. The log names the setting to check and
+// contains no secret.
 func TestOutage(t *testing.T) {
 	reply := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -8,44 +8,46 @@ import (
 	"strings"
 )
 
-// A Rule says what a request needs. The rules with the longest path that covers
-// a request decide alone: if none of them has its method, the request is
-// refused, and shorter paths are not asked.
+// Rule says what a request needs. Only the rules with the longest path that covers a
+// request apply. If none of them has the request's method, the request is refused, even
+// if a rule with a shorter path would allow it.
 type Rule struct {
-	// Path covers itself and all that lies beneath it: "/users" is for /users,
-	// /users/ and /users/7, not for /users2. "/" covers everything. It is written
-	// as it reads after decoding, without patterns.
+	// Path covers itself and all paths beneath it: "/users" covers /users, /users/ and
+	// /users/7, but not /users2. "/" covers everything. Write the path in decoded form,
+	// without patterns.
 	Path string
 
-	// Methods the rule is for; all that no other rule of the same path names, if
-	// empty. A rule for GET is for HEAD too, unless a rule names HEAD.
+	// Methods lists the methods of the rule. If it is empty, the rule covers all methods
+	// that no other rule of the same path names. GET includes HEAD, unless a rule names
+	// HEAD.
 	Methods []string
 
-	// Scopes the token must have, all of them. None: any live token will do.
+	// Scopes lists the scopes that the token must have; all are required. If it is
+	// empty, any active token is sufficient.
 	Scopes []string
 
-	// Public lets requests through without a token.
+	// Public allows requests without a token.
 	Public bool
 
-	// WebSocket lets a GET request open a WebSocket (RFC 6455).
+	// WebSocket allows a GET request to open a WebSocket (RFC 6455).
 	WebSocket bool
 }
 
-// anyMethod stands for the methods that no rule of the path names.
+// anyMethod represents the methods that no rule of the path names.
 const anyMethod = ""
 
-// route is what the rules say of one path.
+// route holds the rules of one path.
 type route struct {
-	path    string // without its last slash
+	path    string // without the trailing slash
 	folded  string
 	methods map[string]http.Handler
 }
 
-// routes are few and looked through in full: the cost does not grow with the
-// number of segments a client puts in its path.
+// routes holds all routes. Each search examines all of them, because they are few. So
+// its cost does not depend on the number of segments in a client's path.
 type routes []*route
 
-// add registers what runs when the rule applies.
+// add registers the handler of a rule.
 func (t *routes) add(r Rule, h http.Handler) error {
 	err := r.validate()
 	if err != nil {
@@ -102,7 +104,8 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-// find returns what runs for a plain path and a method, nil if no rule covers them.
+// find returns the handler for a plain path and a method, or nil if no rule covers
+// them.
 func (t routes) find(path, method string) http.Handler {
 	folded := fold(path)
 	var r *route
@@ -111,12 +114,13 @@ func (t routes) find(path, method string) http.Handler {
 			r = candidate
 		}
 	}
-	// An upstream that does not tell cases apart would serve /ADMIN as /admin, one
-	// that does would not. Where that matters, neither reading is right to guess.
+	// Some upstreams serve /ADMIN as /admin, others do not. If the rules would differ,
+	// the request is refused, because the proxy cannot know how the upstream reads the
+	// path.
 	if r == nil || !within(path, r.path) {
 		return nil
 	}
-	// RFC 9110 §9.3.2: HEAD is GET without the content, so it needs the same.
+	// RFC 9110 §9.3.2: HEAD is GET without the content, so it needs the same scopes.
 	if h := r.methods[method]; h != nil || method != http.MethodHead {
 		return either(h, r.methods[anyMethod])
 	}
@@ -136,8 +140,8 @@ func within(path, base string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// fold maps all spellings of a path that differ in case only to one. Some
-// characters meet others only as capitals, so both ways are gone.
+// fold returns the same text for all spellings of a path that differ only in case. It
+// converts to capitals first, because some characters are equal only as capitals.
 func fold(path string) string {
 	return strings.ToLower(strings.ToUpper(path))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Details of refusals, for the client's developer.
+// The texts of refusals, for the client's developer.
 const (
 	noUpgrade   = "This server switches to no other protocol: send the request without the headers Upgrade and HTTP2-Settings, and without their names in Connection."
 	noHandshake = "This is no handshake of a WebSocket: use GET and HTTP/1.1 without content, and one Sec-WebSocket-Key of 16 bytes in base64 (RFC 6455 §4.1)."
@@ -17,26 +17,27 @@ const (
 	noWebSocket = "You do not have permission to perform this action: no rule of this server allows a WebSocket here."
 )
 
-// errSwitched is what is wrong with an upstream that switches protocols unasked.
+// errSwitched means that the upstream switched the protocol without a request for it.
 var errSwitched = errors.New("the upstream switched to another protocol, and not as RFC 6455 wants it for a WebSocket that was asked for and is allowed")
 
-// refuseUpgrade reports whether it has refused the request, since it asks for
-// another protocol and is no proper handshake of a WebSocket. After a switch,
-// requests would reach the upstream that no rule was asked about.
+// refuseUpgrade refuses a request that asks for another protocol and is not a valid
+// WebSocket handshake, and reports whether it did. After a switch of the protocol,
+// requests would reach the upstream without a check of the rules.
 func refuseUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !asksUpgrade(r.Header):
 		return false
-	// RFC 9110 §7.8: the name of a protocol has no case, and the list may offer several.
+	// RFC 9110 §7.8: the name of a protocol is case-insensitive, and the list may have
+	// several.
 	case !one(r.Header, "Upgrade", func(v string) bool { return strings.EqualFold(v, "websocket") }) ||
 		!connectionNames(r.Header, "upgrade") || asksHTTP2(r.Header):
 		writeDetail(w, http.StatusBadRequest, noUpgrade)
-	// RFC 6455 §4.1: GET, HTTP/1.1, and a key of 16 bytes. A GET with content is
-	// read by some servers as two requests.
+	// RFC 6455 §4.1: GET, HTTP/1.1, and a key of 16 bytes. Some servers read a GET with
+	// content as two requests.
 	case r.Method != http.MethodGet || r.ProtoMajor != 1 || !r.ProtoAtLeast(1, 1) || r.ContentLength != 0 ||
 		!one(r.Header, "Sec-Websocket-Key", isNonce):
 		writeDetail(w, http.StatusBadRequest, noHandshake)
-	// RFC 6455 §4.2.2: who asks for another version is told the one that there is.
+	// RFC 6455 §4.2.2: the answer to another version names the supported one.
 	case !one(r.Header, "Sec-Websocket-Version", func(v string) bool { return v == "13" }):
 		w.Header().Set("Sec-Websocket-Version", "13")
 		w.Header().Set("Connection", "Upgrade") // RFC 9110 §15.5.22: 426 names the protocol
@@ -48,13 +49,14 @@ func refuseUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// asksUpgrade reports whether any part of a request speaks of another protocol.
+// asksUpgrade reports whether any header of a request asks for another protocol.
 func asksUpgrade(h http.Header) bool {
 	_, upgrade := h["Upgrade"]
 	return upgrade || connectionNames(h, "upgrade") || asksHTTP2(h)
 }
 
-// asksHTTP2 looks for the header of RFC 7540 §3.2.1, in all its spellings.
+// asksHTTP2 reports whether a request has the header of RFC 7540 §3.2.1 in any
+// spelling.
 func asksHTTP2(h http.Header) bool {
 	for name := range h {
 		if headerAlias(name) == "http2-settings" {
@@ -64,7 +66,8 @@ func asksHTTP2(h http.Header) bool {
 	return connectionNames(h, "http2-settings")
 }
 
-// connectionNames reports whether a Connection header has this option (RFC 9110 §7.6.1).
+// connectionNames reports whether a Connection header has this option
+// (RFC 9110 §7.6.1).
 func connectionNames(h http.Header, option string) bool {
 	for _, line := range h["Connection"] {
 		for value := range strings.SplitSeq(line, ",") {
@@ -76,7 +79,8 @@ func connectionNames(h http.Header, option string) bool {
 	return false
 }
 
-// one reports whether there is one header of this name, and its value is as wanted.
+// one reports whether there is exactly one header of this name and its value is
+// accepted.
 func one(h http.Header, name string, wanted func(string) bool) bool {
 	return len(h[name]) == 1 && wanted(h[name][0])
 }
@@ -86,14 +90,14 @@ func isNonce(key string) bool {
 	return err == nil && len(raw) == 16
 }
 
-// acceptOf returns the Sec-WebSocket-Accept for a key. RFC 6455 §4.2.2 wants
-// SHA-1 there: it shows that the server speaks the protocol, and protects nothing.
+// acceptOf returns the Sec-WebSocket-Accept for a key. RFC 6455 §4.2.2 requires SHA-1.
+// The value shows that the server supports the protocol; it is no protection.
 func acceptOf(key string) string {
 	digest := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return base64.StdEncoding.EncodeToString(digest[:])
 }
 
-// checkSwitch looks at each answer of the upstream, and lets 101 pass only to a
+// checkSwitch checks each answer of the upstream. It accepts status 101 only for a
 // WebSocket that a rule allows.
 func checkSwitch(resp *http.Response) error {
 	if resp.StatusCode != http.StatusSwitchingProtocols {
@@ -101,7 +105,8 @@ func checkSwitch(resp *http.Response) error {
 	}
 	s, allowed := resp.Request.Context().Value(webSocketKey{}).(*webSocket)
 	backend, writable := resp.Body.(io.ReadWriteCloser)
-	// RFC 6455 §4.1: the client fails a connection on these, and so do we.
+	// RFC 6455 §4.1: a client fails the connection in these cases, and so does the
+	// proxy.
 	if !allowed || !writable || !connectionNames(resp.Header, "upgrade") ||
 		!one(resp.Header, "Upgrade", func(v string) bool { return strings.EqualFold(v, "websocket") }) ||
 		!one(resp.Header, "Sec-Websocket-Accept", func(v string) bool { return v == s.accept }) {

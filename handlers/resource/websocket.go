@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// webSocketAge ends every WebSocket, also one whose token says no end and one
-	// of a public rule.
+	// webSocketAge limits the lifetime of every WebSocket. It also applies to tokens
+	// without an expiry time and to public rules.
 	webSocketAge = 24 * time.Hour
 
-	// webSocketTrust is how long a WebSocket goes on while nobody can say whether
-	// its token is still live.
+	// webSocketTrust is how long a WebSocket stays open while its token cannot be
+	// checked.
 	webSocketTrust = time.Minute
 )
 
-// webSocketKey finds the WebSocket that a request was allowed to open, in its context.
+// webSocketKey is the context key of the WebSocket that a request may open.
 type webSocketKey struct{}
 
-// webSocket stands in for the response to a handshake. When the protocol is
-// switched, it watches over the connection.
+// webSocket replaces the ResponseWriter of a handshake. After the switch of the
+// protocol, it monitors the connection.
 type webSocket struct {
 	http.ResponseWriter
-	accept string // what the upstream must answer
+	accept string // the Sec-WebSocket-Accept that the upstream must send
 	until  time.Time
-	every  time.Duration                  // between two checks
-	check  func(context.Context) *refusal // nil: there is no token to check
-	ctx    context.Context                // of the request; its end closes both connections
+	every  time.Duration                  // the interval between two checks
+	check  func(context.Context) *refusal // checks the token; nil: there is no token
+	ctx    context.Context                // the request's context; its end closes both connections
 	end    context.CancelFunc
 }
 
-// forwardTo returns what runs for a request that a rule lets in.
+// forwardTo returns the handler for requests that a rule and its guard have accepted.
 func (p *Proxy) forwardTo(g *Guard, rule Rule) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -60,7 +60,7 @@ func (p *Proxy) forwardWebSocket(w http.ResponseWriter, r *http.Request, g *Guar
 	}
 	token, ok := FromContext(ctx)
 	s.until = webSocketEnd(token, time.Now())
-	if ok { // a public rule asks for no token
+	if ok { // a public rule requires no token
 		s.check = func(ctx context.Context) *refusal {
 			_, no := g.check(r.WithContext(ctx), rule.Scopes)
 			return no
@@ -69,7 +69,7 @@ func (p *Proxy) forwardWebSocket(w http.ResponseWriter, r *http.Request, g *Guar
 	p.forward.ServeHTTP(s, r.WithContext(context.WithValue(ctx, webSocketKey{}, s)))
 }
 
-// webSocketEnd returns when a WebSocket ends at the latest. There may be no token.
+// webSocketEnd returns the latest end of a WebSocket. token may be nil.
 func webSocketEnd(token *Token, opened time.Time) time.Time {
 	end := opened.Add(webSocketAge)
 	if token != nil && !token.ExpiresAt.IsZero() && token.ExpiresAt.Before(end) {
@@ -78,22 +78,22 @@ func webSocketEnd(token *Token, opened time.Time) time.Time {
 	return end
 }
 
-// Unwrap lets http.ResponseController find the rest of the response.
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (s *webSocket) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Hijack hands the client's connection over, and begins to watch.
+// Hijack returns the client's connection and starts to monitor it.
 func (s *webSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(s.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	s.Header().Del("Connection") // the upstream's names the upgrade
+	s.Header().Del("Connection") // the upstream's Connection header names the upgrade
 	context.AfterFunc(s.ctx, func() { conn.Close() })
 	go s.watch()
 	return conn, buffered, nil
 }
 
-// watch closes the WebSocket when its token ends or is not good any longer.
+// watch closes the WebSocket when its token expires or is no longer accepted.
 func (s *webSocket) watch() {
 	defer s.end()
 	ctx, cancel := context.WithDeadline(s.ctx, s.until)

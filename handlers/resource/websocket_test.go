@@ -26,8 +26,8 @@ const (
 	frame     = "\x81\x83\x01\x02\x03\x04`bb" // the text "aaa", masked
 )
 
-// newSwitching returns a proxy to an upstream that sends an answer to each
-// request, and then back what it gets.
+// newSwitching returns a proxy to an upstream that gives each request this answer, and
+// then returns the bytes that it receives.
 func newSwitching(t *testing.T, answer string, rules []Rule, verifier Verifier) (*Proxy, *httptest.Server) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -49,7 +49,7 @@ func newSwitching(t *testing.T, answer string, rules []Rule, verifier Verifier) 
 	return proxy, server
 }
 
-// openWebSocket sends a handshake and returns the connection behind the answer.
+// openWebSocket sends a handshake, and returns the connection after the answer.
 func openWebSocket(t *testing.T, server *httptest.Server, headers string) (net.Conn, *bufio.Reader, *http.Response) {
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -146,7 +146,8 @@ func TestUpgradeOfUpstream(t *testing.T) {
 	})
 }
 
-// However a WebSocket ends, both connections do, also where one side has ended its half before.
+// Whenever a WebSocket ends, both connections end, even if one side has closed its half
+// before.
 func TestWebSocketEnd(t *testing.T) {
 	inactive := make(chan struct{})
 	tests := []struct {
@@ -194,12 +195,12 @@ func TestWebSocketEnd(t *testing.T) {
 	}
 }
 
-// The 101 that the client gets names the upgrade alone, whatever stands before and behind the proxy.
+// The client's 101 names only the upgrade in Connection, whatever other proxies do.
 func TestWebSocketAnswer(t *testing.T) {
 	p, _ := newSwitching(t, strings.TrimSuffix(accepted, "\r\n")+"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nX-Other: kept\r\n\r\n",
 		[]Rule{{Path: "/", WebSocket: true}}, live(time.Time{}))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // as a server does that is about to stop
+		w.Header().Set("Connection", "close") // like a server that will stop soon
 		p.ServeHTTP(w, r)
 	}))
 	defer server.Close()
@@ -211,7 +212,8 @@ func TestWebSocketAnswer(t *testing.T) {
 	p.Close()
 }
 
-// An upstream that has ended its half leaves no connection behind when the proxy ends the other.
+// If the upstream has closed its half, no connection stays open when the proxy ends the
+// WebSocket.
 func TestWebSocketHalfClosed(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -322,7 +324,7 @@ func TestWebSocketWatch(t *testing.T) {
 	}
 }
 
-// sink is a connection that keeps what is written.
+// sink is a connection that records what is written to it.
 type sink struct{ bytes.Buffer }
 
 func (*sink) Close() error { return nil }
@@ -376,7 +378,8 @@ func writeParts(w io.Writer, text string, size int) bool {
 	return true
 }
 
-// However the bytes arrive, they are judged alike, and nothing is passed on changed.
+// The result does not depend on how the bytes are divided, and they are forwarded
+// unchanged.
 func FuzzFrames(f *testing.F) {
 	f.Add(frame+frame, 2)
 	f.Add("\x82\xfe\x00\x7e\x01\x02\x03\x04", 5)
