@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A resource server that checks by itself takes what is signed, asks about the rest, and needs nobody for the former.
+// The resource server checks signed tokens itself, without the authorization server. It
+// asks the authorization server about all other tokens.
 func TestRFC9068Guard(t *testing.T) {
 	s, app, api, alice := signedServer(t, newSQLite(t))
 	opaque := s.relyingParty(t)

@@ -22,7 +22,8 @@ import (
 
 // Access tokens that are JWTs (RFC 9068).
 
-// signedServer is openidServer with an application whose access tokens are signed, one that may introspect, and a person.
+// signedServer is openidServer with an application whose access tokens are signed, an
+// application that may introspect, and a person.
 func signedServer(t testing.TB, db database, more ...string) (s *server, app, api application, alice person) {
 	t.Helper()
 	s = openidServer(t, db, more...)
@@ -35,14 +36,14 @@ func (s *server) signer(t testing.TB, args ...string) application {
 	return s.relyingParty(t, append([]string{"--grant", "client_credentials", "--access-token-format", "jwt"}, args...)...)
 }
 
-// machine is a token of the application for itself.
+// machine returns a token of the client credentials grant.
 func (s *server) machine(t testing.TB, app application) tokens {
 	t.Helper()
 	return s.mustToken(t, app.auth(), params("grant_type", "client_credentials", "scope", "read"))
 }
 
-// locally checks an access token as an API does that asks nobody: go-oidc, with the published keys. It says of the type
-// itself, which go-oidc does not look at.
+// locally checks an access token as an API does that does not ask the server: with
+// go-oidc and the published keys. It checks the type itself, because go-oidc does not.
 func (s *server) locally(t testing.TB, text string) (map[string]any, error) {
 	t.Helper()
 	var header struct{ Typ string }
@@ -62,7 +63,8 @@ func (s *server) locally(t testing.TB, text string) (map[string]any, error) {
 	return claims, token.Claims(&claims)
 }
 
-// RFC 9068 §2, §4: each application has the format that was chosen for it, and what is signed can be checked by anybody.
+// RFC 9068 §2, §4: each application gets the configured format, and anyone can check a
+// signed token.
 func TestRFC9068Formats(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s, app, api, alice := signedServer(t, db)
@@ -115,7 +117,7 @@ func TestRFC9068Formats(t *testing.T) {
 		if !s.active(t, api.auth(), person.AccessToken) {
 			t.Error("the one before a refresh ends with it")
 		}
-		// A bearer of the scope introspection is a caller in either format.
+		// A token with the scope introspection may introspect, in either format.
 		asks := s.signer(t, "--may-introspect")
 		caller := s.mustToken(t, asks.auth(), params("grant_type", "client_credentials", "scope", "introspection"))
 		if !s.active(t, bearer(caller.AccessToken), next.AccessToken) {
@@ -127,7 +129,7 @@ func TestRFC9068Formats(t *testing.T) {
 	})
 }
 
-// RFC 9068 §4: what is no access token of this server, although it looks like one.
+// RFC 9068 §4: tokens that look like access tokens of this server but are none.
 func TestRFC9068Forged(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		own := newOwnKey(t)
@@ -203,7 +205,8 @@ func TestRFC9068Forged(t *testing.T) {
 			if a := s.post(t, "/o/introspect/", bearer(text), params("token", good)); a.Status != http.StatusUnauthorized {
 				t.Errorf("a caller with %s: %d", what, a.Status)
 			}
-			// Nobody ends a thing by a token that is none. (One that has ended is the client's own still: it is done.)
+			// A token that is not valid cannot be used to revoke. (An expired token still
+			// belongs to the client, so its revocation succeeds.)
 			if what != "expired" {
 				s.revoke(t, app.auth(), text)
 			}
@@ -211,7 +214,7 @@ func TestRFC9068Forged(t *testing.T) {
 		if !s.active(t, api.auth(), good) {
 			t.Error("the true token has ended")
 		}
-		// And an access token is nothing else.
+		// An access token cannot replace another kind of token.
 		b := s.signIn(t, alice, "/account/")
 		b.asks(t, app, "prompt", "none", "id_token_hint", good)
 		b.sentBack(t, "an access token as a hint", "invalid_request")
@@ -221,7 +224,8 @@ func TestRFC9068Forged(t *testing.T) {
 	})
 }
 
-// What ends a token reaches a signed one wherever this server is asked, and not who checks it alone: until its end.
+// Each way to end a token also ends a signed one at every endpoint of this server. A
+// service that checks the token itself accepts it until it expires.
 func TestRFC9068Ended(t *testing.T) {
 	for what, end := range map[string]func(t *testing.T, s *server, app application, b *browser, got tokens){
 		"it is revoked": func(t *testing.T, s *server, app application, _ *browser, got tokens) {
@@ -274,7 +278,8 @@ func TestRFC9068Ended(t *testing.T) {
 	}
 }
 
-// RFC 7009 §2: of a token without a row it is kept that it is no longer good, and until its end.
+// RFC 7009 §2: the revocation of a token without a row is stored until the token
+// expires.
 func TestRFC9068RevokedForItself(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s, _, api, _ := signedServer(t, db, "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 10")
@@ -301,8 +306,8 @@ func TestRFC9068RevokedForItself(t *testing.T) {
 	})
 }
 
-// RFC 9068 §4: the keys are there without OpenID Connect too, as soon as something is to be signed, and what one of
-// them signed can be checked after another has taken its place.
+// RFC 9068 §4: without OpenID Connect too, the keys exist as soon as a token must be
+// signed. A replaced key's tokens can still be checked.
 func TestRFC9068Keys(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

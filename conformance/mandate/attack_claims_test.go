@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// OIDC Core §3.1.2.4: the person agrees to what the page shows, and to nothing that the request means later.
+// OIDC Core §3.1.2.4: the person agrees only to what the page shows, not to a later
+// meaning of the request.
 func TestAttackClaimsGrowBehindTheConsentPage(t *testing.T) {
 	attack(t, "consent bypass", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -38,7 +39,7 @@ func TestAttackClaimsGrowBehindTheConsentPage(t *testing.T) {
 			} else if b.Status != http.StatusBadRequest || !strings.Contains(b.Body, "no longer valid") {
 				t.Errorf("%s: %d, sent to %v\n%s", what, b.Status, b.Away, b.Body)
 			}
-			// The page that says it is an answer again.
+			// The page with the error is a consent page that can be answered.
 			b.open(t, address)
 			if what == "more scopes" && !strings.Contains(b.Body, "Email") {
 				t.Errorf("the page does not show what is asked for now:\n%s", b.Body)

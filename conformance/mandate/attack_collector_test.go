@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// misbehaving is a collector that answers traces with a status and a body of a size, unless the server hangs up first.
-// It knows how many answers have ended, and the most bytes that one of them could send.
+// misbehaving is a collector that answers traces with a given status and body size,
+// until the server closes the connection. It counts the completed answers, and records
+// the most bytes that it could send in one answer.
 type misbehaving struct {
 	*httptest.Server
 	ended, most atomic.Int64
@@ -38,7 +39,8 @@ func misbehave(t testing.TB, status int, size int64) *misbehaving {
 	return m
 }
 
-// The server reads of a collector's answer what a collector has to say, and hangs up on one that does not end.
+// The server reads a limited part of a collector's answer and closes the connection if
+// the answer does not end.
 func TestAttackEndlessAnswerOfACollector(t *testing.T) {
 	attack(t, "memory exhausted by an answer that is read without a limit", "CVE-2026-39882 (GHSA-w8rr-5gcm-pp58), OpenTelemetry-Go before 1.43")
 	const endless, bearable = 128 << 20, 16 << 20 // what the sockets hold on both sides is in the second
@@ -57,7 +59,7 @@ func TestAttackEndlessAnswerOfACollector(t *testing.T) {
 	}
 }
 
-// A collector that refuses traces at length does not fill the log with what it says.
+// A collector that refuses traces with long messages does not fill the log.
 func TestAttackLongAnswerOfACollector(t *testing.T) {
 	attack(t, "the log filled by another party's words", "")
 	m := misbehave(t, http.StatusBadRequest, 60<<10)

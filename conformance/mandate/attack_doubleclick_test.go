@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pressed is what came of pressing the button that allows again and again, from when the page got the focus.
+// pressed is the result of pressing the approval button repeatedly after the page got
+// the focus.
 type pressed struct {
 	Presses  int
 	Millis   float64 // until the button could be used
@@ -15,8 +16,8 @@ type pressed struct {
 	Said, At string
 }
 
-// A page of another site lies over the consent page, or leads to it between the two clicks of a double click, so that
-// the second click allows what nobody has read.
+// A page of another site covers the consent page, or leads to it between the two clicks
+// of a double click. The second click would then approve a page that nobody has read.
 func TestAttackDoubleClickAllows(t *testing.T) {
 	attack(t, "clickjacking by double click (CWE-1021)", "")
 	browser := chromium(t)
@@ -31,7 +32,7 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 	asks(b)
 	b.logIn(alice)
 
-	// RFC 9700 §4.16: a click that was meant for another page allows nothing.
+	// RFC 9700 §4.16: a click that was meant for another page approves nothing.
 	t.Run("the button waits for half a second of focus", func(t *testing.T) {
 		b := b.in(t)
 		b.expect(200, "Allow access to your account?")

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// What an application had with one owner, against the next one.
+// The next owner of an application does not inherit what it had under the previous
+// owner.
 
-// userID reads the id of a person.
+// userID returns the id of a person.
 func (s *server) userID(t testing.TB, name string) string {
 	t.Helper()
 	var id string
@@ -17,8 +18,8 @@ func (s *server) userID(t testing.TB, name string) string {
 	return id
 }
 
-// TestAttackPrivilegesComeBack: somebody re-points an application while they are no administrator, and waits for one
-// who takes it over.
+// TestAttackPrivilegesComeBack: an owner changes the redirect URI while they are no
+// administrator, and waits until an administrator becomes the owner.
 func TestAttackPrivilegesComeBack(t *testing.T) {
 	attack(t, "rights that outlive who had them", "")
 	s := startServer(t, options{})
@@ -92,7 +93,8 @@ func TestAttackConsentGoesToAnotherOwner(t *testing.T) {
 	})
 }
 
-// TestAttackPagesThatWereOpen: what an administrator saves from a page undoes nothing that happened since it was drawn.
+// TestAttackPagesThatWereOpen: if an administrator saves an old page, it does not undo
+// changes that were made after the page was loaded.
 func TestAttackPagesThatWereOpen(t *testing.T) {
 	attack(t, "lost update of a right", "")
 	s := startServer(t, options{})
@@ -106,7 +108,7 @@ func TestAttackPagesThatWereOpen(t *testing.T) {
 		t.Errorf("a page from before brings her back: %d", root.Status)
 	}
 	s.wantOwn(t, "deactivated", app, http.StatusUnauthorized, "invalid_client")
-	// The page that says so shows the account as it is.
+	// The page with the error shows the current account.
 	root.submit(t, "Save changes", url.Values{"active": nil, "first_name": {"Eve"}})
 	if root.Status != http.StatusOK {
 		t.Errorf("saving again: %d %s", root.Status, root.Body)

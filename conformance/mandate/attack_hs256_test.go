@@ -8,7 +8,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// RFC 7518 §3.2: a key for HS256 has 32 bytes. Whoever has one ID token tries out shorter ones at home.
+// RFC 7518 §3.2: a key for HS256 has 32 bytes. With one ID token, an attacker could
+// find a shorter key offline.
 func TestAttackShortSecretSignsNothing(t *testing.T) {
 	attack(t, "weak key", "")
 	s := logoutServer(t, newSQLite(t))
@@ -37,9 +38,9 @@ func TestAttackShortSecretSignsNothing(t *testing.T) {
 	if got.IDToken != "" || answer.Status != http.StatusUnauthorized || got.Error != "invalid_client" || !strings.Contains(got.ErrorDescription, "32 bytes") {
 		t.Errorf("with the short secret: %d %s", answer.Status, answer.Body)
 	}
-	// Nothing was spent, and the new secret serves.
+	// The refused requests used no code or token, and the new secret works.
 	s.verified(t, fresh, "HS256", s.mustToken(t, fresh.auth(), code).IDToken)
-	// A refresh is a signature too.
+	// A refresh signs an ID token too.
 	got, answer = s.token(t, old.auth(), params("grant_type", "refresh_token", "refresh_token", good.RefreshToken))
 	if got.IDToken != "" || answer.Status != http.StatusUnauthorized {
 		t.Errorf("refresh with the short secret: %d %s", answer.Status, answer.Body)

@@ -11,7 +11,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// wantAside checks that a logout request was answered with a page, and leads on only when a person presses a button.
+// wantAside checks that a logout request was answered with a page that continues only
+// when the person presses a button.
 func (b *browser) wantAside(t testing.TB, what, host string) {
 	t.Helper()
 	if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "You are signed out") || !strings.Contains(b.Body, host) {
@@ -19,7 +20,8 @@ func (b *browser) wantAside(t testing.TB, what, host string) {
 	}
 }
 
-// RFC 9700 §4.11.2: whoever registers an application has an ID token of it. Nobody else's browser follows it.
+// RFC 9700 §4.11.2: the owner of an application has an ID token for it. With that ID
+// token they cannot redirect another person's browser.
 func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 	attack(t, "open redirect", "")
 	s := logoutServer(t, newSQLite(t))
@@ -55,7 +57,7 @@ func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 	attacker.open(t, "/logout/")
 	attacker.submit(t, "Log out", nil)
 	try("the session elsewhere has ended", victim)
-	// A click is a person's own decision.
+	// The person decides by a click.
 	victim.open(t, s.endSession(requests["a session elsewhere"]...))
 	victim.submit(t, "Go on", nil)
 	if victim.Away == nil || victim.Away.String() != away+"?state=s" {
@@ -63,7 +65,7 @@ func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 	}
 }
 
-// OIDC RP-Logout §4: what a hint that is none was to prove is not used, and nothing is redirected.
+// OIDC RP-Logout §4: an invalid hint proves nothing, and the browser is not redirected.
 func TestAttackInvalidLogoutHintRedirectsNobody(t *testing.T) {
 	attack(t, "open redirect", "")
 	s := logoutServer(t, newSQLite(t))
@@ -88,7 +90,8 @@ func TestAttackInvalidLogoutHintRedirectsNobody(t *testing.T) {
 	}
 }
 
-// OIDC RP-Logout §2: an application logs out after another one has. The session was this browser's, so nobody is asked.
+// OIDC RP-Logout §2: an application requests logout after another one has. The session
+// was in this browser, so no confirmation is needed.
 func TestRPLogout_2_after_another_application(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)
@@ -110,7 +113,8 @@ func TestRPLogout_2_after_another_application(t *testing.T) {
 	})
 }
 
-// RFC 7519 §4.1.4: exp is a number. Whoever knows the secret for HS256 can write there what they like.
+// RFC 7519 §4.1.4: exp is a number. A client that knows the secret for HS256 can put
+// any value there.
 func TestAttackOddDatesInLogoutHint(t *testing.T) {
 	attack(t, "crash by foreign input", "")
 	s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS: false")

@@ -8,9 +8,11 @@ import (
 	"testing"
 )
 
-// What people can do with applications that they registered themselves, and for which only they answer.
+// What people can do with applications that they registered and for which they alone
+// are responsible.
 
-// registered is an application that somebody registers on the page, for client credentials unless fields say otherwise.
+// registered registers an application on the page, for the client credentials grant
+// unless fields say otherwise.
 func (b *browser) registered(t testing.TB, fields ...string) application {
 	t.Helper()
 	f := params("name", "Own", "client_type", "confidential", "grant_type", "client_credentials")
@@ -21,7 +23,7 @@ func (b *browser) registered(t testing.TB, fields ...string) application {
 	return b.registers(t, f)
 }
 
-// refuses sends the registration form, which has to be refused at a field.
+// refuses sends the registration form and checks that it is refused at a field.
 func (b *browser) refuses(t testing.TB, field string, fields ...string) {
 	t.Helper()
 	f := params("name", "Own", "client_type", "confidential", "grant_type", "client_credentials", "scope", "read")
@@ -34,7 +36,7 @@ func (b *browser) refuses(t testing.TB, field string, fields ...string) {
 	}
 }
 
-// behind runs a statement in the database behind the server's back.
+// behind runs a statement directly in the database, without the server.
 func behind(t testing.TB, db database, statement string, into ...any) {
 	t.Helper()
 	pool := db.open(t)
@@ -58,7 +60,7 @@ func rows(t testing.TB, db database, table string) int {
 	return n
 }
 
-// own asks for a token of the application itself.
+// own requests a token by the client credentials grant.
 func (s *server) own(t testing.TB, app application, more ...string) (tokens, answer) {
 	t.Helper()
 	return s.token(t, app.auth(), params(append([]string{"grant_type", "client_credentials"}, more...)...))
@@ -78,7 +80,8 @@ func TestAttackSignedTokensOfAYear(t *testing.T) {
 	const year = "31536000"
 	b.refuses(t, "access_token_lifetime", "access_token_format", "jwt", "access_token_lifetime", year)
 	b.refuses(t, "access_token_lifetime", "access_token_format", "jwt", "access_token_lifetime", "601")
-	// A lifetime that fits an opaque token is cut when its tokens become signed behind the rule.
+	// A lifetime that is valid for opaque tokens is shortened if the tokens become
+	// signed by a direct change of the database.
 	app := b.registered(t, "access_token_lifetime", "36000")
 	behind(t, s.database, "UPDATE applications SET access_token_format = 'jwt', access_token_lifetime = "+year+" WHERE client_id = '"+app.ClientID+"'")
 	app2 := b.registered(t, "access_token_format", "jwt", "access_token_lifetime", "60")
@@ -111,7 +114,8 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 			if is {
 				status, code = http.StatusUnauthorized, "invalid_client"
 			}
-			// A command is another process: the server hears of it a moment later.
+			// A command is another process, so the server receives the change a moment
+			// later.
 			waitFor(t, what, func() bool {
 				return s.post(t, "/o/token/", app.auth(), params("grant_type", "client_credentials")).Status == status
 			})
@@ -136,7 +140,7 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 		suspended("its owner is deactivated", true)
 		s.mustCLI(t, "", "user", "enable", "mallory")
 		suspended("its owner is active again", false)
-		// The owner goes as a server of the release before lets people go.
+		// The owner is deleted in the way of the previous release.
 		behind(t, db, "DELETE FROM users WHERE username = 'mallory'")
 		s.stop(t)
 		s.start(t)
@@ -166,7 +170,7 @@ func TestAttackFormerAdministratorIntrospects(t *testing.T) {
 	if got := ask(api.auth()); got != http.StatusForbidden {
 		t.Errorf("a former administrator's application introspects: %d", got)
 	}
-	// Neither does it skip the approval, nor leave PKCE out.
+	// It cannot skip the consent page, and it needs PKCE.
 	v := s.signedIn(t, s.person(t, "victim"))
 	address, _ := s.authorizeURL(api, "code_challenge", "", "code_challenge_method", "")
 	v.open(t, address)
@@ -224,7 +228,7 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 		if n := rows(t, db, "sessions"); n != 3 {
 			t.Errorf("%d sessions, want 3", n)
 		}
-		// What administrators answer for has no quota.
+		// Applications for which administrators are responsible have no quota.
 		vouched := s.application(t, "--name", "Vouched", "--owner", "mallory", "--grant", "client_credentials")
 		for range 25 {
 			s.wantOwn(t, "no quota", vouched, http.StatusOK, "")
@@ -285,7 +289,8 @@ func TestAttackOwnerIsDeletedToLiftALimit(t *testing.T) {
 	if out := s.mustCLI(t, "", "application", "show", kept.ClientID); !strings.Contains(out, "root") || !strings.Contains(out, "administrator") {
 		t.Error(out)
 	}
-	// An owner who is gone is nobody who answers: the application has no right that it lacked before.
+	// After its owner is deleted nobody is responsible for the application. It gets no
+	// new permission from that.
 	b := s.signedIn(t, s.person(t, "cat"))
 	b.refuses(t, "grant_type", "grant_type", "password")
 	orphan := b.registered(t)

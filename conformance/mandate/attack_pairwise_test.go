@@ -6,7 +6,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// OIDC Core §8.1: an application with pairwise subjects learns no name of a person that another sector knows.
+// OIDC Core §8.1: an application with pairwise subjects receives no identifier of a
+// person that another sector knows.
 func TestAttackPairwiseSubjectsStayApart(t *testing.T) {
 	attack(t, "information leak", "")
 	s := openidServer(t, newSQLite(t))
@@ -44,7 +45,8 @@ func TestAttackPairwiseSubjectsStayApart(t *testing.T) {
 	checkEqual(t, "sub without a sector", theirs["sub"], global)
 }
 
-// OIDC Core §8.1: programs on people's own computers share the name of their host, and are no one sector for that.
+// OIDC Core §8.1: programs on people's own computers have the same host name, but are
+// not one sector because of that.
 func TestAttackLoopbackIsNoSector(t *testing.T) {
 	attack(t, "information leak", "")
 	s := openidServer(t, newSQLite(t))

@@ -6,10 +6,12 @@ import (
 	"testing"
 )
 
-// A thief who knew a password has allowed an application of their own to act for the person. The person changes
-// the password, and with it all that the thief has made ends, on every node.
+// An attacker who knew a password has given an application of their own access to the
+// account. When the person changes the password, all of the attacker's access ends on
+// every node.
 
-// theft is what a thief has made of somebody's password, and what that person has themselves.
+// theft holds what an attacker has obtained with a person's password, and what that
+// person has.
 type theft struct {
 	*town
 	owner  *browser
@@ -37,7 +39,8 @@ func (v *town) stolen(t *testing.T, name string) *theft {
 	return s
 }
 
-// changes fills in the form of the account page; choice is what happens to the checkbox.
+// changes sends the password form of the account page; choice is the state of its
+// checkbox.
 func (s *theft) changes(t *testing.T, choice url.Values) {
 	t.Helper()
 	next := s.secret(s.who.Password + "!")
@@ -53,7 +56,7 @@ func (s *theft) changes(t *testing.T, choice url.Values) {
 	s.who.Password = next
 }
 
-// want compares what is left, as another node knows it.
+// want compares what still works, as seen by another node.
 func (s *theft) want(t *testing.T, node *server, survives bool) {
 	t.Helper()
 	for _, c := range []struct {
@@ -82,7 +85,7 @@ func (s *theft) want(t *testing.T, node *server, survives bool) {
 	}
 	s.other.send(t, "/o/consent/", params("ticket", s.ticket, "decision", "approve"))
 	s.other.wantPlace(t, "the thief's consent page", "page")
-	// What is remembered would let the application in again, without a question.
+	// A stored consent would give the application access again without a question.
 	address, _ := s.authorizeURL(s.casual, "scope", "read write")
 	s.owner.open(t, address)
 	again := "consent"

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Full-width dots and slashes are plain ones to an upstream that normalizes its paths: /open/．．/admin is /admin.
+// An upstream that normalizes paths reads full-width dots and slashes as plain ones:
+// /open/．．/admin is /admin.
 func TestAttackPathInOtherCharacters(t *testing.T) {
 	attack(t, "path traversal by Unicode normalization", "")
 	api, requests := upstream(t)
@@ -44,13 +45,14 @@ func TestAttackPathInOtherCharacters(t *testing.T) {
 	}
 }
 
-// arrived is what an upstream saw of a request.
+// arrived is a request as the upstream received it.
 type arrived struct {
 	header, trailer http.Header
 	last            bool // on its connection
 }
 
-// listening is an upstream that reads requests to their end and keeps the newest. At /open/hints it sends an interim answer first.
+// listening is an upstream that reads each request completely and keeps the newest. At
+// /open/hints it first sends an interim response.
 func listening(t *testing.T) (string, func() arrived) {
 	t.Helper()
 	var mu sync.Mutex
@@ -73,7 +75,8 @@ func listening(t *testing.T) (string, func() arrived) {
 	}
 }
 
-// What a client sends after the head, or under another spelling, is not taken for the proxy's word or for a second request.
+// The upstream does not take trailers, headers in other spellings, or content for
+// headers of the proxy or for a second request.
 func TestAttackForgedAtProxy(t *testing.T) {
 	attack(t, "request smuggling, and headers forged behind a proxy", "CL.0 desynchronization (PortSwigger, 2022); CVE-2025-64484 for underscores in headers")
 	api, newest := listening(t)
@@ -87,7 +90,7 @@ func TestAttackForgedAtProxy(t *testing.T) {
 		conn := g.dial(t, strings.Join(lines, "\r\n")+"\r\n\r\n"+content)
 		return status(conn)
 	}
-	// RFC 9110 §6.5.1: what a trailer says is no header.
+	// RFC 9110 §6.5.1: a trailer field is not a header field.
 	send("POST /open HTTP/1.1", []string{"Transfer-Encoding: chunked", "Trailer: X-Token-Subject, X-Other", "TE: trailers", "Connection: TE"}, "1\r\na\r\n0\r\nX-Token-Subject: root\r\nX-Other: 1\r\n\r\n")
 	if got := newest(); len(got.trailer) > 0 || got.header.Get("X-Token-Subject") == "root" || got.header.Get("Trailer") != "" {
 		t.Errorf("a trailer: %v %v", got.header, got.trailer)
@@ -113,7 +116,7 @@ func TestAttackForgedAtProxy(t *testing.T) {
 	if newest().last {
 		t.Error("each GET ends its connection")
 	}
-	// RFC 9110 §9.3.8: TRACE shows what the proxy has added.
+	// RFC 9110 §9.3.8: TRACE shows the headers that the proxy has added.
 	for _, line := range []string{"TRACE /open HTTP/1.1", "TRACK /open HTTP/1.1"} {
 		if got := send(line, nil, ""); got != http.StatusForbidden {
 			t.Errorf("%s: %d, want 403", line, got)
@@ -124,7 +127,7 @@ func TestAttackForgedAtProxy(t *testing.T) {
 			t.Errorf("%s: %d, want 400", line, got)
 		}
 	}
-	// RFC 9110 §15.2: a client of HTTP/1.0 takes a 1xx for the answer itself.
+	// RFC 9110 §15.2: an HTTP/1.0 client would read a 1xx as the final response.
 	if got := send("GET /open/hints HTTP/1.0", nil, ""); got != http.StatusOK {
 		t.Errorf("HTTP/1.0: %d, want 200", got)
 	}

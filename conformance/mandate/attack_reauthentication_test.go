@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// awaitsLogin says which address the login page leads back to.
+// awaitsLogin returns the address to which the login page returns.
 func (b *browser) awaitsLogin(t testing.TB, what string) url.Values {
 	t.Helper()
 	if b.Away != nil || !b.shows("password") {
@@ -19,7 +19,8 @@ func (b *browser) awaitsLogin(t testing.TB, what string) url.Values {
 	return next.Query()
 }
 
-// OIDC Core §3.1.2.1: prompt=login asks for a login, whatever else the address says.
+// OIDC Core §3.1.2.1: prompt=login requires a login, whatever other parameters the
+// address has.
 func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 	attack(t, "authentication bypass", "")
 	s := openidServer(t, newSQLite(t))
@@ -30,7 +31,8 @@ func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 		request := func(app application, state string) string {
 			return s.mustAuthorize(app, append([]string{"scope", "openid", "state", state}, prompt...)...)
 		}
-		// Anybody can have the server send them to sign in, and what they bring back is worth nothing elsewhere.
+		// Anyone can make the server redirect them to the login. The parameter that they
+		// bring back is not valid for another request.
 		address := request(app, "s&1")
 		stranger.open(t, address)
 		fetched := stranger.awaitsLogin(t, "a stranger")
@@ -56,7 +58,7 @@ func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 		b.logIn(t, alice)
 		b.open(t, request(other, "s&1"))
 		b.awaitsLogin(t, "another application's request")
-		// Not even on the way back may another request take the place of the one that waits.
+		// On the way back, too, another request cannot replace the waiting one.
 		waiting, err := url.Parse(address)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +66,7 @@ func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 		b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", "/account/"))
 		b.open(t, waiting.RequestURI())
 		b.awaitsLogin(t, "after a login that led elsewhere")
-		// Two tabs: each login is for the request of its own page.
+		// Two tabs: each login is valid only for the request of its own page.
 		first, second := request(app, "s&1"), request(app, "s&1")
 		b.open(t, first)
 		next := b.URL.Query().Get("next")
@@ -74,7 +76,8 @@ func TestAttackPromptLoginIsNotBypassed(t *testing.T) {
 		b.send(t, "/login/", params("username", alice.Name, "password", alice.Password, "next", next))
 		b.sentBack(t, "the first tab", "code")
 	}
-	// Whoever becomes somebody else on the consent page has signed in for the request.
+	// A person who changes the account on the consent page has signed in for the
+	// request.
 	b := s.browser(t)
 	b.open(t, s.mustAuthorize(app, "scope", "openid email", "state", "s&1", "prompt", "login consent"))
 	b.logIn(t, alice)

@@ -10,12 +10,14 @@ import (
 	"time"
 )
 
-// Anybody with an account can register applications, and so have any number of them ask for passwords.
+// Any person with an account can register applications, and so have many applications
+// that ask for passwords.
 
-// ours is the setting that lets a test choose the address that a request comes from.
+// ours is the setting that lets a test choose the source address of a request.
 const ours = "TRUSTED_PROXIES: [127.0.0.1]"
 
-// sprayers registers n applications of a new person without administrator rights, for the password grant.
+// sprayers registers n applications for the password grant. Their owner is a new person
+// without administrator rights.
 func (s *server) sprayers(t testing.TB, name string, n int) []application {
 	t.Helper()
 	b := s.signIn(t, s.person(t, name), "/o/applications/register/")
@@ -27,8 +29,9 @@ func (s *server) sprayers(t testing.TB, name string, n int) []application {
 	return apps
 }
 
-// RFC 9700 §2.4: the password grant gives passwords to applications. One that a person registered does not get to
-// try one password at many accounts: its address and its owner have so many tries for all.
+// RFC 9700 §2.4: the password grant shows passwords to applications. An application
+// that a person registered cannot try one password at many accounts: its address and
+// its owner have a limited number of attempts for all accounts.
 func (s *server) passwordsAreSprayed(t *testing.T) {
 	attack(t, "password spraying", "")
 	apps := s.sprayers(t, "mallory", 3)
@@ -65,7 +68,8 @@ func (s *server) passwordsAreSprayed(t *testing.T) {
 	here := afar(nobody)
 	t.Run("from one address", func(t *testing.T) { spray(t, func(int) auth { return here }) })
 	t.Run("from many addresses", func(t *testing.T) { spray(t, func(int) auth { return afar(nobody) }) })
-	// Neither the login page nor what an administrator answers for is slowed by that.
+	// This does not slow the login page or applications for which an administrator is
+	// responsible.
 	carol := s.person(t, "carol")
 	a := s.post(t, "/login/", here, params("username", carol.Name, "password", carol.Password))
 	checkEqual(t, "status of a login", a.Status, http.StatusSeeOther)
@@ -73,8 +77,9 @@ func (s *server) passwordsAreSprayed(t *testing.T) {
 	s.mustToken(t, afar(trusted.auth()), params("grant_type", "password", "username", carol.Name, "password", carol.Password))
 }
 
-// Whoever guesses at a person from one address, through any number of applications, slows that address and those
-// applications, and not the person: neither at the login page nor in an application of an administrator.
+// Guesses for one account from one address, through any number of applications, slow
+// that address and those applications. They do not slow the person at the login page or
+// at an administrator's application.
 func (s *server) oneAddressLocksOut(t *testing.T) {
 	attack(t, "account lockout as denial of service", "")
 	bob := s.person(t, "bob")

@@ -5,10 +5,12 @@ import (
 	"testing"
 )
 
-// The attacks that this server was found open to, or that others were, each as a test over HTTP against the built
-// binary. Each lies in a file attack_*_test.go and begins with a call of attack.
+// These tests try attacks to which this server or other servers were vulnerable, over
+// HTTP against the built binary. Each is in a file attack_*_test.go and begins with a
+// call of attack.
 
-// attack says what class of vulnerability a test tries, and which public advisory it resembles.
+// attack names the class of vulnerability that a test tries, and a similar public
+// advisory.
 func attack(t *testing.T, class, advisory string) {
 	t.Helper()
 	if class == "" || !strings.HasPrefix(t.Name(), "TestAttack") {

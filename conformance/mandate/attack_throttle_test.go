@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// guesses tries a password until a guess is refused unseen, and says how many were looked at.
+// guesses tries passwords until an attempt is refused without a check, and returns how
+// many were checked.
 func (s *server) guesses(t testing.TB, as auth, name string) int {
 	t.Helper()
 	for n := 0; ; n++ {
@@ -28,8 +29,9 @@ func (s *server) guesses(t testing.TB, as auth, name string) int {
 	}
 }
 
-// RFC 6749 §10.10: guessing at a password stays slow, whatever else the server is sent. Requests from clients that
-// nobody registered, each with an id of its own, must not use up the memory in which guesses are counted.
+// RFC 6749 §10.10: password guessing stays slow, whatever other requests the server
+// gets. Requests with unregistered client ids, each another one, must not fill the
+// memory that counts failed attempts.
 func TestAttackThrottleIsEmptied(t *testing.T) {
 	attack(t, "brute force protection exhausted by a flood", "")
 	s := startServer(t, options{settings: []string{ours}})
@@ -47,13 +49,14 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 		t.Errorf("the flood wrote %d bytes of log", grown)
 	}
 	for i, as := range from {
-		// One try comes back in ten seconds.
+		// One attempt becomes available again after ten seconds.
 		most := int(time.Since(began)/(10*time.Second)) + 1
 		if n := s.guesses(t, as, "alice"); n > most {
 			t.Errorf("after the flood %d more guesses are looked at from address %d, want %d at most", n, i, most)
 		}
 	}
-	// The log tells of the flood ten seconds after its beginning. Meanwhile others attack, with other names and addresses.
+	// The log reports the flood ten seconds after its start. In the meantime other
+	// attackers use other names and addresses.
 	t.Run("one password at many accounts", s.passwordsAreSprayed)
 	t.Run("one address locks a person out", s.oneAddressLocksOut)
 	waitFor(t, "the log says how many lines were left out", func() bool {
@@ -62,10 +65,12 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 	})
 }
 
-// unknownClients sends token requests, each with a client id of its own. Every hundredth comes from one address, and each
-// of the others from an address of its own: of 51,000 these are 50,490. So the ids alone and the addresses alone are more
-// than the 50,000 counters that the server keeps of a kind. It forgets those that are full again, an address that tried
-// once after a second. The requests of a connection do not wait for each other's answers.
+// unknownClients sends token requests, each with another client id. Every hundredth
+// comes from one address; each of the others has its own address, in total 50,490 of
+// 51,000. So the ids alone, and the addresses alone, are more than the 50,000 counters
+// that the server keeps of each kind. It forgets a counter with no used attempts; an
+// address with one attempt gets there after a second. Requests on a connection do not
+// wait for answers.
 func (s *server) unknownClients(t testing.TB, n int) {
 	t.Helper()
 	const connections = 4
@@ -91,7 +96,7 @@ func (s *server) unknownClients(t testing.TB, n int) {
 	group.Wait()
 }
 
-// pipeline sends n requests over one connection and looks at the status of each answer.
+// pipeline sends n requests on one connection and checks the status of each answer.
 func (s *server) pipeline(n int, request func(i int) string, fine func(status int) bool) error {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
@@ -122,11 +127,12 @@ func (s *server) pipeline(n int, request func(i int) string, fine func(status in
 	return nil
 }
 
-// dear makes a password hash cost more than by default, one at a time, so that a queue of them is long.
+// dear makes password hashes more expensive than by default and computes one at a time,
+// so that they form a long queue.
 var dear = []string{ours, "PASSWORD_HASH_MEMORY_KIB: 32768", "PASSWORD_HASH_ITERATIONS: 4", "PASSWORD_HASH_CONCURRENCY: 1"}
 
-// atOnce calls f many times at once. It returns when the first is answered. rest waits for the others, and says how
-// many were refused with 429.
+// atOnce calls f many times at once and returns when the first is answered. rest waits
+// for the others and returns how many were refused with 429.
 func atOnce(t testing.TB, n int, f func(i int) (answer, error)) (rest func() int) {
 	t.Helper()
 	first := make(chan struct{})
@@ -154,7 +160,8 @@ func atOnce(t testing.TB, n int, f func(i int) (answer, error)) (rest func() int
 	}
 }
 
-// wantRefused fails the test unless most of what came at once was refused without a hash.
+// wantRefused fails the test unless most of the concurrent requests were refused
+// without a hash.
 func wantRefused(t testing.TB, refused, of int) {
 	t.Helper()
 	if refused < of/2 {
@@ -162,8 +169,9 @@ func wantRefused(t testing.TB, refused, of int) {
 	}
 }
 
-// A secret that a person chose costs a slow hash to check, and so does a password. Wrong ones that are sent at once are
-// counted before they are hashed, so that others need not wait for them.
+// A client secret that a person chose needs a slow hash to check, and so does a
+// password. Concurrent wrong ones are counted before they are hashed, so that other
+// requests need not wait.
 func TestAttackQueueOfHashesIsFilled(t *testing.T) {
 	attack(t, "resource exhaustion by password hashing", "")
 	s := startServer(t, options{settings: dear})
@@ -197,7 +205,8 @@ func TestAttackQueueOfHashesIsFilled(t *testing.T) {
 		ask(t, afar(other.auth()), params("grant_type", "password", "username", alice.Name, "password", alice.Password))
 		wantRefused(t, rest(), 300)
 	})
-	// One address that sends many passwords must not keep the people at other addresses from signing in.
+	// One address that sends many passwords must not prevent people at other addresses
+	// from signing in.
 	t.Run("wrong passwords from one address", func(t *testing.T) {
 		from := afar(nobody)
 		rest := atOnce(t, 100, func(i int) (answer, error) {

@@ -32,7 +32,8 @@ func TestAttackUpgrade(t *testing.T) {
 	t.Run("a tunnel in a WebSocket", func(t *testing.T) { g.tunnelInWebSocket(t, api, token) })
 }
 
-// An upstream that takes an upgrade to HTTP/2 would serve all that follows on the connection, unseen by the proxy.
+// An upstream that accepts an upgrade to HTTP/2 would serve all later requests on the
+// connection without a check by the proxy.
 func (s *server) smugglesH2C(t *testing.T, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "h2c smuggling (Bishop Fox, 2020)")
 	api := hypercorn(t)
@@ -73,7 +74,8 @@ func (s *server) smugglesH2C(t *testing.T, token string) {
 	}
 }
 
-// smuggled asks for /admin by HTTP/2 on a connection that was switched, and returns the content of the answer.
+// smuggled requests /admin by HTTP/2 on a switched connection, and returns the content
+// of the answer.
 func smuggled(t *testing.T, w io.Writer, r io.Reader) string {
 	t.Helper()
 	var fields bytes.Buffer
@@ -100,8 +102,8 @@ func smuggled(t *testing.T, w io.Writer, r io.Reader) string {
 	return err.Error()
 }
 
-// handshake are the headers that open a WebSocket (RFC 6455 §4.1), with changes: a header in place of the one of
-// the same name, or without a value to leave that out.
+// handshake returns the headers that open a WebSocket (RFC 6455 §4.1), with changes: a
+// change replaces the header of the same name, or removes it if it has no value.
 func handshake(changes ...string) []string {
 	headers := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
 	for _, change := range changes {
@@ -120,13 +122,14 @@ func handshake(changes ...string) []string {
 	return headers
 }
 
-// accepting is the answer of RFC 6455 §4.2.2 to a handshake.
+// accepting returns the answer of RFC 6455 §4.2.2 to a handshake.
 func accepting(r *http.Request) string {
 	digest := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(digest[:]) + "\r\n"
 }
 
-// An upstream that switches protocols without a reason, or to another one, opens no tunnel.
+// An upstream that switches protocols without a request, or to another protocol, opens
+// no tunnel.
 func (s *server) switchUnasked(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "WebSocket smuggling (Mikhail Egorov, 2019)")
 	fixed := func(lines string) func(*http.Request) string { return func(*http.Request) string { return lines } }
@@ -155,7 +158,7 @@ func (s *server) switchUnasked(t *testing.T, api *switcher, token string) {
 	}
 }
 
-// What is no handshake of RFC 6455 opens nothing, even where the rule allows WebSockets.
+// An invalid handshake (RFC 6455) opens nothing, even where a rule allows WebSockets.
 func (s *server) falseHandshake(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "WebSocket smuggling (Mikhail Egorov, 2019)")
 	api.answers(accepting)
@@ -188,7 +191,7 @@ func (s *server) falseHandshake(t *testing.T, api *switcher, token string) {
 	}
 }
 
-// A WebSocket carries frames, and no other protocol.
+// A WebSocket carries only frames, and no other protocol.
 func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 	attack(t, "request smuggling by a protocol upgrade", "")
 	api.answers(accepting)
@@ -206,7 +209,7 @@ func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 		if response.StatusCode != http.StatusSwitchingProtocols {
 			t.Fatalf("%d", response.StatusCode)
 		}
-		// The frame arrives alone, and then the rest.
+		// The first part is only the frame, the second part the rest.
 		for _, part := range []string{c.sent[:len(c.passed)], c.sent[len(c.passed):]} {
 			_, err := io.WriteString(conn, part)
 			if err != nil {
@@ -220,14 +223,16 @@ func (s *server) tunnelInWebSocket(t *testing.T, api *switcher, token string) {
 		if late, ok := err.(net.Error); ok && late.Timeout() {
 			t.Errorf("%.20q: the connection stays open", c.sent)
 		}
-		// Of a frame without a mask the first byte may have passed: what is wrong with it comes after.
+		// The first byte of an unmasked frame may pass, because the error is in the
+		// second byte.
 		if got := api.got(); got != c.passed && (got != "" || c.passed == frame) {
 			t.Errorf("%.20q: the upstream got %q, want %q", c.sent, got, c.passed)
 		}
 	}
 }
 
-// A WebSocket ends when the proxy begins to stop, and does not wait for requests in flight.
+// A WebSocket ends as soon as the proxy begins to stop. It does not wait for running
+// requests.
 func TestAttackWebSocketOutlivesProxy(t *testing.T) {
 	attack(t, "a connection that outlives its credentials", "")
 	api := newSwitcher(t)
@@ -264,7 +269,7 @@ func TestAttackWebSocketOutlivesProxy(t *testing.T) {
 	<-g.process.exited
 }
 
-// A WebSocket ends with the token that opened it, however it ends, and with the proxy.
+// A WebSocket ends when its token ends in any way, and when the proxy stops.
 func TestAttackWebSocketOutlivesToken(t *testing.T) {
 	attack(t, "a connection that outlives its credentials", "")
 	api := hypercorn(t)
@@ -301,7 +306,7 @@ func TestAttackWebSocketOutlivesToken(t *testing.T) {
 			t.Errorf("the echo of %d characters is %.50v", len(text), got)
 		}
 	}
-	// The token ends.
+	// The token expires.
 	begun := time.Now()
 	ends := open("/ws", s.pair(t, short, alice).AccessToken)
 	if got := step("end", ends, ""); got["closed"] != true || time.Since(begun) > 10*time.Second {

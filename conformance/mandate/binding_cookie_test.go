@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// boundToSession: a consent page is answered by the session that saw it, with one of its two buttons.
+// boundToSession: only the session that got a consent page can answer it, with one of
+// its two buttons.
 func (v *town) boundToSession(t *testing.T) {
 	alice, sameAlice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	for _, app := range []application{v.casual, v.phone} {
@@ -59,7 +60,7 @@ func (v *town) boundToSession(t *testing.T) {
 	}
 }
 
-// loggedOut is a browser that still sends the cookie of a session that has ended.
+// loggedOut returns a browser that still sends the cookie of an ended session.
 func (v *town) loggedOut(t testing.TB) *browser {
 	t.Helper()
 	b := v.signedIn(t, v.alice)
@@ -68,11 +69,12 @@ func (v *town) loggedOut(t testing.TB) *browser {
 	return v.carrying(t, "mandate_session", session)
 }
 
-// boundSessions: what one session may see and end is its own person's.
+// boundSessions: a session can see and end only sessions of its own person.
 func (v *town) boundSessions(t *testing.T) {
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	t.Run("fixation", func(t *testing.T) {
-		// The id changes at login, and a planted one is worth nothing after it (field: session fixation).
+		// The session id changes at login, and a planted one is useless after it (session
+		// fixation).
 		b := v.signedIn(t, v.bob)
 		planted := b.cookie(t, "/", "mandate_session")
 		b.open(t, "/login/")
@@ -131,8 +133,9 @@ func (v *town) boundSessions(t *testing.T) {
 	v.mustToken(t, v.web.auth(), params("grant_type", "client_credentials"))
 }
 
-// boundDevices: whoever guesses at a name is slowed, and its person is not, in a browser in which they have logged in
-// before. That browser's cookie is for this person only.
+// boundDevices: password guessing slows the attacker. It does not slow the person in a
+// browser in which they have signed in before. The cookie of that browser is for this
+// person only.
 func (v *town) boundDevices(t *testing.T) {
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	own, others := alice.cookie(t, "/", "mandate_device"), bob.cookie(t, "/", "mandate_device")
@@ -162,7 +165,8 @@ func (v *town) boundDevices(t *testing.T) {
 	}
 }
 
-// boundSecrets: a new client secret is shown once, to the session that made it, on the page of its application.
+// boundSecrets: a new client secret is shown once, on the page of its application, in
+// the session that created it.
 func (v *town) boundSecrets(t *testing.T) {
 	root, other := v.signedIn(t, v.admin), v.signedIn(t, v.admin)
 	register := func(t testing.TB) (path, page string) {
@@ -190,7 +194,7 @@ func (v *town) boundSecrets(t *testing.T) {
 	if secret(root.Body) != "" {
 		t.Error("the secret is shown a second time")
 	}
-	// The cookie that carries the secret to that page, caught on its way.
+	// The cookie that carries the secret to that page, intercepted on its way.
 	answer := v.post(t, path+"rotate/", func(r *http.Request, _ url.Values) {
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.AddCookie(&http.Cookie{Name: "mandate_session", Value: root.cookie(t, "/", "mandate_session")})
@@ -230,7 +234,7 @@ func (v *town) boundSecrets(t *testing.T) {
 	}
 }
 
-// boundSetup: the first administrator's link works whole, and once.
+// boundSetup: the first administrator's link works only complete, and once.
 func boundSetup(t *testing.T, kind string) {
 	db := newSQLite(t)
 	if kind == "postgres" {
@@ -277,7 +281,8 @@ func boundSetup(t *testing.T, kind string) {
 	}
 }
 
-// firstLink is the secret part of the link that the first start prints.
+// firstLink returns the secret part of the link that the server prints at its first
+// start.
 func (s *server) firstLink(t testing.TB) string {
 	t.Helper()
 	var found []string

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// Every artefact is bound: to the client it was issued to, to the request it was issued for, to the person and the
-// session, and to one kind of use. Each wrong combination has to fail with the right error, and must neither spend
-// nor weaken the artefact: afterwards the right combination still works.
+// Every artefact (code, token, cookie) is bound to its client, its request, its person,
+// its session, and one kind of use. Each wrong combination must fail with the right
+// error and must not use up or weaken the artefact. Afterwards the right combination
+// still works.
 
 func TestBinding(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -26,7 +27,8 @@ func TestBinding(t *testing.T) {
 	})
 }
 
-// stranger is a way to come as somebody else than the client that an artefact was issued to.
+// stranger is a way to authenticate as another client than the one that an artefact was
+// issued to.
 type stranger struct {
 	name   string
 	as     auth
@@ -34,14 +36,14 @@ type stranger struct {
 	code   string
 }
 
-// strangers are all ways not to be the owner.
+// strangers lists all these ways.
 func (v *town) strangers(owner application) []stranger {
 	other, token := v.rival, "mat_"+strings.Repeat("A", 43)
 	ways := []stranger{
 		// RFC 6749 §4.1.3, §6: bound to the client it was issued to.
 		{"another application", other.auth(), 400, "invalid_grant"},
 		{"another application by its body", body(other.ClientID, other.ClientSecret), 400, "invalid_grant"},
-		// RFC 6749 §3.2.1: authenticating as one client and acting as another is not possible.
+		// RFC 6749 §3.2.1: a client cannot authenticate as itself and act as another one.
 		{"another application under the right id", both(other.auth(), "client_id", owner.ClientID), 400, "invalid_request"},
 		{"nobody", nobody, 401, "invalid_client"},
 		{"a client that is unknown", basic("nobody", "nothing at all"), 401, "invalid_client"},
@@ -62,7 +64,7 @@ func (v *town) strangers(owner application) []stranger {
 		stranger{"two methods at once", both(owner.auth(), "client_secret", owner.ClientSecret), 400, "invalid_request"})
 }
 
-// both adds a parameter to what shows who sends a request.
+// both adds a parameter to the client authentication of a request.
 func both(as auth, name, value string) auth {
 	return func(r *http.Request, form url.Values) {
 		as(r, form)
@@ -94,7 +96,8 @@ func (v *town) boundToClient(t *testing.T) {
 			})
 			t.Run(owner.kind()+"/revoke/"+s.name, func(t *testing.T) {
 				for _, token := range []string{family.AccessToken, family.RefreshToken} {
-					// RFC 7009 §2.1: another client's token is left alone, and its sender is told.
+					// RFC 7009 §2.1: a client cannot revoke another client's token, and gets
+					// an error.
 					err := v.post(t, "/o/revoke_token/", afar(s.as), params("token", token)).refused(s.status, s.code)
 					if err != nil {
 						t.Error(err)
@@ -115,7 +118,8 @@ func (a application) kind() string {
 	return "confidential"
 }
 
-// boundToRequest holds a code to the request that it was issued for.
+// boundToRequest checks that a code works only with the parameters of its authorization
+// request.
 func (v *town) boundToRequest(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	other, otherChallenge := newPKCE()
@@ -158,7 +162,7 @@ func (v *town) boundToRequest(t *testing.T) {
 		v.mustToken(t, v.web.auth(), form)
 	})
 	t.Run("scope", func(t *testing.T) {
-		// RFC 6749 §6: a refresh gives nothing that was not granted at first.
+		// RFC 6749 §6: a refresh cannot add scopes to the original grant.
 		family := alice.family(t, v.web, v.alice, "scope", "read")
 		for _, scope := range []string{"write", "read write", "introspection", "read nonsense", "READ", " read", `re"ad`} {
 			err := v.post(t, "/o/token/", v.web.auth(), with(refreshForm(family.RefreshToken), "scope", scope)).refused(400, "invalid_scope")

@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// digestOf is how the database knows a token: whoever reads it there has no token.
+// digestOf returns the digest under which the database stores a token. The digest
+// itself is not a valid token.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// altered are texts that are almost the right one: cut, longer, with one bit changed. Of long texts every
-// step-th character is changed.
+// altered returns texts that differ slightly from the right one: shorter, longer, or
+// with one bit changed. In long texts only every step-th character is changed.
 func altered(text string) []string {
 	step := 1 + len(text)/64
 	var all []string
@@ -45,7 +46,7 @@ func altered(text string) []string {
 	return wrong
 }
 
-// printable are the texts that a header or a cookie can carry.
+// printable returns the texts that a header or a cookie can carry.
 func printable(texts []string) []string {
 	var kept []string
 	for _, text := range texts {
@@ -56,8 +57,8 @@ func printable(texts []string) []string {
 	return kept
 }
 
-// boundToText alters each artefact in every bit: nothing but the whole text works, and after all of it the whole
-// text still works.
+// boundToText alters every bit of each artefact. Only the unchanged text works, and it
+// still works after all attempts.
 func (v *town) boundToText(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	t.Run("code", func(t *testing.T) {
@@ -145,7 +146,7 @@ func (v *town) boundToText(t *testing.T) {
 	})
 }
 
-// wantRefusal posts a form in which one artefact was altered.
+// wantRefusal posts a form in which one artefact was altered, and checks the refusal.
 func (v *town) wantRefusal(t testing.TB, text, path string, as auth, form map[string][]string, code string) {
 	t.Helper()
 	if !utf8.ValidString(text) {

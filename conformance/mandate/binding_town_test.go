@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A town is a server with the people and the applications that know each other or must not: what the tests of
-// binding, life cycle and faults have in common.
+// A town is a server with several people and applications. The tests of binding, life
+// cycle and faults share it.
 type town struct {
 	*server
 	alice, bob, admin person
@@ -34,11 +34,11 @@ const (
 	phoneURI = "com.example.phone:/back"
 )
 
-// townScopes are what the applications of a town may have.
+// townScopes are the scopes that a town's applications may request.
 const townScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect token scope}"
 
-// newTown starts a server and fills it. It believes X-Forwarded-For, so that each request can come from an
-// address of its own: throttling is somebody else's test.
+// newTown starts a server and fills it. The server trusts X-Forwarded-For, so that each
+// request can come from another address. Other tests cover throttling.
 func newTown(t testing.TB, o options) *town {
 	t.Helper()
 	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
@@ -54,7 +54,7 @@ func newTown(t testing.TB, o options) *town {
 	return v
 }
 
-// signedIn is a browser in which somebody has logged in.
+// signedIn returns a browser in which a person has signed in.
 func (s *server) signedIn(t testing.TB, p person) *browser {
 	t.Helper()
 	b := s.browser(t)
@@ -66,7 +66,7 @@ func (s *server) signedIn(t testing.TB, p person) *browser {
 	return b
 }
 
-// send posts a form to a path of the server as one of its own pages would.
+// send posts a form to a path, as one of the server's own pages would.
 func (b *browser) send(t testing.TB, path string, form url.Values) {
 	t.Helper()
 	for _, name := range confidential {
@@ -84,7 +84,7 @@ func (b *browser) send(t testing.TB, path string, form url.Values) {
 	b.follow(t, request)
 }
 
-// cookie is the value of a cookie that the browser would send to a path.
+// cookie returns the value of a cookie that the browser would send to a path.
 func (b *browser) cookie(t testing.TB, path, name string) string {
 	t.Helper()
 	at, err := url.Parse(b.server.URL + path)
@@ -100,7 +100,8 @@ func (b *browser) cookie(t testing.TB, path, name string) string {
 	return ""
 }
 
-// carrying is a browser that has some cookies and nothing else; they are names and values in turn.
+// carrying returns a browser that has only these cookies, given as names and values in
+// turn.
 func (s *server) carrying(t testing.TB, pairs ...string) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -121,7 +122,8 @@ func (s *server) carrying(t testing.TB, pairs ...string) *browser {
 	return b
 }
 
-// with is a copy of a form in which some parameters have another value, or, if that is empty, are gone.
+// with returns a copy of a form in which some parameters are replaced. An empty value
+// removes the parameter.
 func with(form url.Values, pairs ...string) url.Values {
 	changed := maps.Clone(form)
 	for i := 0; i < len(pairs); i += 2 {
@@ -133,10 +135,10 @@ func with(form url.Values, pairs ...string) url.Values {
 	return changed
 }
 
-// addresses counts the addresses that requests have come from.
+// addresses counts the addresses that requests came from.
 var addresses atomic.Uint32
 
-// afar sends a request from an address that nobody has used before.
+// afar sends a request from an address that no request has used before.
 func afar(as auth) auth {
 	n := addresses.Add(1)
 	return func(r *http.Request, form url.Values) {
@@ -150,7 +152,7 @@ func withCookie(name, value string) auth {
 	return func(r *http.Request, _ url.Values) { r.AddCookie(&http.Cookie{Name: name, Value: value}) }
 }
 
-// grantForm is what redeems a code.
+// grantForm returns the form that exchanges a code.
 func grantForm(app application, code, verifier string) url.Values {
 	return params("grant_type", "authorization_code", "code", code, "redirect_uri", app.RedirectURI, "code_verifier", verifier)
 }
@@ -159,7 +161,8 @@ func refreshForm(token string) url.Values {
 	return params("grant_type", "refresh_token", "refresh_token", token)
 }
 
-// issue lets a signed-in person approve an application, and returns what redeems the code.
+// issue lets a signed-in person approve an application, and returns the form that
+// exchanges the code.
 func (b *browser) issue(t testing.TB, app application, p person, more ...string) url.Values {
 	t.Helper()
 	address, verifier := b.server.authorizeURL(app, more...)
@@ -172,7 +175,8 @@ func (b *browser) family(t testing.TB, app application, p person, more ...string
 	return b.server.mustToken(t, app.auth(), b.issue(t, app, p, more...))
 }
 
-// ticket opens an authorization request whose consent page has to be shown, and returns what that carries.
+// ticket opens an authorization request that needs the consent page, and returns the
+// form fields of that page.
 func (b *browser) ticket(t testing.TB, app application, more ...string) string {
 	t.Helper()
 	address, _ := b.server.authorizeURL(app, more...)
@@ -186,9 +190,10 @@ func (b *browser) ticket(t testing.TB, app application, more ...string) string {
 	return ""
 }
 
-// refused says how an answer differs from an error of the protocol with this status and code, if it does.
-// RFC 6749 §5.2: the error is a code, and a description that tells the developer what to change, in ASCII
-// without quote and backslash.
+// refused says how an answer differs from a protocol error with this status and code,
+// or returns "".
+// RFC 6749 §5.2: the error is a code, and a description that tells the developer what
+// to change, in ASCII without quote and backslash.
 func (a answer) refused(status int, code string) error {
 	if a.Status != status {
 		return fmt.Errorf("status %d, want %d %s: %s", a.Status, status, code, a.Body)

@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// A door is a place that takes an artefact as text. It returns nil where the text was taken for what belongs there,
-// and what came back in the right form where it was not; a wrong form of refusal fails the test.
+// A door is an endpoint that accepts an artefact as text. It returns nil if it accepted
+// the text as valid, and otherwise the refusal. A refusal in the wrong form fails the
+// test.
 type door struct {
 	name string
 	try  func(t testing.TB, text string) (refused bool)
 }
 
-// artefact is one kind of thing that is given out.
+// artefact is one kind of value that the server issues.
 type artefact struct {
 	name string
 	make func(t testing.TB) string
@@ -23,8 +24,8 @@ type artefact struct {
 	use  func(t testing.TB, text string) // its right use, which has to work
 }
 
-// boundToUse tries every kind of artefact at every door: only the right door opens, and after each wrong one the
-// right one still does.
+// boundToUse tries every kind of artefact at every door. Only the right door accepts
+// it, and does so even after each wrong attempt.
 func (v *town) boundToUse(t *testing.T) {
 	doors := v.doors(t)
 	for _, a := range v.artefacts(t) {
@@ -70,24 +71,24 @@ func (v *town) doors(t testing.TB) []door {
 		}},
 		{"API", func(t testing.TB, text string) bool { return v.shut(t, bearer(text)) }},
 		{"API, in the query", func(t testing.TB, text string) bool {
-			// RFC 9700 §4.3.2: a token in the query is no token.
+			// RFC 9700 §4.3.2: a token in the query is ignored.
 			a := v.get(t, "/resource?access_token="+url.QueryEscape(text), nobody)
 			return a.Status == http.StatusUnauthorized
 		}},
 		{"introspection, as the caller", func(t testing.TB, text string) bool {
 			a := v.post(t, "/o/introspect/", bearer(text), params("token", text))
 			if a.Status == http.StatusForbidden {
-				// RFC 6750 §3.1: a live access token without the scope.
+				// RFC 6750 §3.1: an active access token without the scope.
 				return protocol(t, a, 403, "insufficient_scope")
 			}
 			return protocol(t, a, 401, "invalid_token")
 		}},
 		{"introspection", func(t testing.TB, text string) bool {
 			a := v.post(t, "/o/introspect/", v.asker.auth(), params("token", text))
-			// RFC 7662 §2.2: an inactive token is nothing but inactive.
+			// RFC 7662 §2.2: the answer for an inactive token has only the member active.
 			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
 		}},
-		// RFC 7662 §2.1: the hint is a hint.
+		// RFC 7662 §2.1: a wrong hint does not matter.
 		{"introspection of a refresh token", func(t testing.TB, text string) bool {
 			a := v.post(t, "/o/introspect/", v.asker.auth(), params("token", text, "token_type_hint", "refresh_token"))
 			return a.Status == http.StatusOK && strings.TrimSpace(a.Body) == `{"active":false}`
@@ -96,7 +97,8 @@ func (v *town) doors(t testing.TB) []door {
 			return protocol(t, v.post(t, "/o/token/", afar(basic(v.web.ClientID, text)), params("grant_type", "client_credentials")), 401, "invalid_client")
 		}},
 		{"password", func(t testing.TB, text string) bool {
-			// Another name each time: this door is about the kind of text, not about guessing.
+			// Each attempt uses another username: this door tests the kind of text, not
+			// password guessing.
 			form := params("grant_type", "password", "username", fmt.Sprint("nobody", addresses.Add(1)), "password", text)
 			return protocol(t, v.post(t, "/o/token/", v.web.auth(), form), 400, "invalid_grant")
 		}},
@@ -113,21 +115,23 @@ func (v *town) doors(t testing.TB) []door {
 			return v.get(t, "/setup/"+url.PathEscape(text)+"/", nobody).Status == http.StatusNotFound
 		}},
 		{"revocation by another client", func(t testing.TB, text string) bool {
-			// RFC 7009 §2.2: what is no token is as good as revoked; what is, stays.
+			// RFC 7009 §2.2: an invalid token counts as revoked. A valid one of another
+			// kind stays.
 			a := v.post(t, "/o/revoke_token/", v.rival.auth(), params("token", text))
 			return a.Status == http.StatusOK || a.refused(400, "invalid_grant") == nil
 		}},
 	}
 }
 
-// shut asks the sample API and reports whether it refused.
+// shut sends a request to the sample API and reports whether it was refused.
 func (v *town) shut(t testing.TB, as auth) bool {
 	t.Helper()
 	a := v.get(t, "/resource", as)
 	switch {
 	case a.Status == http.StatusOK:
 		return false
-	// RFC 6750 §3.1: malformed is 400, everything else that is no live token 401.
+	// RFC 6750 §3.1: a malformed token gives 400, any other token that is not active
+	// 401.
 	case a.Status == http.StatusBadRequest && strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_request"`):
 	case a.Status == http.StatusUnauthorized && strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer "):
 	default:

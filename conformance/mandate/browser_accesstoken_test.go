@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A developer chooses signed access tokens on the form, sees it on the application's page, and takes it back.
+// A developer selects signed access tokens in the form, sees the choice on the
+// application's page, and reverts it.
 func TestBrowserSignedAccessTokens(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{provider: []string{"OIDC_ENABLED: true", openidScopes}})
@@ -39,7 +40,7 @@ func TestBrowserSignedAccessTokens(t *testing.T) {
 	if got := s.machine(t, robot); !strings.HasPrefix(got.AccessToken, "mat_") {
 		t.Errorf("%.10s...", got.AccessToken)
 	}
-	// A form from before there was a choice sends none.
+	// A form of an older release does not send the choice.
 	raw := s.signIn(t, alice, page+"update/")
 	raw.submit(t, "Save changes", url.Values{"access_token_format": nil})
 	if got := s.machine(t, robot); !strings.HasPrefix(got.AccessToken, "mat_") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a person is asked when an application wants to act for them, and where their answer ends up.
+// The consent page in a browser, and where the browser goes after the decision.
 func TestBrowserConsent(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{provider: []string{"SCOPES: {read: Read what is yours, write: Change what is yours, groups: See your groups}"}})
@@ -106,7 +106,7 @@ func TestBrowserConsent(t *testing.T) {
 		}
 	})
 
-	// Chromium holds each redirect behind a form against form-action of the page that the form was on.
+	// Chromium applies form-action of the form's page to each redirect after the form.
 	t.Run("signing in leads straight to a client that was allowed before, by any scheme", func(t *testing.T) {
 		for _, target := range []*site{client, secure} {
 			b := s.window(t, browser, target.Host)

@@ -29,7 +29,7 @@ func TestBrowserDemo(t *testing.T) {
 	if token == nil {
 		t.Fatalf("the page shows no token:\n%s", b.text())
 	}
-	// It is a real one: the sample API of the demo takes it.
+	// The token is real: the demo's sample API accepts it.
 	if a := demo.get(t, "/users/", bearer(token[1])); a.Status != 200 || !strings.Contains(a.Body, `"alice"`) {
 		t.Errorf("the sample API answered %d to the token on the page: %s", a.Status, a.Body)
 	}
@@ -51,7 +51,7 @@ func startDemo(t *testing.T) (*server, string, person) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The demo speaks HTTP to nobody but itself; what it prints stands in for the server's log.
+	// The demo sends HTTP only to itself. Its output replaces the server's log.
 	demo := &server{URL: "http://" + freeAddress(), secrets: &vault{}, client: http.DefaultClient}
 	demo.Issuer = demo.URL + "/o"
 	cmd := exec.Command(path, "demo", "--listen", strings.TrimPrefix(demo.URL, "http://"))
@@ -78,8 +78,9 @@ func startDemo(t *testing.T) (*server, string, person) {
 	return demo, link, person{"alice", password[1]}
 }
 
-// signsInTo walks with a site that gets an ID token. The page takes it apart, and so does the test: by the
-// published keys, or by the secret that the page shows the site to send.
+// signsInTo follows the demo with a site that gets an ID token. The page decodes the
+// token, and so does the test: with the published keys, or with the client secret that
+// the page shows.
 func (s *server) signsInTo(t *testing.T, b *tab, site, algorithm string) {
 	t.Helper()
 	b.follow("Walk through it again")

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The life of an application, by the hands of the person who registers it.
+// A developer registers, changes and deletes an application in a browser.
 func TestBrowserApplications(t *testing.T) {
 	s := startServer(t, options{})
 	alice := s.person(t, "alice")
@@ -46,7 +46,7 @@ func TestBrowserApplications(t *testing.T) {
 			t.Errorf("what was typed is lost: %q", b.value("Redirect URIs"))
 		}
 		b.says("https://planner.example/back#here must not have a fragment")
-		// The summary comes first, and each line of it leads to its field.
+		// The summary of errors comes first, and each of its lines links to its field.
 		b.press("Register application")
 		if b.focused() != "problem" || len(b.all("alert", "")) != 1 {
 			t.Errorf("the focus is at %s, not at the summary", b.focused())
@@ -73,7 +73,8 @@ func TestBrowserApplications(t *testing.T) {
 		b.says("The application is registered.", "Copy it now. You will not see it again.", "600 seconds (10 minutes)")
 		app = application{ClientSecret: s.secret(b.value("Client secret")), ClientID: evaluate[string](b, `document.querySelector("code[data-copy]").innerText`)}
 
-		// The tests may read the clipboard; the page needs no leave to write to it.
+		// The test gets permission to read the clipboard. The page needs none to write to
+		// it.
 		_, err := chromedp.CallBrowser(b.ctx, devtools.SetPermission, devtools.SetPermissionParams{Origin: s.URL,
 			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
 			Permission:       &devtools.PermissionDescriptor{Name: "clipboard-read"}, Setting: devtools.PermissionSettingGranted})
@@ -91,7 +92,7 @@ func TestBrowserApplications(t *testing.T) {
 		if !works(app.ClientSecret) {
 			t.Error("the secret that was shown does not work")
 		}
-		// The browser keeps the page itself for the way back, though it is told to store nothing.
+		// The browser keeps the page for its back button, although no-store is set.
 		b.follow("Account")
 		b.back()
 		if html := evaluate[string](b, "document.documentElement.outerHTML"); strings.Contains(html, app.ClientSecret) || !strings.Contains(html, app.ClientID) {
@@ -186,8 +187,8 @@ func TestBrowserApplications(t *testing.T) {
 	})
 }
 
-// summarizes fails unless the summary of the form's mistakes has these lines: each begins with the label of a field
-// and leads to it.
+// summarizes fails unless the error summary of the form has these lines. Each begins
+// with the label of a field and links to it.
 func (b *tab) summarizes(fields ...string) {
 	b.Helper()
 	type line struct{ Text, Label string }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// text is what the page shows.
+// text returns the text of the page.
 func (b *tab) text() string { return evaluate[string](b, "document.body.innerText") }
 
 // expect fails unless the page has this status and main heading.
@@ -25,7 +25,7 @@ func (b *tab) expect(status int64, heading string) {
 	}
 }
 
-// says fails unless the page shows each of these.
+// says fails unless the page shows each of these texts.
 func (b *tab) says(texts ...string) {
 	b.Helper()
 	shown := b.text()
@@ -36,8 +36,8 @@ func (b *tab) says(texts ...string) {
 	}
 }
 
-// find returns what has this role and this name for a screen reader. It is the only one. What cannot be used yet is
-// waited for.
+// find returns the only element with this role and this accessible name. It waits until
+// the element is enabled.
 func (b *tab) find(role, name string) cdp.BackendNodeID {
 	b.Helper()
 	var node *accessibility.Node
@@ -52,7 +52,7 @@ func (b *tab) find(role, name string) cdp.BackendNodeID {
 	return node.BackendDOMNodeID
 }
 
-// off says whether a screen reader says of something that it cannot be used.
+// off reports whether an element is disabled for a screen reader.
 func (b *tab) off(node *accessibility.Node) bool {
 	return slices.ContainsFunc(node.Properties, func(p *accessibility.Property) bool {
 		return p.Name == accessibility.PropertyNameDisabled && string(p.Value.Value) == "true"
@@ -66,7 +66,7 @@ func (b *tab) all(role, name string) []*accessibility.Node {
 	return slices.DeleteFunc(found.Nodes, func(n *accessibility.Node) bool { return n.Ignored })
 }
 
-// click is a click with the mouse, where the thing is on the screen.
+// click clicks an element with the mouse at its position on the screen.
 func (b *tab) click(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
@@ -100,7 +100,7 @@ func (b *tab) tick(role, name string) {
 	b.do(b.click(b.find(role, name)))
 }
 
-// fill replaces what stands in a field.
+// fill replaces the content of a field.
 func (b *tab) fill(label, text string) {
 	b.Helper()
 	b.do(b.click(b.find("textbox", label)))
@@ -112,7 +112,7 @@ func (b *tab) fill(label, text string) {
 	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// value is what stands in a field.
+// value returns the content of a field.
 func (b *tab) value(label string) string {
 	b.Helper()
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -122,7 +122,7 @@ func (b *tab) value(label string) string {
 	return evaluate[string](b, "document.activeElement.value")
 }
 
-// logIn fills in the login page, which is what the tab has to show.
+// logIn fills in the login page, which the tab must show.
 func (b *tab) logIn(p person) {
 	b.Helper()
 	b.expect(200, "Sign in")

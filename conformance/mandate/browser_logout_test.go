@@ -2,8 +2,8 @@ package mandate
 
 import "testing"
 
-// OpenID Connect RP-Initiated Logout in a real browser, which holds cookies back from the forms of other
-// sites and forms to the policy of their page.
+// OpenID Connect RP-Initiated Logout in a real browser. The browser does not send all
+// cookies with forms of other sites, and applies the policy of a page to its forms.
 func TestBrowserLogout(t *testing.T) {
 	browser := chromium(t)
 	s := logoutServer(t, newSQLite(t))

@@ -12,8 +12,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// screens are how people look at the pages. A test needs the smallest; with MANDATE_TEST_SCREENSHOTS=folder
-// all of them are looked at and leave pictures there.
+// screens are typical screen sizes. A test needs only the smallest. With
+// MANDATE_TEST_SCREENSHOTS=folder the tests use all of them and save pictures in the
+// folder.
 var screens = []struct {
 	name          string
 	width, height int64
@@ -25,7 +26,8 @@ var screens = []struct {
 	{"desktop-dark", 1280, 800, "dark"},
 }
 
-// look opens a page on each screen. The inspection of every page says whether it fits.
+// look opens a page on each screen. The inspection of every page checks whether it
+// fits.
 func (b *tab) look(name, path string, then ...func()) {
 	b.Helper()
 	folder := os.Getenv("MANDATE_TEST_SCREENSHOTS")
@@ -52,7 +54,7 @@ func (b *tab) look(name, path string, then ...func()) {
 	}
 }
 
-// Names that are long, in other scripts, or want to pass for ours.
+// Names that are long, in other scripts, or similar to the server's own texts.
 func TestBrowserPagesFitAPhone(t *testing.T) {
 	browser := chromium(t)
 	var scopes []string
@@ -161,7 +163,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	empty.follow("Delete this user")
 	empty.look("user-delete", empty.URL().Path)
 
-	// Who answers for an application, with an owner who is not active.
+	// Who is responsible for an application whose owner is inactive.
 	for _, app := range []application{hard, plain} {
 		s.mustCLI(t, "", "application", "assign", app.ClientID, alice.Name)
 	}

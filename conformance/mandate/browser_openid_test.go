@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// OIDC Form Post §2 in a real browser: the form sends itself, past the policy that keeps other scripts out.
+// OIDC Form Post §2 in a real browser: the form submits itself, although the page's
+// policy blocks other scripts.
 func TestBrowserFormPost(t *testing.T) {
 	browser := chromium(t)
 	s := openidServer(t, newSQLite(t))

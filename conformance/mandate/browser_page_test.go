@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 )
 
-// inspect looks at a page of the server as a screen reader does. It runs for every page that a test comes to.
+// inspect checks a page of the server as a screen reader reads it. It runs for every
+// page that a test opens.
 func (b *tab) inspect() {
 	b.Helper()
 	tree := call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -58,7 +59,7 @@ func said(v *accessibility.Value) string {
 	return text
 }
 
-// level is that of a heading.
+// level returns the level of a heading.
 func level(n *accessibility.Node) string {
 	for _, p := range n.Properties {
 		if p.Name == "level" {
@@ -68,7 +69,8 @@ func level(n *accessibility.Node) string {
 	return ""
 }
 
-// focused names what has the focus: its role and its name, or its id where it has no name.
+// focused returns the role and name of the focused element, or its id if it has no
+// name.
 func (b *tab) focused() string {
 	b.Helper()
 	return evaluate[string](b, `document.activeElement.id || document.activeElement.localName`)

@@ -63,7 +63,8 @@ func TestBrowserPeople(t *testing.T) {
 		b.do(chromedp.KeyEvent(alice.Name + "\t" + alice.Password))
 		b.leave(chromedp.KeyEvent("\r"))
 		b.expect(200, "Applications")
-		// The first stop passes by the navigation, and the way on goes through all that can be used.
+		// The first Tab stop is the link that skips the navigation. The next ones are all
+		// elements that can be used.
 		b.do(chromedp.KeyEvent("\t"))
 		if got := evaluate[string](b, "document.activeElement.innerText"); got != "Skip to the content" {
 			t.Errorf("the first stop of the Tab key is %q", got)
@@ -179,7 +180,7 @@ func TestBrowserPeople(t *testing.T) {
 	})
 }
 
-// setupLink is what the first start prints.
+// setupLink returns the link that the server prints at its first start.
 func (s *server) setupLink(t testing.TB) string {
 	t.Helper()
 	var link string

@@ -12,7 +12,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// What pages of other sites can do to somebody who is signed in here, and what is left without scripts.
+// What other sites can do to a person who is signed in here, and what works without
+// scripts.
 func TestBrowserSafety(t *testing.T) {
 	browser := chromium(t)
 	s := startServer(t, options{})
@@ -22,7 +23,8 @@ func TestBrowserSafety(t *testing.T) {
 	app := s.application(t, "--name", "Holiday Planner", "--grant", "authorization_code", "--redirect-uri", client.URL+"/back")
 	b := s.window(t, browser, evil.Host, client.Host)
 
-	// Another site, and another origin of the same site, whose forms come with the cookie.
+	// Another site, and another origin of the same site, whose forms are sent with the
+	// cookie.
 	t.Run("a form of another origin is refused", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/account/")
@@ -68,7 +70,7 @@ func TestBrowserSafety(t *testing.T) {
 		}
 	})
 
-	// The other origin is of the same site here: its frames come with the cookie.
+	// The other origin belongs to the same site here, so its frames send the cookie.
 	t.Run("no page is shown in a frame", func(t *testing.T) {
 		b := b.in(t)
 		address, _ := s.authorizeURL(app, "scope", "read")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// site is somebody else's web site: a client's, or one that means harm. Its pages are what the test puts there.
+// site is the web site of a client or of an attacker. The test defines its pages.
 type site struct {
 	URL  string
 	Host string // with its port
@@ -24,7 +24,7 @@ type site struct {
 	referers []string
 }
 
-// newSite serves at any name below .example, by https where that is asked for.
+// newSite serves any name below .example, with https if requested.
 func newSite(t testing.TB, scheme, host string) *site {
 	t.Helper()
 	s := &site{pages: map[string]string{"/back": `<h1>Back at the client</h1>`}, onward: map[string]string{}}
@@ -42,7 +42,7 @@ func newSite(t testing.TB, scheme, host string) *site {
 	return s
 }
 
-// page puts a page there; the markup of its body.
+// page adds a page with this markup as its body.
 func (s *site) page(path, markup string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">%s</html>`, markup)
 }
 
-// form is a page that sends a form, when somebody presses its button.
+// form adds a page with a form, which a button sends.
 func formTo(action string, fields url.Values) string {
 	var inputs strings.Builder
 	for name, values := range fields {

@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chromium starts a real browser with a profile of its own. Hosts below .example are this machine, and no
-// other name is known to it.
+// chromium starts a real browser with a new profile. It resolves names below .example
+// to this machine, and no other name.
 func chromium(t testing.TB) context.Context {
 	t.Helper()
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
@@ -34,7 +34,8 @@ func chromium(t testing.TB) context.Context {
 	if i < 0 {
 		absent(t, "Chromium is not installed: apt-get install chromium")
 	}
-	// It is killed in the end, and what it leaves goes with the folder of all tests.
+	// The browser is killed at the end. Its files are in the folder of all tests, which
+	// is removed.
 	dir, err := os.MkdirTemp(binaryDir, "c") // a short name: its path is part of that of a socket
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +55,9 @@ func chromium(t testing.TB) context.Context {
 	return ctx
 }
 
-// tab is a person in front of a browser: what they see has a role and a name, and that is how it is found.
-// A test fails where the browser complains, or asks any other host for something.
+// tab is a browser window as a person uses it: the test finds elements by role and
+// name. A test fails if the browser reports an error or sends a request to another
+// host.
 type tab struct {
 	testing.TB
 	ctx    context.Context
@@ -70,7 +72,8 @@ type tab struct {
 	problems  []string
 }
 
-// window opens a browser without cookies. Names of other hosts that it may visit follow.
+// window opens a browser without cookies. The arguments are the other hosts that it may
+// visit.
 func (s *server) window(t testing.TB, browser context.Context, hosts ...string) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -100,7 +103,8 @@ func (s *server) newTab(t testing.TB, ctx context.Context, end func(), hosts []s
 	return b
 }
 
-// opened is the window that a page has opened, as soon as it shows a page below that address.
+// opened waits for a window that a page has opened at an address with this prefix, and
+// returns it.
 func (b *tab) opened(address string, hosts ...string) *tab {
 	b.Helper()
 	var id target.ID
@@ -121,7 +125,7 @@ func (b *tab) opened(address string, hosts ...string) *tab {
 	return other
 }
 
-// in is the same window in the hands of a subtest, which then answers for what happens in it.
+// in returns the same window for a subtest. Errors in the window then fail the subtest.
 func (b *tab) in(t testing.TB) *tab {
 	t.Helper()
 	b.TB = t
@@ -129,7 +133,7 @@ func (b *tab) in(t testing.TB) *tab {
 	return b
 }
 
-// notice hears of everything that happens in the tab.
+// notice receives all events of the tab.
 func (b *tab) notice(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +153,7 @@ func (b *tab) notice(event any) {
 			complain("%s answered %d", e.Response.URL, e.Response.Status)
 		}
 	case *log.EventEntryAdded:
-		// The browser says of every page with an error that it has an error.
+		// The browser reports an error for every page with an error status.
 		if !b.documents[e.Entry.NetworkRequestID] {
 			complain("the browser's log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}
@@ -159,7 +163,8 @@ func (b *tab) notice(event any) {
 	case *runtime.EventExceptionThrown:
 		complain("exception: %s at %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL)
 	case *audits.EventIssueAdded:
-		// To send a visitor on without a word is what trackers do, and what this server is for.
+		// Chromium reports a redirect without an interaction as a tracker's behaviour.
+		// For an authorization server it is normal.
 		if e.Issue.Code != audits.InspectorIssueCodeBounceTrackingIssue {
 			details, _ := json.Marshal(e.Issue.Details)
 			complain("issue: %s %s", e.Issue.Code, details)
@@ -167,18 +172,20 @@ func (b *tab) notice(event any) {
 	}
 }
 
-// answer fails a test for what was wrong in the tab.
+// answer fails a test for errors in the tab.
 func (b *tab) answer(t testing.TB) {
 	ctx, stop := context.WithTimeout(b.ctx, patience)
 	defer stop()
-	// What the page has said so far comes before the answer to this. The page may be gone.
+	// Events that the page has already caused arrive before the answer to this command.
+	// The page may be closed.
 	_, _ = chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void]("0"))
 	for _, problem := range b.complaints() {
 		t.Error(problem)
 	}
 }
 
-// complaints returns what was wrong since the last call. A test that means to provoke something asks for it.
+// complaints returns the errors since the last call. A test that provokes errors calls
+// it.
 func (b *tab) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,7 +194,7 @@ func (b *tab) complaints() []string {
 	return problems
 }
 
-// requests returns the addresses that were asked for since the last call.
+// requests returns the requested addresses since the last call.
 func (b *tab) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +205,7 @@ func (b *tab) requests() []string {
 
 const patience = 30 * time.Second
 
-// do runs a step that leads nowhere.
+// do runs a step that opens no other page.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
@@ -209,7 +216,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// leave runs a step that leads to another page, and waits for it.
+// leave runs a step that opens another page, and waits for that page.
 func (b *tab) leave(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
@@ -226,7 +233,7 @@ func (b *tab) leave(steps ...chromedp.Action[chromedp.Void]) {
 	b.server.secret(address.Query().Get("code"))
 }
 
-// open goes to a path of the server or to a whole address.
+// open opens a path of the server or a complete address.
 func (b *tab) open(address string) {
 	b.Helper()
 	if strings.HasPrefix(address, "/") {
@@ -240,7 +247,7 @@ func (b *tab) reload() {
 	b.leave(chromedp.Reload())
 }
 
-// back goes to the page before. The browser may still have it whole, and then nothing is loaded.
+// back goes to the previous page. The browser may restore it without loading it.
 func (b *tab) back() {
 	b.Helper()
 	from := b.URL().String()
@@ -250,8 +257,8 @@ func (b *tab) back() {
 	b.inspect()
 }
 
-// until waits for a page that is there as a whole and of which the condition is true. Between two pages there is
-// nothing to ask.
+// until waits until a page is completely loaded and the condition is true. Between two
+// pages no condition can be evaluated.
 func (b *tab) until(condition string) {
 	b.Helper()
 	waitFor(b, condition, func() bool {
@@ -262,7 +269,7 @@ func (b *tab) until(condition string) {
 	})
 }
 
-// URL is the address of the page.
+// URL returns the address of the page.
 func (b *tab) URL() *url.URL {
 	address, err := url.Parse(evaluate[string](b, "location.href"))
 	if err != nil {
@@ -271,7 +278,7 @@ func (b *tab) URL() *url.URL {
 	return address
 }
 
-// evaluate asks the page, also where its own scripts are switched off.
+// evaluate runs a script in the page, even if the page's own scripts are disabled.
 func evaluate[T any](b *tab, expression string) T {
 	b.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)

@@ -1,4 +1,5 @@
-// Package mandate tests what Mandate promises beyond the documents: its pages in a browser, races and
-// crashes, clients of others, the walks of its README. Like all of conformance it speaks HTTP to the built
-// binary and knows nothing of the server's code.
+// Package mandate tests what Mandate promises beyond the specifications: pages in a
+// browser, concurrency and crashes, third-party clients, and the steps of the README.
+// Like all of conformance it sends HTTP requests to the built binary and imports none
+// of the server's code.
 package mandate
