@@ -44,7 +44,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	// the client, also an error: else this server forwards anybody's browser. A
 	// silent request is the exception.
 	if !a.Silent() {
-		return s.loginFor(w, r, a)
+		return s.loginFor(w, r, a, "")
 	}
 	refused := a.Refused
 	if refused == nil {
@@ -55,9 +55,10 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, s.provider.Refusal(a, refused))
 }
 
-// loginFor sends the person to sign in, and back to exactly this request.
-func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization) error {
-	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint())
+// loginFor sends the person to the login page, and back to exactly this request.
+// The reason is empty if the person has no session.
+func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization, why provider.Reason) error {
+	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint(), why)
 }
 
 // keepWayBack is for the request that a person has just signed in for, if it was
@@ -174,7 +175,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	case err != nil:
 		return err
 	case asked != nil && asked.Login:
-		return s.loginFor(w, r, a)
+		return s.loginFor(w, r, a, asked.Reason)
 	case asked != nil:
 		return s.consentPage(w, r, a, who, asked)
 	}

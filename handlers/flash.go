@@ -12,7 +12,7 @@ import (
 func notices(name string) string {
 	return map[string]string{
 		"set-up":             "The administrator is there. Sign in now.",
-		"signed-out":         "You are signed out.",
+		signedOut:            "You are signed out.",
 		"password":           "Your password is changed. Everywhere else you are signed out.",
 		"password-approvals": "Your password is changed. Everywhere else you are signed out, and the access that applications were given there has ended.",
 		"session":            "That browser is signed out.",
@@ -31,6 +31,9 @@ func notices(name string) string {
 		"group-gone":         "The group is deleted.",
 	}[name]
 }
+
+// signedOut names the notice after a logout.
+const signedOut = "signed-out"
 
 // say shows a notice at the top of the next page.
 func (s *server) say(w http.ResponseWriter, name string) {

@@ -14,6 +14,11 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Home{Frame: s.frame(r, "")}
 	if who == nil {
+		// The heading says it: the notice would repeat it.
+		page.SignedOut = s.cookie(r, "notice") == signedOut
+		if page.SignedOut {
+			page.Notice = ""
+		}
 		return s.render(w, r, http.StatusOK, page)
 	}
 	page.Applications, err = s.provider.OwnApplications(r.Context(), who.User)

@@ -20,13 +20,39 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := s.loginForm(r, values.Get("next"))
+	page := s.loginForm(r, values)
 	page.Name.Value = oauth.Clip(values.Get("login_hint"), 150)
 	return s.render(w, r, http.StatusOK, page)
 }
 
-func (s *server) loginForm(r *http.Request, next string) templates.Login {
-	return templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(next), Action: s.path("/login/")}
+// loginForm reads the parameters that the page and its form have in common.
+func (s *server) loginForm(r *http.Request, values url.Values) templates.Login {
+	page := templates.Login{Frame: s.frame(r, ""), Next: s.ownAddress(values.Get("next")), Action: s.path("/login/")}
+	if page.Frame.Username != "" {
+		page.Again = again(values.Get("reason"))
+	}
+	return page
+}
+
+// again returns the text for a person who has a session. An address selects a
+// text and cannot contain one, so a link of a stranger cannot show its own. No
+// text names an account: the page shows only the account of the session.
+func again(reason string) templates.Again {
+	switch provider.Reason(reason) {
+	case provider.OtherAccount:
+		return templates.Again{Reason: reason, Heading: "Sign in with another account",
+			Text: "The application asks for another account. Sign in with the account that you use for this application."}
+	case provider.ChooseAccount:
+		return templates.Again{Reason: reason, Heading: "Sign in again",
+			Text: "The application asks you to choose an account. Sign in with this account or with another one."}
+	case provider.LoginRequest:
+		return templates.Again{Reason: reason, Heading: "Sign in again",
+			Text: "The application requires that you sign in again. Enter the username and the password of this account."}
+	case provider.LoginTooOld:
+		return templates.Again{Reason: reason, Heading: "Sign in again",
+			Text: "Your last sign-in is older than the application allows. Enter the username and the password of this account."}
+	}
+	return templates.Again{}
 }
 
 // login begins a session.
@@ -35,7 +61,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := s.loginForm(r, r.PostForm.Get("next"))
+	page := s.loginForm(r, r.PostForm)
 	page.Name.Value = r.PostForm.Get("username")
 	password := r.PostForm.Get("password")
 	if page.Name.Value == "" {

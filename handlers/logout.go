@@ -144,7 +144,7 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 		redirect(w, r, l.After().Location())
 		return nil
 	}
-	s.say(w, "signed-out")
+	s.say(w, signedOut)
 	redirect(w, r, s.path("/"))
 	return nil
 }

@@ -17,7 +17,7 @@ func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, errSignIn) {
-			return s.toLogin(w, r, backHere(r), "")
+			return s.toLogin(w, r, backHere(r), "", "")
 		}
 		return err
 	}, pageHeaders, s.pageError)

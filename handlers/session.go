@@ -72,8 +72,9 @@ func backHere(r *http.Request) string {
 }
 
 // toLogin sends the browser to the login page, and from there back to next: a
-// path of ours as it stands in the URL, with its query.
-func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string) error {
+// path of ours as it stands in the URL, with its query. The built-in login page
+// also learns why the person has to sign in again.
+func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string, why provider.Reason) error {
 	target := s.config.LoginURL
 	if target == "" {
 		target = s.path("/login/")
@@ -89,6 +90,9 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 	target += separator + "next=" + url.QueryEscape(asciiURL(next))
 	if hint != "" {
 		target += "&login_hint=" + url.QueryEscape(hint)
+	}
+	if why != "" && s.config.LoginURL == "" {
+		target += "&reason=" + url.QueryEscape(string(why))
 	}
 	redirect(w, r, target)
 	return nil

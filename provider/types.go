@@ -141,6 +141,16 @@ type (
 	Authorization = authorize.Authorization
 	// Asked is what the consent page must ask about.
 	Asked = authorize.Asked
+	// Reason says why a person who has a session must sign in again.
+	Reason = authorize.Reason
+)
+
+// The reasons for which a person must sign in again.
+const (
+	OtherAccount  = authorize.OtherAccount
+	ChooseAccount = authorize.ChooseAccount
+	LoginRequest  = authorize.LoginRequest
+	LoginTooOld   = authorize.LoginTooOld
 )
 
 // WayBackLife is how long a browser may take from the login page back to the request that

@@ -30,6 +30,7 @@ type Pager struct {
 type Home struct {
 	Frame
 	Applications, AuthorizedApps, Sessions int
+	SignedOut                              bool // the session has just ended in this browser
 }
 
 // Login asks for a name and a password.
@@ -40,6 +41,15 @@ type Login struct {
 	Error         string // about the attempt as a whole: wrong name or password, too many attempts
 	Next          string // where to go afterwards, sent back as it came
 	Action        string
+	Again         Again
+}
+
+// Again tells a person who has a session why they have to sign in again. It is
+// empty if they came to the login page for no such reason.
+type Again struct {
+	Reason  string // hidden field: it is sent back with the form
+	Heading string
+	Text    string
 }
 
 // Setup makes the first administrator. It is reached by a link that works once.

@@ -58,14 +58,18 @@ func peopleSamples() []sample {
 		{"Firefox on Linux", "192.0.2.17", "today at 09:12", "just now", true, "/account/sessions/1"},
 		{"Safari on iPhone", "2001:db8:85a3::8a2e:370:7334", "on 2 March 2026", "yesterday", false, "/account/sessions/2"},
 	}}
+	again := Again{"request", "Sign in again", "The application requires that you sign in again."}
 	failed := "That username and password do not belong together."
 	return []sample{
-		{"home", Home{alice, 3, 12, 2}},
+		{"home", Home{alice, 3, 12, 2, false}},
+		{"home-signed-out", Home{SignedOut: true}},
 		{"home-nobody", Home{}},
 		{"home-hostile", Home{Frame: nasty}},
 		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/"}},
 		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/"}},
-		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/"}},
+		{"login-again", Login{Frame: alice, Next: "/o/authorize/?x=1", Action: "/login/", Again: again}},
+		{"login-again-failed", Login{Frame: alice, Name: Field{Value: "alice"}, Error: failed, Action: "/login/", Again: again}},
+		{"login-hostile", Login{nasty, badText, hostile, hostile, hostile, "/login/", Again{hostile, hostile, hostile}}},
 		{"setup", Setup{Action: "/setup/abc"}},
 		{"setup-wrong", Setup{Action: "/setup/abc", UsernameField: Field{"root", ""}, Email: Field{"root", "This is not an email address."}, Password: Field{"", "Choose a password of at least 8 characters."}}},
 		{"setup-hostile", Setup{nasty, "/setup/abc", badText, badText, badText, hostile}},

@@ -1,6 +1,9 @@
 package mandate
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // OpenID Connect RP-Initiated Logout in a real browser. The browser does not send all
 // cookies with forms of other sites, and applies the policy of a page to its forms.
@@ -60,4 +63,36 @@ func TestBrowserLogout(t *testing.T) {
 	b.follow("Log out here")
 	b.press("Log out")
 	b.says("You are signed out.")
+	b.look("signed-out", "/login/", func() {
+		b.logIn(alice)
+		b.open("/logout/")
+		b.press("Log out")
+		b.expect(200, "You are signed out.")
+	})
+}
+
+// OIDC Core §3.1.2.1 in a real browser: the page that asks for another login fits a phone, whoever is signed in.
+func TestBrowserLoginAgain(t *testing.T) {
+	browser := chromium(t)
+	s := openidServer(t, newSQLite(t))
+	app := s.relyingParty(t)
+	for name, who := range map[string]string{"short": "alice", "long": strings.Repeat("bartholomew", 13), "persian": "مریم"} {
+		somebody := s.person(t, who)
+		b := s.window(t, browser)
+		b.open("/login/")
+		b.logIn(somebody)
+		b.look("login-again-"+name, first(s.authorizeURL(app, "scope", "openid", "prompt", "login")))
+		b.expect(200, "Sign in again")
+		b.says("You are signed in as", who)
+		if b.focused() != "username" {
+			t.Errorf("the focus is at %s, not at the username", b.focused())
+		}
+		b.press("Sign in")
+		b.expect(422, "Sign in again")
+		b.look("login-other-"+name, first(s.authorizeURL(app, "scope", "openid", "prompt", "select_account", "login_hint", "bob")))
+		if b.focused() != "password" {
+			t.Errorf("the focus is at %s, not at the password", b.focused())
+		}
+		b.look("login-age-"+name, "/login/?reason=age")
+	}
 }

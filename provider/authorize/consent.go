@@ -20,8 +20,35 @@ import (
 // Asked is what the consent page must ask about.
 type Asked struct {
 	Login      bool     // not about consent: the person must sign in for this request first
+	Reason     Reason   // why they must, if Login is set
 	Remembered []string // agreed to before
 	Ticket     string   // comes back with the answer
+}
+
+// Reason says why a person who has a session must sign in again.
+type Reason string
+
+// The reasons, most specific first. Each one is also a value in an address, so it
+// names no account.
+const (
+	OtherAccount  Reason = "account" // the request names another account than theirs
+	ChooseAccount Reason = "choose"  // prompt=select_account
+	LoginRequest  Reason = "request" // prompt=login or max_age=0
+	LoginTooOld   Reason = "age"     // their login is older than max_age
+)
+
+// whyLogin returns the reason for which MustLogin is true.
+func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason {
+	o := a.OpenID
+	switch {
+	case !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID)):
+		return OtherAccount
+	case slices.Contains(o.Prompt, "select_account"):
+		return ChooseAccount
+	case slices.Contains(o.Prompt, "login"), o.MaxAge == 0:
+		return LoginRequest
+	}
+	return LoginTooOld
 }
 
 // Next says what the person must still agree to, or nil where nothing is left
@@ -41,7 +68,7 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	case a.Silent() && login:
 		return nil, LoginRequired()
 	case login:
-		return &Asked{Login: true}, nil
+		return &Asked{Login: true, Reason: p.whyLogin(a, s)}, nil
 	case !ask:
 		return nil, nil
 	}
