@@ -11,7 +11,7 @@ import (
 	"mandate/templates"
 )
 
-// account shows a person what they have here.
+// account shows a person their own data, approvals and sessions.
 func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -44,14 +44,14 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	return page, err
 }
 
-// sessionList lists where somebody is signed in, with the paths that end it.
+// sessionList lists the sessions of a person, each with the path that ends it.
 func (s *server) sessionList(r *http.Request, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
 	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
 	sessions, err := s.provider.Sessions(r.Context(), u.ID)
 	for _, session := range sessions {
 		row := templates.SessionRow{Device: device(session.UserAgent), Address: session.Address, Since: moment(session.AuthTime), LastSeen: moment(session.SeenAt)}
 		if session.ID == who.Session.ID {
-			// This one is ended by logging out.
+			// The person ends this session by logging out.
 			row.Current = true
 		} else {
 			row.EndAction = s.path(path + session.ID + "/end/")
@@ -61,13 +61,15 @@ func (s *server) sessionList(r *http.Request, who *provider.SignedIn, u provider
 	return list, err
 }
 
-// toAccount is for addresses that a reload or a bookmark leads to.
+// toAccount redirects to the account page. It serves GET at paths that only take
+// POST: a reload or a bookmark leads there.
 func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
 	redirect(w, r, s.path("/account/"))
 	return nil
 }
 
-// changePassword ends the other sessions too, and what was allowed in them.
+// changePassword changes the password. It ends all other sessions and, if the person
+// wants, the approvals given in them.
 func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, status, page)
 }
 
-// endSession signs the person out in another browser.
+// endSession ends the session of the person in another browser.
 func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -125,7 +127,7 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endSessions signs the person out everywhere, here too.
+// endSessions ends all sessions of the person, including this one.
 func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
 	return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
 }
 
-// revokeApplication takes back what the person has allowed an application.
+// revokeApplication revokes what the person has approved for an application.
 func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -163,8 +165,9 @@ func day(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006
 
 func moment(at int64) string { return time.Unix(at, 0).UTC().Format("2 January 2006, 15:04 UTC") }
 
-// device is what a person calls a browser. All say that they are Mozilla, and
-// most that they are several others: the first of these that fits is it.
+// device returns a short name for a browser. Every User-Agent contains Mozilla, and
+// most contain the names of other browsers. So the order matters: the first mark
+// that is found decides.
 func device(agent string) string {
 	browser := firstNamed(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
 		"SamsungBrowser/", "Samsung Internet", "Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari", "curl/", "curl")
@@ -184,7 +187,8 @@ func device(agent string) string {
 	return browser + " on " + system
 }
 
-// firstNamed takes pairs of a mark and the name that goes with it.
+// firstNamed returns the name of the first mark that the text contains. Its
+// arguments are pairs of a mark and a name.
 func firstNamed(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(text, pairs[i]) {

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// address is the client's: whom the nearest hop that we do not trust speaks
-// for is that hop's word alone (RFC 9700 §4.13).
+// address returns the address of the client. It follows X-Forwarded-For only from
+// proxies that are trusted: the first hop that is not trusted could name any address
+// (RFC 9700 §4.13).
 func (s *server) address(r *http.Request) string {
 	at := peer(r)
 	if !at.IsValid() {
@@ -30,7 +31,7 @@ func (s *server) address(r *http.Request) string {
 	return at.String()
 }
 
-// peer is the other end of the connection.
+// peer returns the address at the other end of the connection.
 func peer(r *http.Request) netip.Addr {
 	at, _ := parseHop(r.RemoteAddr)
 	return at
@@ -40,7 +41,7 @@ func (s *server) trusted(at netip.Addr) bool {
 	return slices.ContainsFunc(s.config.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(at) })
 }
 
-// parseHop reads an address, to which some proxies add a port.
+// parseHop reads an address. Some proxies add a port to it.
 func parseHop(text string) (netip.Addr, bool) {
 	host, _, err := net.SplitHostPort(text)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"mandate/provider"
 )
 
-// The sample API. It stands behind a guard that asks the introspection endpoint
-// over HTTP, as it would in any other process.
+// The sample API. Its guard calls the introspection endpoint over HTTP, as it would
+// in any other process.
 
 type apiUser struct {
 	Username  string `json:"username"`
@@ -34,7 +34,8 @@ func toAPI(u provider.User) apiUser { return apiUser{u.Username, u.Email, u.Firs
 
 const apiPage = 1000
 
-// apiUsers lists people: a thousand at a time, with limit and offset for more.
+// apiUsers lists at most a thousand people. The parameters limit and offset select
+// others.
 func (s *server) apiUsers(w http.ResponseWriter, r *http.Request) error {
 	asked, err := query(r)
 	if err != nil {
@@ -68,7 +69,8 @@ func number(asked url.Values, name string, standard int) (int, error) {
 	return int(n), err
 }
 
-// apiAddUser makes a person from a form, with a password that works.
+// apiAddUser creates a user from a form, with a password that can be used to sign
+// in.
 func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {
@@ -93,7 +95,7 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, toAPI(u))
 }
 
-// apiUser shows one person by number.
+// apiUser shows one user by number.
 func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
 	n, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
 	if err != nil {
@@ -122,7 +124,7 @@ func (s *server) apiGroups(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// apiResource says what the guard found out about the caller's token.
+// apiResource returns what the guard has learned about the caller's access token.
 func (s *server) apiResource(w http.ResponseWriter, r *http.Request) error {
 	token, _ := resource.FromContext(r.Context())
 	return writeJSON(w, http.StatusOK, struct {

@@ -24,8 +24,8 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
 }
 
-// register makes an application, and sends the browser to its page, where the
-// secret is shown.
+// register registers an application. It redirects to the page of the application,
+// which shows the client secret.
 func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *server) updatePage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, &a, s.stored(a), nil))
 }
 
-// update changes an application. Where it became confidential it got a secret.
+// update changes an application. An application that becomes confidential gets a
+// client secret.
 func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.named(r)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// submit registers or changes what the form says.
+// submit registers or changes an application as the form says.
 func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.Application) (*provider.Registered, error) {
 	may := s.provider.Choices(who.User, was)
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
@@ -102,8 +103,8 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
 	if !who.User.Administrator || !may.Vouched {
-		// The form does not have these: they stay. Whoever sends them all the same is
-		// refused by the provider.
+		// The form does not contain these fields, so their values stay. The provider
+		// refuses a request that sends them all the same.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
@@ -112,7 +113,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	return changed, noScope(said, err)
 }
 
-// noScope says what is wrong with unnamed in the words of the form.
+// noScope replaces the message about an unnamed scope by one that fits the form.
 func noScope(said provider.Registration, err error) error {
 	invalid, ok := errors.AsType[*provider.Invalid](err)
 	if !ok || !slices.Contains(said.Scopes, unnamed) {
@@ -126,11 +127,12 @@ func noScope(said provider.Registration, err error) error {
 	return invalid
 }
 
-// unnamed stands for a form without a scope. To the provider no scope means
-// every scope; one that does not exist it refuses.
+// unnamed stands for a form without a scope. The provider reads an empty list as
+// every scope, but refuses a scope that does not exist.
 const unnamed = ""
 
-// offeredScopes are what the standing allows, and what is registered already.
+// offeredScopes returns the scopes that the standing allows, and those that are
+// already registered.
 func offeredScopes(may provider.Allowance, a *provider.Application) []string {
 	offers := may.Scopes
 	if a != nil {
@@ -143,8 +145,8 @@ func offeredScopes(may provider.Allowance, a *provider.Application) []string {
 	return offers
 }
 
-// registration reads the form. It offers some scopes; whoever chooses all of them
-// may mean every scope, also one that the operator adds later.
+// registration reads the form. If every scope is offered and chosen, the
+// registration means every scope, including one that the operator adds later.
 func registration(form url.Values, offers []string, every bool) provider.Registration {
 	said := provider.Registration{
 		Name: strings.TrimSpace(form.Get("name")), ClientType: form.Get("client_type"), GrantTypes: unique(form["grant_type"]),
@@ -165,8 +167,9 @@ func registration(form url.Values, offers []string, every bool) provider.Registr
 	return said
 }
 
-// seconds reads a lifetime: 0 where it is left to the server, and -1, which the
-// provider refuses, for what is no number of seconds.
+// seconds reads a lifetime in seconds. It returns 0 for an empty text, which leaves
+// the lifetime to the server, and -1 for a text that is no number. The provider
+// refuses -1.
 func seconds(text string) int64 {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -189,7 +192,7 @@ func unique(names []string) []string {
 	return once
 }
 
-// stored is an application as its form would have sent it.
+// stored returns the form values that correspond to a registered application.
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "access_token_format": {a.AccessTokenFormat},
@@ -211,7 +214,8 @@ func (s *server) stored(a provider.Application) url.Values {
 	return form
 }
 
-// applicationForm shows the form with what was typed and what is wrong with it.
+// applicationForm returns the form with the values that were sent and the errors in
+// them.
 func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *provider.Application, form url.Values, invalid *provider.Invalid) templates.ApplicationForm {
 	may, own := s.provider.Choices(who.User, a), s.provider.Lifetimes()
 	field := func(name string) templates.Field {
@@ -253,11 +257,11 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	return page
 }
 
-// defaultAlgorithm is what every library expects where nothing else was agreed
-// (OIDC Registration §2).
+// defaultAlgorithm is the algorithm that a library expects if nothing else was
+// registered (OIDC Registration §2).
 const defaultAlgorithm = "RS256"
 
-// algorithms are what signs, the cheapest first.
+// algorithms returns the signing algorithms, the cheapest first.
 func algorithms() []templates.Option {
 	help := map[string]string{
 		"ES256": "Elliptic curve P-256. Far cheaper to sign than RSA, and known to every current library.",
@@ -271,12 +275,12 @@ func algorithms() []templates.Option {
 	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret itself, so whoever can check a signature can forge one. It is for a confidential application whose secret is kept readable, and the secret must have at least 32 bytes."})
 }
 
-// offered leaves out the options that are not to be had and were not chosen.
+// offered removes the options that are neither available nor chosen.
 func offered(values, chosen []string, options ...templates.Option) []templates.Option {
 	return slices.DeleteFunc(checked(chosen, options...), func(o templates.Option) bool { return !o.Checked && !slices.Contains(values, o.Value) })
 }
 
-// checked ticks the options whose values were chosen.
+// checked marks the options whose values were chosen.
 func checked(chosen []string, options ...templates.Option) []templates.Option {
 	for i := range options {
 		options[i].Checked = slices.Contains(chosen, options[i].Value)

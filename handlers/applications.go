@@ -14,7 +14,8 @@ import (
 	"mandate/templates"
 )
 
-// applications lists a person's own; administrators see everybody's.
+// applications lists the applications of a person. An administrator sees all
+// applications.
 func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -40,7 +41,8 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-// named finds the application of the path, for whoever may see it.
+// named finds the application of the path. It returns an error if the person may not
+// see it.
 func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Application, error) {
 	who, err := s.person(r)
 	if err != nil {
@@ -54,8 +56,8 @@ func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Applicatio
 	return who, a, err
 }
 
-// application shows one application, and right after it was made or rotated,
-// once, its secret.
+// application shows one application. It shows the client secret once, right after
+// registration or rotation.
 func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.named(r)
 	if err != nil {
@@ -81,7 +83,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
 	}
 	if slices.ContainsFunc(grants, func(g string) bool { return g != provider.GrantClient }) {
-		// Refresh tokens come with every grant that has a person.
+		// Every grant in which a person takes part also issues refresh tokens.
 		grants = append(grants, provider.GrantRefresh)
 		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax)
 	}
@@ -96,7 +98,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-// overlaps are how long an old secret may go on working.
+// overlaps returns the choices for how long the old client secret stays valid.
 func overlaps() []templates.Option {
 	return []templates.Option{
 		{Value: "0", Label: "At once"},
@@ -119,7 +121,7 @@ func (s *server) rotateForm(r *http.Request, a provider.Application) templates.R
 	return templates.Rotate{Frame: s.frame(r, ""), Name: a.Name, Action: s.applicationPath(a.ID, "rotate/"), CancelURL: s.applicationPath(a.ID, ""), Overlap: overlaps()}
 }
 
-// rotate makes a new secret.
+// rotate replaces the client secret.
 func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.named(r)
 	if err != nil {
@@ -217,7 +219,7 @@ func owner(a provider.Application) string {
 	return *a.Owner
 }
 
-// lines cuts text that has one entry a line.
+// lines splits a text that has one entry per line.
 func lines(text string) []string {
 	var entries []string
 	for line := range strings.Lines(text) {
@@ -236,7 +238,7 @@ func lifetime(own int64, standard time.Duration, most int64) string {
 	return span(standard) + ", as the server gives to all"
 }
 
-// span writes a number of seconds, and the unit that fits it.
+// span writes a number of seconds, and the same duration in a larger unit.
 func span(d time.Duration) string {
 	text := fmt.Sprintf("%d seconds", int64(d/time.Second))
 	for _, unit := range []struct {

@@ -11,9 +11,10 @@ import (
 	"mandate/templates"
 )
 
-// maxQuery bounds an authorization request as a query. The longest state fits
-// in, every byte of it encoded. The whole fits into next, encoded once more,
-// and there into what the server reads of a header.
+// maxQuery limits the length of an authorization request as a query. The longest
+// state fits even if each of its bytes is percent-encoded. The login page gets the
+// whole query in next, encoded a second time; that still fits into the server's
+// limit for headers.
 const maxQuery = 16 << 10
 
 // authorize is the authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2.1).
@@ -40,9 +41,9 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if who != nil {
 		return s.proceed(w, r, a, who)
 	}
-	// RFC 9700 §4.11.2: the person signs in before anything is redirected to
-	// the client, also an error: else this server forwards anybody's browser. A
-	// silent request is the exception.
+	// RFC 9700 §4.11.2: the person signs in before the server redirects to the
+	// client, even with an error. Otherwise anybody could use this server to forward
+	// a browser. A silent request (prompt=none) is the exception.
 	if !a.Silent() {
 		return s.loginFor(w, r, a, "")
 	}
@@ -55,14 +56,14 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, s.provider.Refusal(a, refused))
 }
 
-// loginFor sends the person to the login page, and back to exactly this request.
+// loginFor redirects to the login page, which leads back to exactly this request.
 // The reason is empty if the person has no session.
 func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Authorization, why provider.Reason) error {
 	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint(), why)
 }
 
-// keepWayBack is for the request that a person has just signed in for, if it was
-// one.
+// keepWayBack sets the cookie wayBack if the person has signed in for an
+// authorization request.
 func (s *server) keepWayBack(w http.ResponseWriter, in *provider.SignIn, next string) {
 	to, err := url.Parse(next)
 	if err != nil || !s.config.OpenID || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
@@ -74,11 +75,11 @@ func (s *server) keepWayBack(w http.ResponseWriter, in *provider.SignIn, next st
 	}
 }
 
-// wayBack is the cookie that a login leaves for the request that it was for.
+// wayBack is the cookie that shows for which request the person has just signed in.
 const wayBack = "login"
 
-// cameBy hands over what the login left, once: the same request asks again when it
-// comes again.
+// cameBy passes the cookie wayBack to the request and deletes it. If the same
+// request arrives again, the person must sign in again.
 func (s *server) cameBy(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
 	if kept := s.cookie(r, wayBack); kept != "" {
 		a.CameBy(kept)
@@ -86,10 +87,11 @@ func (s *server) cameBy(w http.ResponseWriter, r *http.Request, a *provider.Auth
 	}
 }
 
-// authorizeByPost takes the request that a page of another site posted. Such a
-// post comes without the session's cookie; as a GET it comes with it.
+// authorizeByPost redirects a request that a page of another site has posted. A
+// browser sends the session's cookie with the GET, but not with such a POST.
 func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
-	// What is wrong with a parameter is told to the client, as it is by GET.
+	// The client is told about errors in the parameters after the redirect, as with
+	// GET.
 	err := s.readForm(r)
 	if err != nil {
 		return err
@@ -110,8 +112,8 @@ func tooLong(status int) error {
 		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have 4096.", maxQuery)}
 }
 
-// unproven shows what is wrong with the client or its redirect URI, here and
-// nowhere else: there is nobody yet to send it to.
+// unproven shows an error in the client or its redirect URI as a page. The server
+// never redirects to a redirect URI that is not proven.
 func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) error {
 	e, ok := errors.AsType[*provider.Error](err)
 	if !ok || e.Mismatch == nil {
@@ -130,9 +132,9 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	return s.render(w, r, e.Status, page)
 }
 
-// difference names the part that differs. The application's owner and
-// administrators are shown the characters, and what is registered: to anybody
-// else it may be the name of a host that is not their business.
+// difference shows in which part the redirect URI differs from a registered one.
+// Only the owner of the application and administrators see the characters and the
+// registered URI: it may contain a host name that is not public.
 func difference(of string, m *provider.Mismatch, who *provider.SignedIn) *templates.URIDiff {
 	d := &templates.URIDiff{Of: of, Part: m.Part, Sent: []templates.Segment{{Text: m.Sent}}}
 	if m.Nearest == "" {
@@ -149,15 +151,15 @@ func difference(of string, m *provider.Mismatch, who *provider.SignedIn) *templa
 func segments(uri string, from, to int) []templates.Segment {
 	var parts []templates.Segment
 	for _, part := range []templates.Segment{{Text: uri[:from]}, {Text: uri[from:to], Differs: true}, {Text: uri[to:]}} {
-		if part.Text != "" || part.Differs { // a part that is missing is shown as a gap
+		if part.Text != "" || part.Differs { // a missing part is shown as a gap
 			parts = append(parts, part)
 		}
 	}
 	return parts
 }
 
-// proceed does the next step for a person who is signed in: an error back to
-// the client, the consent page, or the code.
+// proceed does the next step for a person who has a session: it redirects with an
+// error, shows the login page or the consent page, or issues the code.
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
 		note(r.Context(), "error", a.Refused.Code)
@@ -179,7 +181,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	case asked != nil:
 		return s.consentPage(w, r, a, who, asked)
 	}
-	// RFC 9110 §9.3.2: HEAD asks what GET would say, and spends nothing.
+	// RFC 9110 §9.3.2: HEAD gets the status that GET would get, and changes nothing.
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil

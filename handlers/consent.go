@@ -12,7 +12,8 @@ import (
 
 func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Asked) error {
 	host, loopback := destination(a.RedirectURI)
-	// The title is the page's own: a name that a stranger chose is no title.
+	// The title does not contain the name of the application, which a stranger has
+	// chosen.
 	page := templates.Consent{Frame: s.frame(r, ""), Application: a.Application.Name,
 		RedirectHost: host, RedirectURI: a.RedirectURI, Loopback: loopback, Ticket: asked.Ticket, Action: s.path("/o/consent/"),
 		SwitchURL: s.path("/login/") + "?next=" + url.QueryEscape(r.URL.Path+"?"+r.URL.RawQuery)}
@@ -27,7 +28,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	return s.render(w, r, http.StatusOK, page)
 }
 
-// destination names where the answer goes, as a person may recognize it.
+// destination describes the redirect URI in words that a person recognizes.
 func destination(redirectURI string) (host string, loopback bool) {
 	u, err := url.Parse(redirectURI)
 	switch {
@@ -41,7 +42,7 @@ func destination(redirectURI string) (host string, loopback bool) {
 	return "an app on this device (" + strings.TrimSuffix(u.Scheme, ":") + ")", true
 }
 
-// consent takes the answer of the consent page.
+// consent handles the decision that the person made on the consent page.
 func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"mandate/provider"
 )
 
-// notices are the messages of success. The cookie names one, so that whoever
-// plants a cookie cannot make this server say what they want.
+// notices returns the text of a message of success. The cookie contains only the
+// name of the message, so a planted cookie cannot make this server show a text of
+// its own.
 func notices(name string) string {
 	return map[string]string{
 		"set-up":             "The administrator is there. Sign in now.",
@@ -35,16 +36,16 @@ func notices(name string) string {
 // signedOut names the notice after a logout.
 const signedOut = "signed-out"
 
-// say shows a notice at the top of the next page.
+// say selects the notice at the top of the next page.
 func (s *server) say(w http.ResponseWriter, name string) {
 	s.setCookie(w, "notice", name, 2*time.Minute)
 }
 
 func (s *server) notice(r *http.Request) string { return notices(s.cookie(r, "notice")) }
 
-// dropNotice removes a notice that the page before it was drawn with.
+// dropNotice deletes the notice after a page has shown it.
 //
-// RFC 9110 §9.3.2: HEAD shows nobody the page, so the notice stays.
+// RFC 9110 §9.3.2: HEAD shows no page, so the notice stays.
 func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
 	if s.cookie(r, "notice") != "" && r.Method != http.MethodHead {
 		s.setCookie(w, "notice", "", 0)
@@ -53,8 +54,8 @@ func (s *server) dropNotice(w http.ResponseWriter, r *http.Request) {
 
 const secretLife = 2 * time.Minute
 
-// secretCookie carries a client secret from the form to the page that shows it,
-// sealed by the provider for this session. It goes to that page alone.
+// secretCookie carries a client secret from the form to the page that shows it. The
+// provider seals it for this session. The browser sends it to that page only.
 func (s *server) secretCookie(id, value string) http.Cookie {
 	name := "mandate_secret"
 	if s.secure {
@@ -69,11 +70,11 @@ func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, s
 	}
 }
 
-// takeSecret gives the secret once.
+// takeSecret returns the client secret once.
 func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provider.SignedIn, id string) string {
 	cookie := s.secretCookie(id, "")
 	sent, err := r.Cookie(cookie.Name)
-	// Whoever asks for the headers alone has not seen it.
+	// A request for the headers alone does not show the secret.
 	if err != nil || r.Method != http.MethodGet {
 		return ""
 	}

@@ -17,8 +17,8 @@ import (
 	"mandate/templates"
 )
 
-// parseForm reads a form into r.PostForm. Fields that may come more than once
-// are named.
+// parseForm reads a form into r.PostForm. The arguments name the fields that may
+// appear more than once.
 func (s *server) parseForm(r *http.Request, lists ...string) error {
 	err := s.readForm(r)
 	if err != nil {
@@ -27,7 +27,8 @@ func (s *server) parseForm(r *http.Request, lists ...string) error {
 	return checkValues(r.PostForm, lists)
 }
 
-// readForm is parseForm for who checks the fields elsewhere.
+// readForm reads a form like parseForm, but leaves the check of the fields to the
+// caller.
 func (s *server) readForm(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
@@ -44,7 +45,7 @@ func (s *server) readForm(r *http.Request) error {
 	return nil
 }
 
-// query reads the parameters of a page.
+// query reads the query parameters of a page.
 func query(r *http.Request) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -68,7 +69,8 @@ func checkValues(values url.Values, lists []string) error {
 	return nil
 }
 
-// variable is a part of the path. What is no text names nothing.
+// variable returns a variable of the path. A value that is not valid text is not
+// found.
 func variable(r *http.Request, name string) (string, error) {
 	value, err := url.PathUnescape(mux.Vars(r)[name])
 	if err != nil || !oauth.PlainText(value) {
@@ -77,13 +79,13 @@ func variable(r *http.Request, name string) (string, error) {
 	return value, nil
 }
 
-// pageSize is how many rows a list shows at a time.
+// pageSize is the number of rows on one page of a list.
 const pageSize = 25
 
-// listing is a page of a list that may be searched.
+// listing is one page of a list, and the search that selects its rows.
 type listing struct {
 	search string
-	page   int // from 1
+	page   int // the first page is 1
 }
 
 func readListing(r *http.Request) (listing, error) {
@@ -106,7 +108,7 @@ func readListing(r *http.Request) (listing, error) {
 
 func (l listing) offset() int { return (l.page - 1) * pageSize }
 
-// pager gives ErrNotFound for a page behind the last.
+// pager returns ErrNotFound for a page after the last one.
 func (l listing) pager(total int) (templates.Pager, error) {
 	pages := max(1, (total+pageSize-1)/pageSize)
 	if l.page > pages {

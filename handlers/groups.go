@@ -11,7 +11,7 @@ import (
 	"mandate/templates"
 )
 
-// groups lists the groups, for administrators.
+// groups lists the groups. It is for administrators.
 func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
 	_, err := s.administrator(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namedGroup finds the group of the path, for an administrator.
+// namedGroup finds the group of the path. It is for administrators.
 func (s *server) namedGroup(r *http.Request) (provider.Group, error) {
 	_, err := s.administrator(r)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package handlers speaks HTTP for the provider. It reads a request, asks the
-// provider, and writes the answer: JSON for programs, pages for people.
+// Package handlers implements the HTTP side of the provider. It reads a request,
+// calls the provider, and writes the response: JSON for programs, HTML pages for
+// people.
 package handlers
 
 import (
@@ -16,28 +17,28 @@ import (
 	"mandate/templates"
 )
 
-// Config is what an operator decides about the HTTP side. Only BaseURL is
-// required.
+// Config contains the operator's settings for HTTP. Only BaseURL is required.
 type Config struct {
-	BaseURL  *url.URL // where browsers and clients reach the server; a path of it is the prefix of every route
-	LoginURL string   // where a visitor is sent who is not signed in; empty: our own page
+	BaseURL  *url.URL // where browsers and clients reach the server; its path is the prefix of every route
+	LoginURL string   // the login page; empty: the built-in page
 
-	// TrustedProxies are believed when they say whom they speak for.
+	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are
+	// used.
 	TrustedProxies []netip.Prefix
 	MaxBodyBytes   int64 // 0: 64 KiB
 
-	SampleAPI             *resource.Guard // nil: there is no sample API
-	ReadScope, WriteScope string          // what the sample API asks for; empty: read and write
+	SampleAPI             *resource.Guard // nil: the sample API is off
+	ReadScope, WriteScope string          // the scopes of the sample API; empty: read and write
 
-	OpenID     bool  // the OpenID Connect endpoints are there
-	RPLogout   bool  // applications may send people to log out
+	OpenID     bool  // turns the OpenID Connect endpoints on
+	RPLogout   bool  // turns RP-initiated logout on
 	JWKSMaxAge int64 // seconds
 
 	Log *slog.Logger // nil: nothing is logged
 
 	Watch    Watch
-	Stopping <-chan struct{} // closed: send nobody here any more
-	// OwnOps: health and readiness are told elsewhere, by NewOps.
+	Stopping <-chan struct{} // closed when the node shuts down: readiness then fails
+	// OwnOps leaves health and readiness to the handler of NewOps.
 	OwnOps bool
 }
 
@@ -48,17 +49,17 @@ type server struct {
 	log      *slog.Logger
 
 	origin string // scheme://host[:port] of BaseURL
-	base   string // its path, without a last slash
-	secure bool   // browsers reach us over https
+	base   string // its path, without the final slash
+	secure bool   // browsers use https
 
-	nowhere  func(Seen) // told of requests to no route
+	nowhere  func(Seen) // counts the requests that match no route
 	refusals refusals
 
-	ownForms   *http.CrossOriginProtection // for what a person's cookie does
-	loginForms *http.CrossOriginProtection // the same, and the operator's own login page
+	ownForms   *http.CrossOriginProtection // protects pages that use a person's session
+	loginForms *http.CrossOriginProtection // the same, but also accepts the operator's own login page
 }
 
-// New makes the handler of all routes.
+// New returns the handler of all routes.
 func New(c Config, p *provider.Provider, pages *templates.Pages) (http.Handler, error) {
 	if c.BaseURL == nil || c.BaseURL.Host == "" || c.BaseURL.Scheme != "http" && c.BaseURL.Scheme != "https" {
 		return nil, errors.New("the base URL must be absolute: http:// or https:// and a host")
@@ -86,8 +87,8 @@ func New(c Config, p *provider.Provider, pages *templates.Pages) (http.Handler, 
 	return s.observe(s.routes()), nil
 }
 
-// trustOrigins names the origins whose forms are taken. Our own is named
-// because a proxy may have put another name into Host.
+// trustOrigins lists the origins whose forms are accepted. It includes this server's
+// own origin, because a proxy may have changed the Host header.
 func (s *server) trustOrigins() error {
 	for _, forms := range []*http.CrossOriginProtection{s.ownForms, s.loginForms} {
 		err := forms.AddTrustedOrigin(s.origin)
@@ -102,8 +103,8 @@ func (s *server) trustOrigins() error {
 	if login.Host == "" {
 		return nil
 	}
-	// A login page of the operator's own posts name and password to us. That is
-	// all it may post.
+	// The operator's own login page posts the username and the password to /login/.
+	// It may post to no other page.
 	err = s.loginForms.AddTrustedOrigin(login.Scheme + "://" + login.Host)
 	if err != nil {
 		return fmt.Errorf("login URL: %w", err)
@@ -111,8 +112,8 @@ func (s *server) trustOrigins() error {
 	return nil
 }
 
-// path is a path of ours as it stands in a URL.
+// path returns the path of a page as it appears in a URL, with the base path.
 func (s *server) path(p string) string { return s.base + p }
 
-// absolute is a path of ours as somebody elsewhere must write it.
+// absolute returns the full URL of a path of this server.
 func (s *server) absolute(p string) string { return s.origin + s.base + p }

@@ -6,7 +6,7 @@ import (
 	"mandate/templates"
 )
 
-// home is the start page.
+// home shows the start page.
 func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.signedIn(r)
 	if err != nil {
@@ -14,7 +14,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Home{Frame: s.frame(r, "")}
 	if who == nil {
-		// The heading says it: the notice would repeat it.
+		// The heading replaces the notice, so the text appears once.
 		page.SignedOut = s.cookie(r, "notice") == signedOut
 		if page.SignedOut {
 			page.Notice = ""

@@ -13,8 +13,8 @@ import (
 	"mandate/templates"
 )
 
-// loginPage asks for name and password, also where somebody is signed in: they
-// may want to be somebody else.
+// loginPage asks for the username and the password. A person who has a session also
+// sees it, because they may want to use another account.
 func (s *server) loginPage(w http.ResponseWriter, r *http.Request) error {
 	values, err := query(r)
 	if err != nil {
@@ -55,7 +55,7 @@ func again(reason string) templates.Again {
 	return templates.Again{}
 }
 
-// login begins a session.
+// login checks the password and begins a session.
 func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// formStatus: a wrong password is no 401, which would need a challenge (RFC
-// 9110 §15.5.2), but a form that has to be corrected.
+// formStatus returns the status of the form after a failed login. It is not 401,
+// which would require a challenge (RFC 9110 §15.5.2).
 func formStatus(e *provider.Error) int {
 	if e.Status == http.StatusTooManyRequests {
 		return e.Status
@@ -100,15 +100,16 @@ func formStatus(e *provider.Error) int {
 	return invalidForm
 }
 
-// ownAddress is where to go after the login. Only what leads to this server
-// and below its base path is followed, else anybody could send our visitors
-// where they like (RFC 9700 §4.11.2); the start page stands for the rest.
+// ownAddress returns the path to which the login leads. It accepts only paths of
+// this server below its base path, and returns the start page for anything else.
+// Otherwise this server would be an open redirector (RFC 9700 §4.11.2).
 func (s *server) ownAddress(next string) string {
 	home := s.path("/")
 	if rest, ok := strings.CutPrefix(next, s.origin); ok {
 		next = rest
 	}
-	// Two slashes begin a host, and a browser reads a backslash as a slash.
+	// A path with two slashes at its start names a host. A browser reads a backslash
+	// as a slash.
 	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || !utf8.ValidString(next) {
 		return home
 	}
@@ -119,8 +120,8 @@ func (s *server) ownAddress(next string) string {
 	if u.Path != s.base && !strings.HasPrefix(u.EscapedPath(), s.base+"/") || !steady(u.Path) {
 		return home
 	}
-	// The query stays as it is: it may be an authorization request, and its state
-	// goes back byte for byte.
+	// The query stays as it is. It may be an authorization request, whose state the
+	// client gets back byte for byte.
 	target := u.EscapedPath()
 	if u.RawQuery != "" {
 		target += "?" + u.RawQuery
@@ -128,7 +129,7 @@ func (s *server) ownAddress(next string) string {
 	return asciiURL(target)
 }
 
-// steady says that a browser does not make another path of this one.
+// steady says whether a browser uses the path as it is and does not normalize it.
 func steady(path string) bool {
 	if strings.Contains(path, "//") || strings.ContainsRune(path, '\\') || strings.ContainsFunc(path, unicode.IsControl) {
 		return false

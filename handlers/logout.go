@@ -9,7 +9,7 @@ import (
 	"mandate/templates"
 )
 
-// logoutPage asks first: any site can send a browser here.
+// logoutPage asks for a confirmation, because any site can send a browser here.
 func (s *server) logoutPage(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.signedIn(r)
 	if err != nil {
@@ -22,8 +22,8 @@ func (s *server) logoutPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), OpenID: s.config.OpenID})
 }
 
-// logout ends the session in this browser: the person said so, by themselves or
-// when they were asked for an application.
+// logout ends the session in this browser after the person has confirmed it. The
+// confirmation may belong to the logout request of an application.
 func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.Method == http.MethodPost {
-		// A post of another site comes without the session's cookie; as a GET it
-		// comes with it.
+		// A browser does not send the session's cookie with a POST from another
+		// site. It sends the cookie with the GET.
 		redirect(w, r, s.path("/o/logout/")+"?"+url.Values{resumed: {ticket}}.Encode())
 		return nil
 	}
@@ -73,8 +73,8 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// RFC 9700 §4.11.2: a link of a stranger's must not lead on to wherever they
-	// like by way of this server.
+	// RFC 9700 §4.11.2: a link of another site must not use this server to redirect
+	// anywhere.
 	aside := who == nil && l.RedirectURI != "" && !s.provider.FollowsEnd(l, s.cookie(r, "ended"))
 	if !aside && (who == nil || !s.provider.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
@@ -89,7 +89,8 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, page)
 }
 
-// resumed is our own parameter: a request that was posted, on its way back.
+// resumed is a parameter of this server only. It carries a posted logout request
+// through the redirect.
 const resumed = "mandate_logout"
 
 func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
@@ -116,7 +117,7 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 	return s.provider.ReadLogout(r.Context(), parameters)
 }
 
-// logoutFor ends the session of who, if there is somebody, and goes where the
+// logoutFor ends the session, if there is one, and redirects to where the
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
@@ -128,9 +129,9 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.L
 	return s.loggedOut(w, r, l, who)
 }
 
-// loggedOut is where the browser goes when the session of who, if there was
-// somebody, has ended. It keeps which one that was: other applications may send it
-// here because of the same session.
+// loggedOut redirects after the session has ended, if there was one. A cookie keeps
+// which session that was: other applications may send the browser here because of
+// the same session.
 func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
 		kept, err := s.provider.Ended(who)
@@ -149,8 +150,8 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 	return nil
 }
 
-// cannotLogOut says what is wrong with an application's request, and lets the
-// person log out all the same.
+// cannotLogOut shows what is wrong with the logout request of an application. The
+// page offers a logout at this server.
 func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error) error {
 	e, ok := errors.AsType[*provider.Error](err)
 	if !ok || e.Status >= http.StatusInternalServerError {

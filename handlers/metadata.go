@@ -2,8 +2,8 @@ package handlers
 
 import "net/http"
 
-// metadata is the authorization server's description (RFC 8414 §3). It says
-// the same to everybody, so it may be kept for a while.
+// metadata returns the authorization server metadata (RFC 8414 §3). It is the same
+// for everybody, so clients may cache it.
 func (s *server) metadata(w http.ResponseWriter, r *http.Request) error {
 	m, err := s.provider.Metadata(r.Context())
 	if err != nil {

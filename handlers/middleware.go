@@ -13,22 +13,22 @@ import (
 	"mandate/provider"
 )
 
-// record gathers what is known of a request while it runs. One goroutine at a
-// time has it.
+// record collects what is known about a request while it is handled. Only one
+// goroutine at a time uses it.
 type record struct {
 	id    string
 	began time.Time
-	trace string     // its name, where there is one
-	end   func(Seen) // who is told of its end, for the trace
-	seen  func(Seen) // and for the route's numbers
+	trace string     // the trace ID, empty without tracing
+	end   func(Seen) // ends the trace
+	seen  func(Seen) // updates the metrics of the route
 	route string
 
 	grant, outcome string
 	noted          []slog.Attr
 	level          slog.Level
-	fail           failure // how an error is written here
+	fail           failure // writes an error in the format of the route
 
-	// Who is signed in is looked up once.
+	// The session is looked up once per request.
 	looked   bool
 	signedIn *provider.SignedIn
 	err      error
@@ -44,8 +44,8 @@ func recordOf(ctx context.Context) *record {
 	return rec
 }
 
-// note adds to the request's log line. Never a secret, a code, a token, a query
-// or a form.
+// note adds an attribute to the request's log line. The value is never a secret, a
+// code, a token, a query or a form.
 func note(ctx context.Context, key string, value any) {
 	if value == "" || value == nil {
 		return
@@ -60,19 +60,19 @@ func note(ctx context.Context, key string, value any) {
 	rec.noted = append(rec.noted, slog.Any(key, value))
 }
 
-// requestID finds the log line of a request.
+// requestID returns the ID under which the log has the request.
 func requestID(r *http.Request) string { return recordOf(r.Context()).id }
 
-// observe is around everything: limits, the log line, and what is left where a
-// handler panics.
+// observe wraps all routes. It sets the limits, writes the log line, and answers if
+// a handler panics.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{id: s.newRequestID(r), began: time.Now(), route: unmatched, seen: s.nowhere, level: slog.LevelInfo, fail: s.pageError}
 		bounded := &patient{Context: r.Context(), rec: rec}
 		defer bounded.end()
 		r = r.WithContext(bounded)
-		// The reader gets net/http's own writer: it then closes the connection
-		// behind a body that is too large.
+		// The reader gets net/http's own writer. It then closes the connection if
+		// the body is too large.
 		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBodyBytes)
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -92,7 +92,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// survive answers for a handler that panicked.
+// survive answers the request if its handler panicked.
 func (s *server) survive(w *response, r *http.Request, rec *record) {
 	cause := recover()
 	if cause == nil {
@@ -106,7 +106,8 @@ func (s *server) survive(w *response, r *http.Request, rec *record) {
 			return
 		}
 	}
-	// Half an answer is gone already: cut it, so that nobody takes it for a whole one.
+	// A part of the response is already sent. Abort the connection, so that the
+	// client does not take that part for the whole response.
 	note(r.Context(), "aborted", true)
 	panic(http.ErrAbortHandler)
 }
@@ -136,7 +137,7 @@ func (s *server) report(w *response, r *http.Request, rec *record) {
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// response remembers the status.
+// response records the status.
 type response struct {
 	http.ResponseWriter
 	status int
@@ -156,11 +157,12 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is used by http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// newRequestID takes the name that a trusted proxy gave to the request, so that
-// its log and ours can be read together. Anybody else's could be a lie.
+// newRequestID returns the ID that a trusted proxy has given to the request, so that
+// the logs of both can be compared. It ignores an ID from anybody else and creates
+// one.
 func (s *server) newRequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	odd := func(c rune) bool {
@@ -172,9 +174,9 @@ func (s *server) newRequestID(r *http.Request) string {
 	return id
 }
 
-// anyOrigin lets scripts of every site read the answer. It is for endpoints that
-// look at no cookie; and where the origin is a star, a browser keeps the answer
-// to a request with cookies from the script (Fetch, CORS check).
+// anyOrigin lets scripts of every site read the response. It is for endpoints that
+// use no cookie. With the origin * a browser also hides the response to a request
+// with cookies from the script (Fetch, CORS check).
 func anyOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -191,8 +193,8 @@ func anyOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses a form that a page of another site sent, with the cookies
-// of the person who looks at it.
+// sameOrigin refuses a form that a page of another site has sent with the person's
+// cookies.
 func sameOrigin(allowed *http.CrossOriginProtection, h handle) handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := allowed.Check(r)

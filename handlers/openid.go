@@ -9,7 +9,7 @@ import (
 	"mandate/templates"
 )
 
-// jwks is the set of public keys (RFC 7517 §5, OIDC Core §10.1.1).
+// jwks returns the set of public keys (RFC 7517 §5, OIDC Core §10.1.1).
 func (s *server) jwks(w http.ResponseWriter, r *http.Request) error {
 	set, err := s.provider.JWKSet(r.Context())
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, answer.Claims)
 }
 
-// answer sends the browser to the client with a response.
+// answer sends an authorization response to the client, through the browser.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, response provider.Response) error {
 	if !response.FormPost {
 		redirect(w, r, response.Location())

@@ -13,14 +13,14 @@ type health struct {
 	Status string `json:"status"`
 }
 
-// healthy says that this process answers.
+// healthy reports that this process answers requests.
 func (s *server) healthy(w http.ResponseWriter, r *http.Request) error {
-	// Asked every few seconds, by a machine.
+	// Load balancers send this request every few seconds.
 	recordOf(r.Context()).level = slog.LevelDebug
 	return writeJSON(w, http.StatusOK, health{"ok"})
 }
 
-// ready says that it can do its work.
+// ready reports that the server can handle requests.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
 	recordOf(r.Context()).level = slog.LevelDebug
 	err := readiness(r.Context(), s.config.Stopping, s.provider.Ready)
@@ -30,8 +30,8 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, health{"ready"})
 }
 
-// readiness: whoever is about to stop says so while connections are still
-// taken, so that a load balancer looks elsewhere in time.
+// readiness fails as soon as the node begins to shut down. The node still accepts
+// connections at that time, so that a load balancer can select another node.
 func readiness(ctx context.Context, stopping <-chan struct{}, ready func(context.Context) error) error {
 	select {
 	case <-stopping:
@@ -41,16 +41,17 @@ func readiness(ctx context.Context, stopping <-chan struct{}, ready func(context
 	}
 }
 
-// Ops is what a node tells those who look after it.
+// Ops contains what the operations listener serves.
 type Ops struct {
 	Ready    func(context.Context) error
 	Stopping <-chan struct{}
 	Metrics  http.Handler
-	Pprof    bool // profiles, which cost time and show what the program is doing
+	Pprof    bool // serves profiles, which take time and reveal what the program does
 	Log      *slog.Logger
 }
 
-// NewOps makes the handler of a listener of its own, which only they can reach.
+// NewOps returns the handler of the operations listener. Only operators can reach
+// that listener.
 func NewOps(o Ops) http.Handler {
 	r := http.NewServeMux()
 	r.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { o.write(w, http.StatusOK, health{"ok"}) })

@@ -9,7 +9,7 @@ import (
 	"mandate/templates"
 )
 
-// ownerPage asks an administrator who is to answer for an application.
+// ownerPage asks an administrator who is to be responsible for an application.
 func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.administered(r)
 	if err != nil {
@@ -18,7 +18,7 @@ func (s *server) ownerPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, s.ownerForm(r, who, a, templates.Field{}))
 }
 
-// administered is named for administrators.
+// administered finds the application of the path. It is for administrators.
 func (s *server) administered(r *http.Request) (*provider.SignedIn, provider.Application, error) {
 	who, err := s.administrator(r)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *server) ownerForm(r *http.Request, who *provider.SignedIn, a provider.A
 		Action: s.applicationPath(a.ID, "owner/"), CancelURL: s.applicationPath(a.ID, "")}
 }
 
-// changeOwner takes an application over, or assigns it to somebody else.
+// changeOwner takes an application over, or assigns it to another person.
 func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	who, a, err := s.administered(r)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// standingText says who answers for an application.
+// standingText says who is responsible for an application.
 func standingText(a provider.Application) string {
 	switch provider.StandingOf(a) {
 	case provider.StandingAdministrator:

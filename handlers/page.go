@@ -12,7 +12,8 @@ import (
 	"mandate/templates"
 )
 
-// page is for what people look at.
+// page adapts a handler of HTML pages. If nobody is signed in, it redirects to the
+// login page.
 func (s *server) page(h handle) http.Handler {
 	return adapt(func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -23,11 +24,12 @@ func (s *server) page(h handle) http.Handler {
 	}, pageHeaders, s.pageError)
 }
 
-// pageHeaders go on redirects too.
+// pageHeaders sets the headers of every page. Redirects get them too.
 func pageHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
-	// RFC 9700 §4.2.4: no other site learns where its visitor came from. Not
-	// no-referrer: browsers then send the Origin of our own forms as null.
+	// RFC 9700 §4.2.4: no other site learns where its visitor came from. The value
+	// is not no-referrer, because browsers then send the Origin of this server's own
+	// forms as null.
 	h.Set("Referrer-Policy", "same-origin")
 	// RFC 9700 §4.16, for browsers that do not know frame-ancestors.
 	h.Set("X-Frame-Options", "DENY")
@@ -35,24 +37,25 @@ func pageHeaders(h http.Header) {
 
 const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
 
-// render writes a page. It is drawn before the first byte is sent.
+// render writes a page. The whole page is rendered before the first byte is sent.
 func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page any) error {
 	body, err := s.pages.Render(page)
 	if err != nil {
 		return err
 	}
 	h, policy := w.Header(), policy
-	// What people typed is escaped, so that this is an element of ours or nothing.
+	// Text from people is escaped, so this element can only come from a template.
 	if bytes.Contains(body, []byte("<script ")) {
 		policy += "; script-src 'self'"
 	}
 	if leadsAway(page) {
-		// Their forms end at the client's redirect URI, by a redirect, and the client
-		// may redirect on to anywhere. Chromium holds every one of these steps
-		// against form-action, so no list of ours could be complete.
+		// The forms of these pages end with a redirect to the client's redirect URI,
+		// and the client may redirect again. Chromium applies form-action to every
+		// one of these redirects, so no list of origins could be complete.
 		//
-		// Nor do these get an opener policy: a client may have opened them in a
-		// window of its own, and its page in there tells the opener how it went.
+		// These pages get no opener policy either. A client may open them in a
+		// window of its own, and its page in that window then reports the result to
+		// the opener.
 		h.Set("Content-Security-Policy", policy)
 	} else {
 		h.Set("Content-Security-Policy", policy+s.formAction())
@@ -62,11 +65,11 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.dropNotice(w, r)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // an error here means that the client has gone
+	_, _ = w.Write(body) // an error here means that the client has disconnected
 	return nil
 }
 
-// leadsAway says that a form of the page may end at an application.
+// leadsAway says whether a form of the page may end at an application.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
 	case templates.Login, templates.Consent, templates.FormPost:
@@ -77,8 +80,9 @@ func leadsAway(page any) bool {
 	return false
 }
 
-// formAction keeps forms on this server. Where people sign in elsewhere, a form
-// that was sent after the session had ended goes there, by a redirect.
+// formAction limits forms to this server. If the login page is on another server,
+// there is no limit: a form that is sent after the session has ended is redirected
+// to that page.
 func (s *server) formAction() string {
 	if s.config.LoginURL != "" && !strings.HasPrefix(s.config.LoginURL, "/") {
 		return ""
@@ -86,7 +90,8 @@ func (s *server) formAction() string {
 	return "; form-action 'self'"
 }
 
-// frame is what all pages share. An empty title is the page's own.
+// frame returns what all pages share. If the title is empty, the page uses its own
+// title.
 func (s *server) frame(r *http.Request, title string) templates.Frame {
 	f := templates.Frame{Title: title, Notice: s.notice(r)}
 	who, err := s.signedIn(r)
@@ -96,7 +101,7 @@ func (s *server) frame(r *http.Request, title string) templates.Frame {
 	return f
 }
 
-// pageError shows an error to a person.
+// pageError shows an error as an HTML page.
 func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.Error) {
 	pageHeaders(w.Header())
 	retryAfter(w, e)
@@ -130,7 +135,7 @@ func heading(status int) string {
 	return "This request cannot be answered"
 }
 
-// fieldErrors is the summary above a form.
+// fieldErrors returns the error summary that stands above a form.
 func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 	if invalid == nil {
 		return nil
@@ -142,10 +147,10 @@ func fieldErrors(invalid *provider.Invalid) []templates.FieldError {
 	return lines
 }
 
-// invalidForm is how a page answers a form that has to be corrected.
+// invalidForm is the status of a page whose form has to be corrected.
 const invalidForm = http.StatusUnprocessableEntity
 
-// noteInvalid says in the log which fields were wrong; the page says how.
+// noteInvalid logs the names of the invalid fields. The page explains the errors.
 func noteInvalid(r *http.Request, invalid *provider.Invalid) {
 	note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// patience is the longest that a request may take. It ends before the server
-// closes the connection, so that the answer says what happened.
+// patience is the longest time that a request may take. It ends before the server
+// closes the connection, so that the client still gets an error response.
 const patience = 25 * time.Second
 
-// patient is a context that ends after patience, whose timer is not set before
-// somebody looks: what is answered from memory waits for nobody, and a timer
-// would be a twentieth of its work.
+// patient is a context that ends after patience. It starts its timer only when
+// somebody uses the deadline. A request that is answered from memory never waits,
+// and a timer would add a twentieth to its work.
 type patient struct {
 	context.Context
 	rec *record
@@ -31,8 +31,8 @@ func (p *patient) Deadline() (time.Time, bool) { return p.arm().Deadline() }
 func (p *patient) Done() <-chan struct{}       { return p.arm().Done() }
 func (p *patient) Err() error                  { return p.arm().Err() }
 
-// Value gives the record, and all that the timer's context knows: the contexts
-// below would each watch it by a goroutine otherwise.
+// Value returns the record, and the values of the timer's context. Without those,
+// each derived context would start a goroutine to watch this one.
 func (p *patient) Value(key any) any {
 	if key == (recordKey{}) {
 		return p.rec
@@ -40,7 +40,7 @@ func (p *patient) Value(key any) any {
 	return p.arm().Value(key)
 }
 
-// end stops the timer; whoever looks after that sees the request's own end.
+// end stops the timer. A context that is used after that ends with the request.
 func (p *patient) end() {
 	p.once.Do(func() { p.set = p.Context })
 	if p.stop != nil {

@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// refusals bounds what a flood writes into the log. Of the requests that are
-// refused (4xx) so many have a line of their own: for each network, and in all.
-// The others are counted by network and status, and the first request after the
-// interval writes the counts.
+// refusals limits the log lines about refused requests (4xx). Each network has a
+// limit, and all networks together have one. Further requests are counted by network
+// and status. The first request after the interval writes the counts to the log.
 type refusals struct {
-	left  atomic.Bool // lines were left out
+	left  atomic.Bool // some lines were not written
 	mu    sync.Mutex
-	until time.Time // when the interval is over
+	until time.Time // the end of the interval
 	lines int
 	from  map[string]*refusedThere
 }
 
-// refusedThere is what was refused to one network.
+// refusedThere counts the refused requests of one network.
 type refusedThere struct {
 	lines int
 	left  map[int]int // by status
@@ -34,14 +33,14 @@ const (
 	refusalInterval = 10 * time.Second
 	linesPerNetwork = 30
 	linesInAll      = 300
-	networksCounted = 1000 // the others are counted together
-	networksTold    = 20   // the others are told of together
+	networksCounted = 1000 // further networks are counted together
+	networksTold    = 20   // further networks share one log line per status
 )
 
-// otherNetworks stands for those that are not counted or told of one by one.
+// otherNetworks is the name under which the log puts all further networks together.
 const otherNetworks = "others"
 
-// admit says whether a refused request has a line of its own.
+// admit says whether a refused request gets a log line of its own.
 func (f *refusals) admit(address string, status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +67,8 @@ func (f *refusals) admit(address string, status int) bool {
 	return false
 }
 
-// roll begins a new interval where one is over, and writes what was left out.
+// roll begins a new interval if the last one has ended. It writes the counts of that
+// interval to the log.
 func (f *refusals) roll(ctx context.Context, log *slog.Logger, refused bool) {
 	if !refused && !f.left.Load() {
 		return
@@ -116,7 +116,8 @@ func tellOne(ctx context.Context, log *slog.Logger, network string, there *refus
 	}
 }
 
-// isRefusal: the client's fault, and nothing of the server's that a line is needed for.
+// isRefusal says whether the status is an error of the client. Such a request needs
+// no line for the operator.
 func isRefusal(status int) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError
 }

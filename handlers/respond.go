@@ -12,14 +12,15 @@ import (
 	"mandate/provider"
 )
 
-// handle reads a request, asks the provider, decides, and writes. It returns
-// errors; an adapter writes them.
+// handle reads a request, calls the provider, decides, and writes the response. It
+// returns an error, which an adapter writes.
 type handle func(w http.ResponseWriter, r *http.Request) error
 
-// failure writes an error in the form that its readers expect.
+// failure writes an error in the format that the caller expects.
 type failure func(w http.ResponseWriter, r *http.Request, e *provider.Error)
 
-// adapt turns a handle into a handler, with how it fails.
+// adapt turns a handle into a handler. It sets the headers first, and writes the
+// error if the handle fails.
 func adapt(h handle, prepare func(http.Header), fail failure) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recordOf(r.Context()).fail = fail
@@ -33,28 +34,28 @@ func adapt(h handle, prepare func(http.Header), fail failure) http.Handler {
 	})
 }
 
-// protocol is for endpoints that programs call by a specification.
+// protocol adapts the endpoints that programs call as a specification says.
 func (s *server) protocol(h handle) http.Handler { return adapt(h, uncached, protocolError) }
 
-// api is for the sample API, whose errors have the form of the framework that
-// its clients know.
+// api adapts the sample API. Its errors have the format of the framework that its
+// clients know.
 func (s *server) api(h handle) http.Handler { return adapt(h, uncached, apiError) }
 
-// uncached: RFC 6749 §5.1 asks for both headers.
+// uncached sets both headers that RFC 6749 §5.1 requires.
 func uncached(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Pragma", "no-cache")
 }
 
-// refusal says what of an error may be seen outside, and notes the whole of it
-// for the log.
+// refusal returns the part of an error that the caller may see, and notes the whole
+// error for the log.
 func refusal(r *http.Request, err error) *provider.Error {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		note(r.Context(), "error", e.Error())
 		return e
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
-		// What was typed may stand in the messages.
+		// The messages may contain what the person typed.
 		note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
 	}
@@ -124,7 +125,7 @@ func statusOf(e *provider.Error) int {
 	return e.Status
 }
 
-// writeJSON writes a whole answer, or none and an error.
+// writeJSON writes the whole response, or returns an error and writes nothing.
 func writeJSON(w http.ResponseWriter, status int, value any) error {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
@@ -136,23 +137,24 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // an error here means that the client has gone
+	_, _ = w.Write(b.Bytes()) // an error here means that the client has disconnected
 	return nil
 }
 
-// redirect sends the browser elsewhere by GET.
+// redirect makes the browser load another address with GET.
 //
-// RFC 9700 §4.12: 303, since by 307 a browser would send the form on, with the
-// password in it.
+// RFC 9700 §4.12: 303, because with 307 a browser would send the form again, with
+// the password in it.
 func redirect(w http.ResponseWriter, r *http.Request, target string) {
 	w.Header().Set("Cache-Control", "no-store")
-	// Not http.Redirect: it would resolve and rewrite a target that has to stay
-	// as it stands, and write a body that repeats it.
+	// Not http.Redirect: it would resolve and rewrite a target that must stay as it
+	// is, and repeat the target in a body.
 	w.Header().Set("Location", asciiURL(target))
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// asciiURL percent-encodes what may not stand in a header, and nothing else.
+// asciiURL percent-encodes the characters that a header cannot contain, and nothing
+// else.
 func asciiURL(target string) string {
 	var b strings.Builder
 	for i := range len(target) {

@@ -9,7 +9,7 @@ func (s *server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// RFC 7009 §2.2: 200, and nothing to read.
+	// RFC 7009 §2.2: the status is 200 and the body is empty.
 	w.WriteHeader(http.StatusOK)
 	return nil
 }

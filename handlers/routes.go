@@ -16,32 +16,34 @@ const (
 	post = http.MethodPost
 )
 
-// routes is every path: who answers it, by which methods, and in which form its
-// errors are written. Each path is answered with and without its last slash. It
-// is long for a function so that there is no other place to look.
+// routes lists every path: its handler for each method, and the format of its
+// errors. Each path works with and without its final slash. The function is long, so
+// that there is only one place to look.
 func (s *server) routes() http.Handler {
-	// Encoded paths keep the slash in the name of a group; a path that is not
-	// clean is nobody's, where a redirect would turn a POST into a GET.
+	// The router matches encoded paths, so that the name of a group may contain a
+	// slash. It does not clean paths: a path that is not clean is not found, where a
+	// redirect would turn a POST into a GET.
 	r := &router{mux.NewRouter().UseEncodedPath().SkipClean(true), map[string]http.Handler{}}
 	r.NotFoundHandler = s.page(s.notFound)
 	at := s.at(r)
 
-	// A script of any site may call these: they take no cookie. Never authorize.
-	// RFC 9700 §2.6.
+	// Scripts of every site may call these endpoints, because they use no cookie.
+	// RFC 9700 §2.6: the authorization endpoint must not be one of them.
 	shared := func(h handle) http.Handler { return anyOrigin(s.protocol(h)) }
 	at("/o/token/", shared, on{post: s.token})
 	at("/o/revoke_token/", shared, on{post: s.revoke})
 	at("/o/revoke/", shared, on{post: s.revoke})
 	at("/o/introspect/", s.protocol, on{post: s.introspect})
-	// RFC 8414 §3.1 puts the well-known part before the issuer's path, many clients
-	// behind it. A proxy may take the base path off, or not.
+	// RFC 8414 §3.1 puts the well-known part before the path of the issuer. Many
+	// clients append it. A proxy may remove the base path or keep it.
 	const metadata = "/.well-known/oauth-authorization-server"
 	at(metadata, shared, on{get: s.metadata})
 	at(metadata+"/o", shared, on{get: s.metadata})
 	at("/o"+metadata, shared, on{get: s.metadata})
 	s.atRoot(r)(metadata+s.base+"/o", shared, on{get: s.metadata})
 
-	// With OpenID Connect, or where an application's access tokens are signed.
+	// The keys are needed for ID tokens, and for signed access tokens without OpenID
+	// Connect.
 	at("/o/.well-known/jwks.json", shared, on{get: s.jwks})
 	if s.config.OpenID {
 		const discovery = "/.well-known/openid-configuration"
@@ -52,15 +54,15 @@ func (s *server) routes() http.Handler {
 		at("/o/userinfo/", shared, on{get: s.userInfo, post: s.userInfo})
 	}
 
-	// Other sites send browsers here on purpose (OIDC Core §3.1.2.1).
+	// Other sites send browsers to this endpoint on purpose (OIDC Core §3.1.2.1).
 	at("/o/authorize/", s.page, on{get: s.authorize, post: s.authorize})
 
 	if s.config.OpenID && s.config.RPLogout {
-		// Likewise (OIDC RP-Logout §2).
+		// Other sites send browsers here too (OIDC RP-Logout §2).
 		at("/o/logout/", s.page, on{get: s.logoutRequest, post: s.logoutRequest})
 	}
 
-	// What a person's cookie does is asked for by our own pages only.
+	// Only the server's own pages may send forms that use a person's session.
 	login := func(h handle) http.Handler { return s.page(sameOrigin(s.loginForms, h)) }
 	own := func(h handle) http.Handler { return s.page(sameOrigin(s.ownForms, h)) }
 	at("/", own, on{get: s.home})
@@ -94,7 +96,7 @@ func (s *server) routes() http.Handler {
 	if !s.config.OwnOps {
 		at("/healthz", s.protocol, on{get: s.healthy})
 		at("/readyz", s.protocol, on{get: s.ready})
-		// Whoever looks after one node asks it directly, not by way of the base URL.
+		// Operators check one node directly, without the base URL.
 		s.atRoot(r)("/healthz", s.protocol, on{get: s.healthy})
 		s.atRoot(r)("/readyz", s.protocol, on{get: s.ready})
 	}
@@ -118,8 +120,8 @@ func (s *server) at(r *router) routing {
 	}
 }
 
-// router finds a path without variables at once, which every endpoint of the
-// protocol has: mux tries one expression after the other.
+// router looks up a path without variables in a map. All protocol endpoints have
+// such paths. mux would try one expression after the other.
 type router struct {
 	*mux.Router
 	fixed map[string]http.Handler
@@ -141,7 +143,7 @@ func (r *router) add(path string, h http.Handler) {
 	}
 }
 
-// atRoot is for paths that do not begin with the base path.
+// atRoot adds paths that do not begin with the base path.
 func (s *server) atRoot(r *router) routing {
 	return func(path string, adapter func(handle) http.Handler, methods on) {
 		path = strings.TrimSuffix(path, "/")
@@ -153,7 +155,7 @@ func (s *server) atRoot(r *router) routing {
 	}
 }
 
-// on says which handler answers which method of a path.
+// on maps each method of a path to its handler.
 type on map[string]handle
 
 func (m on) serve(w http.ResponseWriter, r *http.Request) error {
@@ -169,13 +171,13 @@ func (m on) serve(w http.ResponseWriter, r *http.Request) error {
 	if m[get] != nil {
 		methods = slices.Insert(methods, slices.Index(methods, get)+1, http.MethodHead)
 	}
-	// RFC 9110 §15.5.6: whoever refuses a method names those that there are.
+	// RFC 9110 §15.5.6: a response that refuses a method lists the allowed methods.
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	return &provider.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
 		Description: "This address does not take that method. Use " + strings.Join(methods, " or ") + "."}
 }
 
-// guarded lets in whoever has a live token with the scopes.
+// guarded requires an active access token with the scopes.
 func (s *server) guarded(h handle, scopes ...string) handle {
 	guard := s.config.SampleAPI.Require(s.api(h), scopes...)
 	return func(w http.ResponseWriter, r *http.Request) error {

@@ -11,12 +11,13 @@ import (
 	"mandate/provider/oauth"
 )
 
-// errSignIn is what a handler returns that needs a person and has none.
+// errSignIn is returned by a handler that needs a session if there is none.
 var errSignIn = errors.New("nobody is signed in")
 
 const deviceLife = 365 * 24 * time.Hour
 
-// signedIn says who is signed in in this browser: nobody is nil and no error.
+// signedIn returns the session of this browser. It returns nil and no error if
+// nobody is signed in.
 func (s *server) signedIn(r *http.Request) (*provider.SignedIn, error) {
 	rec := recordOf(r.Context())
 	if rec.looked {
@@ -37,7 +38,8 @@ func (s *server) signedIn(r *http.Request) (*provider.SignedIn, error) {
 	return rec.signedIn, rec.err
 }
 
-// person is signedIn for pages that need somebody.
+// person returns the session like signedIn, but returns errSignIn if nobody is
+// signed in.
 func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.signedIn(r)
 	if err == nil && who == nil {
@@ -46,7 +48,8 @@ func (s *server) person(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
-// administrator is person for pages that need an administrator.
+// administrator returns the session like person, but refuses anybody who is not an
+// administrator.
 func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	who, err := s.person(r)
 	if err == nil && !who.User.Administrator {
@@ -55,15 +58,15 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 	return who, err
 }
 
-// browser is what the provider wants to know of where a request comes from.
+// browser describes the client to the provider.
 func (s *server) browser(r *http.Request) provider.Browser {
-	// A header is bytes, the database takes text.
+	// A header may contain any bytes. The database accepts only valid text.
 	agent := oauth.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
 	return provider.Browser{Address: s.address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
 }
 
-// backHere is the address that a person comes back to after signing in. A form
-// that was sent is gone by then; its page comes back.
+// backHere returns the address to which a person returns after the login. If the
+// request was a POST, its form is lost, and the person returns to its page.
 func backHere(r *http.Request) string {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return r.URL.RequestURI()
@@ -71,9 +74,9 @@ func backHere(r *http.Request) string {
 	return r.URL.EscapedPath()
 }
 
-// toLogin sends the browser to the login page, and from there back to next: a
-// path of ours as it stands in the URL, with its query. The built-in login page
-// also learns why the person has to sign in again.
+// toLogin redirects to the login page, which leads back to next: a path of this
+// server as it appears in the URL, with its query. The built-in login page also
+// learns why the person has to sign in again.
 func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint string, why provider.Reason) error {
 	target := s.config.LoginURL
 	if target == "" {
@@ -86,7 +89,7 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 	if strings.Contains(target, "?") {
 		separator = "&"
 	}
-	// Bytes beyond ASCII would not survive the form that carries them.
+	// The form that carries the address would not preserve bytes beyond ASCII.
 	target += separator + "next=" + url.QueryEscape(asciiURL(next))
 	if hint != "" {
 		target += "&login_hint=" + url.QueryEscape(hint)
@@ -98,8 +101,9 @@ func (s *server) toLogin(w http.ResponseWriter, r *http.Request, next, hint stri
 	return nil
 }
 
-// cookieName: the prefix __Host- lets no other host and no plain http set the
-// cookie (RFC 6265bis §4.1.3.2). Browsers take it over https only.
+// cookieName adds the prefix. With the prefix __Host-, no other host and no page
+// over http can set the cookie (RFC 6265bis §4.1.3.2). Browsers accept this prefix
+// over https only.
 func (s *server) cookieName(name string) string {
 	if s.secure {
 		return "__Host-mandate_" + name
@@ -115,7 +119,7 @@ func (s *server) cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// setCookie keeps a value in the browser; a life of zero removes it.
+// setCookie sets a cookie. A lifetime of zero deletes it.
 func (s *server) setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
 	s.keep(w, http.Cookie{Name: s.cookieName(name), Value: value, Path: "/"}, life)
 }

@@ -9,7 +9,7 @@ import (
 	"mandate/templates"
 )
 
-// setupPage is behind the link that the first start prints.
+// setupPage shows the form that the first start's link leads to.
 func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	link, err := variable(r, "link")
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath()})
 }
 
-// setup makes the first administrator.
+// setup creates the first administrator.
 func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	link, err := variable(r, "link")
 	if err != nil {

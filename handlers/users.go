@@ -11,7 +11,7 @@ import (
 	"mandate/templates"
 )
 
-// users lists everybody, for administrators.
+// users lists all users. It is for administrators.
 func (s *server) users(w http.ResponseWriter, r *http.Request) error {
 	_, err := s.administrator(r)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namedUser finds the person of the path, for an administrator.
+// namedUser finds the user of the path. It is for administrators.
 func (s *server) namedUser(r *http.Request) (*provider.SignedIn, provider.User, error) {
 	who, err := s.administrator(r)
 	if err != nil {
@@ -148,8 +148,8 @@ func (s *server) deleteUserPage(w http.ResponseWriter, r *http.Request) error {
 	return s.confirmUserDeletion(w, r, http.StatusOK, u, nil)
 }
 
-// confirmUserDeletion lists the person's applications, and asks what becomes of those
-// that only this person answers for.
+// confirmUserDeletion lists the applications of the user. It asks what happens to
+// the applications for which only this user is responsible.
 func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, status int, u provider.User, invalid *provider.Invalid) error {
 	owned, err := s.ownedBy(r, u)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 	return s.render(w, r, status, page)
 }
 
-// ownedBy lists a person's applications, for administrators.
+// ownedBy lists the applications of a user. It is for administrators.
 func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApplication, error) {
 	owned, err := s.provider.OwnedBy(r.Context(), u.ID)
 	var rows []templates.OwnedApplication
@@ -201,7 +201,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endUserSession signs somebody out in one browser.
+// endUserSession ends one session of a user.
 func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
 	_, u, err := s.namedUser(r)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endUserSessions signs somebody out everywhere.
+// endUserSessions ends all sessions of a user.
 func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	_, u, err := s.namedUser(r)
 	if err != nil {
@@ -235,8 +235,8 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// changedMeanwhile refuses a form that shows another state of the account than there
-// is: a page that was open must not bring back what somebody else took away.
+// changedMeanwhile refuses a form if the account has changed since the page was
+// opened. An old page must not restore what somebody else has removed.
 func changedMeanwhile(u provider.User, form url.Values) error {
 	shown := form.Get("shown")
 	if shown == "" || shown == accountState(u) {
@@ -273,7 +273,7 @@ func (s *server) correctUser(w http.ResponseWriter, r *http.Request, who *provid
 	return s.render(w, r, invalidForm, page)
 }
 
-// userForm shows the form with what was typed, but for the password.
+// userForm returns the form with the values that were sent, except the password.
 func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.User, form url.Values, invalid *provider.Invalid) (templates.UserForm, error) {
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}

@@ -8,8 +8,8 @@ import (
 	"mandate/templates"
 )
 
-// profileIn reads the part of the form that OpenID Connect tells applications.
-// Without it there is no such part, and what is stored stays.
+// profileIn reads the claims about the user from the form. Without OpenID Connect
+// the form has no such part, and the stored values stay.
 func (s *server) profileIn(form url.Values) *provider.Profile {
 	if !s.config.OpenID {
 		return nil
@@ -21,7 +21,7 @@ func (s *server) profileIn(form url.Values) *provider.Profile {
 	return profile
 }
 
-// profileForm is a profile as its form would have sent it.
+// profileForm returns the form values that correspond to a stored profile.
 func profileForm(u provider.User, form url.Values) error {
 	profile, err := provider.ProfileOf(u)
 	if err != nil {
@@ -41,7 +41,7 @@ func profileForm(u provider.User, form url.Values) error {
 	return nil
 }
 
-// texts names the fields of a profile that are text as the form does.
+// texts maps the name of each text field in the form to the field of the profile.
 func texts(p *provider.Profile) map[string]*string {
 	return map[string]*string{
 		"middle_name": &p.MiddleName, "nickname": &p.Nickname, "gender": &p.Gender, "birthdate": &p.Birthdate, "zoneinfo": &p.ZoneInfo, "locale": &p.Locale,
@@ -51,7 +51,8 @@ func texts(p *provider.Profile) map[string]*string {
 	}
 }
 
-// claimsForm shows that part with what was typed and what is wrong with it.
+// claimsForm returns the claims part of the form with the values that were sent and
+// the errors in them.
 func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templates.ClaimsForm {
 	if !s.config.OpenID {
 		return nil
@@ -69,7 +70,7 @@ func (s *server) claimsForm(form url.Values, invalid *provider.Invalid) *templat
 	}
 }
 
-// claimFacts is what a person's own page says of their profile.
+// claimFacts returns the claims for the account page of the person.
 func (s *server) claimFacts(u provider.User) ([]templates.Fact, error) {
 	if !s.config.OpenID {
 		return nil, nil

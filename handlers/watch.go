@@ -11,21 +11,21 @@ import (
 	"mandate/provider/oauth"
 )
 
-// Watch is who is told of requests, to count and to trace them. What is nil is
-// not called.
+// Watch observes requests, for metrics and traces. A field that is nil is not
+// called.
 type Watch struct {
-	// Route is told of each route when the routes are made. What it gives is told
-	// of each request there, and must be quick.
+	// Route is called once for each route when the routes are made. The function
+	// that it returns is called after each request of the route, and must be fast.
 	Route func(pattern string) func(Seen)
-	// Begin is told of a request that has come. It gives the request's context,
-	// the name of its trace, and who is told of its end.
+	// Begin is called when a request arrives. It returns the request's context, its
+	// trace ID, and a function that is called at the end of the request.
 	Begin func(r *http.Request) (context.Context, string, func(Seen))
 }
 
-// Seen is what became of a request.
+// Seen describes a request that has ended.
 type Seen struct {
 	ID      string
-	Route   string // its pattern, never the path: that may hold anything
+	Route   string // its pattern; never the path, which may contain anything
 	Method  string
 	Status  int
 	Took    time.Duration
@@ -34,26 +34,26 @@ type Seen struct {
 }
 
 const (
-	unmatched  = "unmatched" // the route of what has none
+	unmatched  = "unmatched" // the route of a request that matches none
 	otherGrant = "other"
 
-	// clientGone is nginx's number for a client that did not wait for the answer.
+	// clientGone is nginx's status for a client that did not wait for the response.
 	clientGone = 499
 )
 
-// sum is taken when all is over.
+// sum describes the request after it has ended.
 func (rec *record) sum(w *response, r *http.Request) Seen {
 	status := w.status
 	switch {
 	case status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled):
-		status = clientGone // nobody needs to look after it
+		status = clientGone // no operator needs to act on it
 	case status == 0:
 		status = http.StatusOK
 	}
 	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began), Grant: rec.grant, Outcome: rec.outcome}
 }
 
-// attrs begin the log line.
+// attrs returns the first attributes of the log line.
 func (s Seen) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("request", s.ID), slog.String("method", oauth.Clip(s.Method, 16)), slog.String("route", s.Route),
@@ -67,7 +67,7 @@ func (s Seen) attrs() []slog.Attr {
 	return attrs
 }
 
-// watched is a route whose requests are told of under its pattern.
+// watched adds the pattern of the route to the record of each request.
 func (s *server) watched(pattern string, h http.Handler) http.Handler {
 	seen := s.watch(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,11 +84,11 @@ func (s *server) watch(pattern string) func(Seen) {
 	return s.config.Watch.Route(pattern)
 }
 
-// ended notes how a request went, in a word.
+// ended records the outcome of the request in one word.
 func ended(ctx context.Context, outcome string) { recordOf(ctx).outcome = outcome }
 
-// grantOf gives the grant type, if it is one: the line of a log and the name of
-// a counter are no place for what a client made up.
+// grantOf returns the grant type, or otherGrant if it is unknown. A client must not
+// be able to put text of its own into the log or into the name of a metric.
 func grantOf(r *http.Request) string {
 	switch asked := r.PostForm.Get("grant_type"); asked {
 	case provider.GrantCode, provider.GrantClient, provider.GrantPassword, provider.GrantRefresh:
