@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// control is one labelled input of a form as parts.html draws it. Templates build it in a pipe:
+// control is one labelled input of a form. parts.html draws it. Templates build it in a pipe:
 //
 //	{{template "field" field "email" "Email address" .Email | kind "email" | complete "email"}}
 type control struct {
@@ -14,12 +14,12 @@ type control struct {
 	ID, Label, Hint string // ID is the name of the form field too
 	Kind            string // type of the input
 	Complete        string // autocomplete
-	Also            string // id of a text elsewhere that describes it
-	Lines           int    // more than one makes it a textarea
+	Also            string // id of another text that describes it
+	Lines           int    // more than one: it is a textarea
 	Options         []Option
-	Exact           bool // no capitals, no spell checker: a name or an address, not prose
+	Exact           bool // a name or an address: the browser adds no capitals and checks no spelling
 	Optional, Focus bool
-	On              bool // of a checkbox that stands alone
+	On              bool // the state of a single checkbox
 }
 
 // DescribedBy lists the ids of the texts that a screen reader reads after the label.
@@ -37,20 +37,21 @@ func (c control) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// problems is the summary above a form.
+// problems is the error summary above a form.
 type problems struct {
 	Message string
 	Errors  []FieldError
 	Focus   bool // takes the focus when the page opens, so that it is read first
 }
 
-// copyable is a value with a button that copies it, where the browser runs scripts.
+// copyable is a value with a button that copies it. The button needs JavaScript.
 type copyable struct{ Label, Value string }
 
-// found is a search form and what it last looked for.
+// found is a search form with the last search.
 type found struct{ Label, Query string }
 
-// controls is the vocabulary of forms. The control comes last, as pipes hand it on.
+// controls returns the functions with which templates build forms. The control is the last argument,
+// because a pipe passes it there.
 func controls() template.FuncMap {
 	return template.FuncMap{
 		"field": func(id, label string, f Field) control {
@@ -80,12 +81,12 @@ func controls() template.FuncMap {
 		"copyable": func(label, value string) copyable { return copyable{label, value} },
 		"search":   func(label, query string) found { return found{label, query} },
 
-		// An id must not hold white space, and the name of a group may.
+		// An id must not contain white space, but the name of a group may.
 		"ident": url.PathEscape,
 	}
 }
 
-// about is what is wrong with one field.
+// about returns the error of one field.
 func about(errors []FieldError, id string) string {
 	for _, f := range errors {
 		if f.ID == id {
@@ -95,8 +96,8 @@ func about(errors []FieldError, id string) string {
 	return ""
 }
 
-// named is how the line of a summary calls a field, so that "This field is required" says which. It is what the label of
-// the field begins with.
+// named returns the name of a field for the error summary, so that "This field is required" says which
+// field. It is the beginning of the field's label.
 func named(id string) string {
 	return map[string]string{
 		"username": "Username", "email": "Email address", "first_name": "First name", "last_name": "Last name",
@@ -108,7 +109,7 @@ func named(id string) string {
 	}[id]
 }
 
-// summarize leaves out the fields that nothing is wrong with.
+// summarize returns the error summary, with only those fields that have an error.
 func summarize(message string, fields ...FieldError) problems {
 	p := problems{Message: message, Focus: true}
 	for _, f := range fields {

@@ -1,17 +1,18 @@
 package templates
 
-// Frame is what every page embeds: the parts of the layout that change.
+// Frame contains the parts of the layout that change. Every page embeds it.
 type Frame struct {
-	Title    string // of the document; empty means the page's own
-	Username string // the signed-in person, empty if nobody
+	Title    string // of the document; empty: the page uses its own title
+	Username string // the signed-in person; empty if nobody is signed in
 	Admin    bool   // shows the administrators' part of the navigation
 	Notice   string // a message of success, shown once at the top
 }
 
-// Field is a text control of a form: what was typed, and what is wrong with it.
+// Field is a text control of a form: its value and its error.
 type Field struct{ Value, Error string }
 
-// FieldError is a line of the summary above a form. ID is the field's name, which is also the id of its control or fieldset.
+// FieldError is one line of the error summary above a form. ID is the name of the field, which is also
+// the id of its control or fieldset.
 type FieldError struct{ ID, Message string }
 
 // Option is one radio button or checkbox of a group.
@@ -20,26 +21,27 @@ type Option struct {
 	Checked            bool
 }
 
-// Pager says which part of a long list is shown. An empty URL means there is no such page.
+// Pager says which part of a long list is shown. An empty URL means that there is no such page.
 type Pager struct {
 	Page, Pages, Total int
 	PrevURL, NextURL   string
 }
 
-// Home is "/": three cards for a signed-in person, what this server is for anybody else.
+// Home is the start page: three cards for a person who is signed in, and a description of the server
+// for anybody else.
 type Home struct {
 	Frame
 	Applications, AuthorizedApps, Sessions int
 	SignedOut                              bool // the session has just ended in this browser
 }
 
-// Login asks for a name and a password.
+// Login asks for the username and the password.
 type Login struct {
 	Frame
 	Name          Field
 	PasswordError string
 	Error         string // about the attempt as a whole: wrong name or password, too many attempts
-	Next          string // where to go afterwards, sent back as it came
+	Next          string // the address to which the login leads; the form returns it unchanged
 	Action        string
 	Again         Again
 }
@@ -52,7 +54,7 @@ type Again struct {
 	Text    string
 }
 
-// Setup makes the first administrator. It is reached by a link that works once.
+// Setup creates the first administrator. The link to it works once.
 type Setup struct {
 	Frame
 	Action                         string
@@ -60,62 +62,62 @@ type Setup struct {
 	Error                          string
 }
 
-// Logout asks before it ends the session, because any site can send a browser here.
+// Logout asks for a confirmation before the session ends, because any site can send a browser here.
 type Logout struct {
 	Frame
 	Action      string
-	Application string // which one asks, chosen by a stranger; empty where the person came by themselves
-	Ticket      string // hidden field: the request of that application
-	OpenID      bool   // logins at applications end too
-	GoesTo      string // nobody is signed in: all that is left is to go there
+	Application string // the name of the application that asks, chosen by a stranger; empty if the person opened the page
+	Ticket      string // hidden field: the logout request of that application
+	OpenID      bool   // the logout also ends logins at applications
+	GoesTo      string // set if nobody is signed in: the page only offers to go there
 }
 
 // Consent asks a person whether an application may act for them.
 type Consent struct {
 	Frame
-	Application, Owner string // who asks; both are chosen by strangers, Owner may be empty
-	RedirectHost       string // where the answer goes, for a person: a host, or "an app on this device (com.example.app:/)"
-	RedirectURI        string // where the answer goes, in full
-	Loopback           bool   // the answer goes to a program on this very computer
+	Application, Owner string // the application that asks, and its owner; strangers choose both names, Owner may be empty
+	RedirectHost       string // where the answer goes, in words: a host, or "an app on this device (com.example.app:/)"
+	RedirectURI        string // where the answer goes, as the full URI
+	Loopback           bool   // the answer goes to a program on this computer
 	Scopes             []ConsentScope
-	Ticket             string // hidden field: the request that is being answered
+	Ticket             string // hidden field: the request that the person decides on
 	Action             string
-	Offline            bool   // the access outlives the session
-	SwitchURL          string // signs in as somebody else
+	Offline            bool   // the access continues after the session ends
+	SwitchURL          string // leads to the login page, for another account
 }
 
-// ConsentScope is one permission. New means it was not part of the last approval.
+// ConsentScope is one scope. New means that the last approval did not contain it.
 type ConsentScope struct {
 	Name, Description string
 	New               bool
 }
 
-// ErrorPage explains what went wrong to a person, and in a part of its own to the developer.
+// ErrorPage explains an error to a person, and separately to the developer of the application.
 type ErrorPage struct {
 	Frame
 	Status             int
 	Heading, Message   string
-	Code               string   // the protocol's error code, may be empty
+	Code               string   // the error code of the protocol; may be empty
 	Diff               *URIDiff // set when a redirect URI is not registered
-	RequestID          string   // finds the log line
+	RequestID          string   // the ID of the request in the log
 	BackURL, BackLabel string
 }
 
 // URIDiff shows in which part a redirect URI differs from the nearest registered one.
 type URIDiff struct {
-	Of      string // what the URI is called
+	Of      string // the name for the URI, such as "redirect URI"
 	Part    string // "scheme", "host", "port", "path", "query", or "nothing is registered"
 	Sent    []Segment
 	Nearest []Segment
 }
 
-// Segment is a stretch of a URI.
+// Segment is a part of a URI.
 type Segment struct {
 	Text    string
 	Differs bool
 }
 
-// Applications lists client applications, a person's own or everybody's.
+// Applications lists the applications of one person, or of all people.
 type Applications struct {
 	Frame
 	Rows      []ApplicationRow
@@ -124,7 +126,7 @@ type Applications struct {
 	Pager     Pager
 }
 
-// ApplicationRow is a line of Applications.
+// ApplicationRow is one row of Applications.
 type ApplicationRow struct {
 	Name, URL, ClientID, ClientType, Grants, Owner, Created string
 
@@ -136,10 +138,10 @@ type ApplicationForm struct {
 	Frame
 	Action, CancelURL             string
 	New                           bool
-	Admin                         bool   // an administrator reads it
+	Admin                         bool   // the reader is an administrator
 	Privileges                    bool   // MayIntrospect, SkipConsent and PKCEExempt can be set
 	OwnerURL                      string // where an administrator takes the application over
-	Name, RedirectURIs            Field  // RedirectURIs holds one a line
+	Name, RedirectURIs            Field  // RedirectURIs has one URI per line
 	ClientType                    []Option
 	ClientTypeError               string
 	Grants                        []Option
@@ -151,20 +153,20 @@ type ApplicationForm struct {
 	MayIntrospect                 bool
 	SkipConsent                   bool
 	PKCEExempt                    bool
-	AccessLifetime                Field // seconds; empty means the server's
+	AccessLifetime                Field // in seconds; empty: the server's lifetime
 	RefreshLifetime               Field
-	DefaultAccess, DefaultRefresh string   // the server's own, as "36000 seconds (10 hours)"
+	DefaultAccess, DefaultRefresh string   // the server's lifetimes, such as "36000 seconds (10 hours)"
 	Formats                       []Option // of access tokens
 	FormatError                   string
 
-	OpenID                 bool // the rest is of OpenID Connect
+	OpenID                 bool // shows the fields below, which are part of OpenID Connect
 	Algorithms             []Option
 	AlgorithmError         string
 	UserInfoAlgorithms     []Option
 	UserInfoAlgorithmError string
 	Pairwise               bool
 	PairwiseError          string
-	PostLogoutURIs         Field // one a line
+	PostLogoutURIs         Field // one URI per line
 	BackchannelURI         Field
 
 	Errors []FieldError
@@ -179,22 +181,22 @@ type Application struct {
 	HashSecret                                 bool
 	MayIntrospect, SkipConsent, PKCEExempt     bool
 	AccessLifetime, RefreshLifetime            string
-	Standing                                   string // who answers for it
-	Suspended                                  bool   // nobody does, so it may do nothing
-	Dormant                                    bool   // something is registered that its standing does not allow
-	OwnerURL                                   string // empty unless an administrator reads it
-	SignedWith                                 string // the algorithm of access tokens that are JWTs
-	NewSecret                                  string // after registration or rotation, this once
-	OldSecretUntil                             string // until when a rotated secret still works
+	Standing                                   string // who is responsible for it
+	Suspended                                  bool   // nobody is responsible, so it may do nothing
+	Dormant                                    bool   // its standing does not allow everything that is registered
+	OwnerURL                                   string // empty unless the reader is an administrator
+	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
+	NewSecret                                  string // shown once, after registration or rotation
+	OldSecretUntil                             string // until when the secret before the rotation still works
 	AuthorizeURL, TokenURL                     string
 	IssuerURL, Algorithm, UserInfoAlgorithm    string // empty without OpenID Connect
-	Sector                                     string // the subjects are made for it alone
+	Sector                                     string // the sector of its pairwise subjects
 	PostLogoutURIs                             []string
 	BackchannelURI                             string
 	UpdateURL, DeleteURL, RotateURL, ListURL   string
 }
 
-// Rotate replaces a client secret. Overlap says how long the old one goes on working.
+// Rotate replaces a client secret. Overlap is the time in which the old secret still works.
 type Rotate struct {
 	Frame
 	Name, Action, CancelURL string
@@ -202,67 +204,68 @@ type Rotate struct {
 	Error                   string
 }
 
-// Owner asks an administrator who is to answer for an application.
+// Owner asks an administrator who is to be responsible for an application.
 type Owner struct {
 	Frame
 	Name, Owner, Standing string
-	Suspended, Mine       bool // Mine: the administrator answers for it already
+	Suspended, Mine       bool // Mine: this administrator is already responsible for it
 	Action, CancelURL     string
 	Username              Field
 }
 
-// OwnedApplication is an application of a person whom an administrator looks at.
+// OwnedApplication is an application of a person, as an administrator sees it.
 type OwnedApplication struct {
 	ID, Name, ClientID, URL string
-	Vouched                 bool // the operator answers for it, whatever becomes of the person
+	Vouched                 bool // an administrator is responsible, so it stays if the person is deleted
 	Suspended               bool
 }
 
-// Confirm asks before something that cannot be taken back.
+// Confirm asks for a confirmation before an action that cannot be undone.
 type Confirm struct {
 	Frame
 	Heading, Message          string
 	Action, Button, CancelURL string
 	Danger                    bool
-	Details                   []string // what will be lost
+	Details                   []string // what will be deleted
 
-	Owned     []OwnedApplication // of a person who is deleted
-	Fate      []Option           // what becomes of those that only this person answers for
+	Owned     []OwnedApplication // the applications of a person who is to be deleted
+	Fate      []Option           // what happens to those for which only this person is responsible
 	FateError string
 }
 
-// Account is a person's own page: who they are, what may act for them, where they are signed in.
+// Account is the page of a person: their data, the applications that may act for them, and their
+// sessions.
 type Account struct {
 	Frame
 	FullName, Email              string
-	Claims                       []Fact // what else applications may be told; empty without OpenID Connect
+	Claims                       []Fact // the other claims that applications may get; empty without OpenID Connect
 	Authorized                   []AuthorizedApp
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
-	KeepApprovals                bool // clears the box that ends what was allowed elsewhere
+	KeepApprovals                bool // clears the box that revokes the approvals given in other sessions
 }
 
-// Fact is a line of what is known.
+// Fact is a name with its value.
 type Fact struct{ Name, Value string }
 
-// AuthorizedApp is an application that a person has approved. RevokeAction takes a POST.
+// AuthorizedApp is an application that a person has approved. RevokeAction accepts a POST.
 type AuthorizedApp struct{ Name, Owner, Scopes, Since, RevokeAction string }
 
-// SessionList is where a person is signed in. EndAllAction takes a POST.
+// SessionList lists the sessions of a person. EndAllAction accepts a POST.
 type SessionList struct {
 	Rows         []SessionRow
 	EndAllAction string
 }
 
-// SessionRow is a browser in which a person is signed in. EndAction takes a POST.
+// SessionRow is the session in one browser. EndAction accepts a POST.
 type SessionRow struct {
 	Device, Address, Since, LastSeen string
 	Current                          bool
 	EndAction                        string
 }
 
-// Users lists people, for administrators.
+// Users lists all users. It is for administrators.
 type Users struct {
 	Frame
 	Rows   []UserRow
@@ -271,30 +274,30 @@ type Users struct {
 	NewURL string
 }
 
-// UserRow is a line of Users.
+// UserRow is one row of Users.
 type UserRow struct {
 	Username, URL, Name, Email, Groups string
 	Active, Admin                      bool
 }
 
-// UserForm adds a person or changes one.
+// UserForm adds or changes a user.
 type UserForm struct {
 	Frame
 	New                                       bool
 	Action, CancelURL, DeleteURL              string
 	UsernameField, Email, FirstName, LastName Field
-	Password                                  Field // optional when a person is changed
+	Password                                  Field // optional if the user exists
 	Groups                                    []Option
 	Active, Administrator                     bool
-	Self                                      bool        // it is their own record: they cannot lock themselves out
+	Self                                      bool        // it is the administrator's own account, which they cannot lock
 	Claims                                    *ClaimsForm // nil without OpenID Connect
-	Sessions                                  SessionList // of somebody who is there already
+	Sessions                                  SessionList // of a user who exists
 	Owned                                     []OwnedApplication
 	State                                     string // of the account, as the page shows it
 	Errors                                    []FieldError
 }
 
-// ClaimsForm is the part of UserForm that applications are told by OpenID Connect.
+// ClaimsForm is the part of UserForm with the claims that applications may get (OpenID Connect).
 type ClaimsForm struct {
 	EmailVerified, PhoneVerified                                  bool
 	EmailVerifiedError, PhoneVerifiedError                        string
@@ -303,7 +306,7 @@ type ClaimsForm struct {
 	Address, StreetAddress, Locality, Region, PostalCode, Country Field
 }
 
-// Groups lists the groups, with a form that adds one.
+// Groups lists the groups and has a form that adds one.
 type Groups struct {
 	Frame
 	Rows      []GroupRow
@@ -311,7 +314,7 @@ type Groups struct {
 	NameField Field
 }
 
-// GroupRow is a line of Groups.
+// GroupRow is one row of Groups.
 type GroupRow struct {
 	Name      string
 	Members   int
@@ -327,15 +330,16 @@ type Walk struct {
 	RestartURL string
 }
 
-// WalkChoice is a site that a walk can begin at.
+// WalkChoice is a site at which the walk can begin.
 type WalkChoice struct{ Title, Text, URL, Label string }
 
-// WalkStep is one exchange. Request and Response are shown as they are: HTTP messages, JSON.
+// WalkStep is one exchange of messages. Request and Response are shown as they are: HTTP messages or
+// JSON.
 type WalkStep struct {
 	Title, Text       string
 	Request, Response string
 	Token             *WalkToken
-	Checks            []string // what the site has held the answer against
+	Checks            []string // the checks that the site has made on the answer
 }
 
 // WalkToken is an ID token in readable form.
@@ -344,12 +348,13 @@ type WalkToken struct {
 	Meanings       []Fact
 }
 
-// FormPost carries an answer to the application in a form that sends itself (OIDC Form Post Response Mode §2).
+// FormPost sends an authorization response to the application in a form that submits itself (OIDC Form
+// Post Response Mode §2).
 type FormPost struct {
 	Frame
 	Action     string // the application's redirect URI
 	Parameters []Hidden
 }
 
-// Hidden is a field that nobody sees.
+// Hidden is a hidden field of a form.
 type Hidden struct{ Name, Value string }

@@ -16,10 +16,11 @@ import (
 //go:embed static
 var static embed.FS
 
-// assets are the static files under names that change with their content, so that a browser may keep them for ever.
+// assets contains the static files. The name of each contains a hash of its content, so a browser may
+// cache it for ever.
 type assets struct {
 	names map[string]string // style.css -> style.1f2e3d4c.css
-	files map[string]asset  // by the name with the hash
+	files map[string]asset  // the key is the name with the hash
 }
 
 type asset struct {
@@ -40,7 +41,8 @@ func newAssets() (*assets, error) {
 			return nil, fmt.Errorf("read static files: %w", err)
 		}
 		ext := path.Ext(e.Name())
-		// The types are spelled out: the system's own table differs from machine to machine, and nosniff makes a wrong one fatal.
+		// The types are listed here because the operating system's table differs between machines.
+		// With nosniff, a browser rejects a file with a wrong type.
 		kind := map[string]string{
 			".css": "text/css; charset=utf-8",
 			".js":  "text/javascript; charset=utf-8",
@@ -65,13 +67,15 @@ func (a *assets) url(base, name string) (string, error) {
 	return base + "/static/" + hashed, nil
 }
 
-// integrity is the digest that a browser compares a script with before it runs it (W3C Subresource Integrity).
+// integrity returns the digest that a browser compares with a script before it runs the script (W3C
+// Subresource Integrity).
 func (a *assets) integrity(name string) string {
 	sum := a.files[a.names[name]].sum
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Static serves the files that the pages link to, below /static/ with the base prefix already taken off.
+// Static serves the files that the pages link to. They are below /static/. The caller has removed the
+// base path.
 func (p *Pages) Static() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

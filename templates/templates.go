@@ -1,8 +1,10 @@
-// Package templates is what people see: every page of the server, rendered on the server, with the style sheet it needs.
+// Package templates renders the HTML pages of the server, and contains their style sheet.
 //
-// A page is a struct in pages.go and a file of the same story beside it. Pages work without script: the three files in
-// static copy a value, send a form on, and guard the consent page against double clicks. Pages load nothing from elsewhere and carry no inline script or style, so that the strictest content security policy fits. URLs in the structs
-// are used as they stand; links that the templates make themselves begin with the base given to New.
+// A page is a struct in pages.go and a template file for it. Pages work without JavaScript.
+// The three scripts in static copy a value, submit a form, and protect the consent page against double
+// clicks. Pages load nothing from other servers and contain no inline script or style, so the
+// strictest content security policy can be used. The URLs in the structs are used unchanged. Links
+// that the templates build begin with the base path given to New.
 package templates
 
 import (
@@ -16,25 +18,27 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// Pages is every template, parsed.
+// Pages contains all parsed templates.
 type Pages struct {
 	base   string
 	assets *assets
 	pages  map[reflect.Type]*template.Template
 }
 
-// page says which file draws a struct and where it stands in the layout.
+// page says which file renders a struct, and where the page stands in the layout.
 type page struct {
 	of      any
 	file    string
-	section string // the entry of the navigation that it belongs to
-	width   string // "narrow" or "letter" for a page that asks for one decision; empty is the frame's own
+	section string // the entry of the navigation to which it belongs
+	width   string // "narrow" or "letter" for a page that asks for one decision; empty: the normal width
 }
 
-// alone is true of a page that asks for one decision: it has no navigation, nothing beside it leads elsewhere.
+// alone says whether the page asks for one decision. Such a page has no navigation, so that no other
+// link distracts from the decision.
 func (p page) alone() bool { return p.width != "" }
 
-// current is the value of aria-current for an entry of the navigation, empty when it is another part of the site.
+// current returns the value of aria-current for an entry of the navigation. It is empty if the page
+// belongs to another entry.
 func (p page) current(section string) string {
 	switch {
 	case p.section != section:
@@ -68,7 +72,7 @@ func catalogue() []page {
 	}
 }
 
-// New parses every page. Base is the path under which the server is mounted: "" or "/auth".
+// New parses every template. Base is the path under which the server is mounted: "" or "/auth".
 func New(base string) (*Pages, error) {
 	assets, err := newAssets()
 	if err != nil {
@@ -86,7 +90,8 @@ func New(base string) (*Pages, error) {
 	return p, nil
 }
 
-// Render draws one of the structs of this package. It writes to a buffer, so that half a page never leaves the server.
+// Render renders one of the structs of this package. It writes to a buffer first, so that the server
+// never sends half a page.
 func (p *Pages) Render(page any) ([]byte, error) {
 	t := p.pages[reflect.TypeOf(page)]
 	if t == nil {
@@ -100,7 +105,7 @@ func (p *Pages) Render(page any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// funcs is what the layout may ask of its surroundings.
+// funcs returns the functions that the layout needs.
 func (p *Pages) funcs(page page) template.FuncMap {
 	return template.FuncMap{
 		"path":      func(to string) string { return p.base + to },
