@@ -12,7 +12,7 @@ import (
 	"mandate/handlers/resource"
 )
 
-// authorizationServer is a replacement for a real introspection endpoint.
+// authorizationServer starts a replacement for a real introspection endpoint.
 func authorizationServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.PostFormValue("token") == "anns-token" {
