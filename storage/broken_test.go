@@ -10,7 +10,7 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// lined is a database behind a connection that the test can break.
+// lined opens a database through a connection that the test can break.
 func lined(t *testing.T) (world, *postgrestest.Line) {
 	t.Helper()
 	line, address := postgrestest.NewLine(t, postgresURL(t))

@@ -72,7 +72,7 @@ func (t tx) announce() error {
 
 const notify = `SELECT pg_notify($1, $2)`
 
-// A PostgreSQL notification has less than 8000 bytes.
+// maxPayload is below PostgreSQL's limit for a notification, which is 8000 bytes.
 const maxPayload = 7000
 
 func encodeChanges(changes []Change) string {

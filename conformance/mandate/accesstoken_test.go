@@ -22,8 +22,8 @@ import (
 
 // Access tokens that are JWTs (RFC 9068).
 
-// signedServer is openidServer with an application whose access tokens are signed, an
-// application that may introspect, and a person.
+// signedServer starts openidServer with an application whose access tokens are signed,
+// an application that may introspect, and a person.
 func signedServer(t testing.TB, db database, more ...string) (s *server, app, api application, alice person) {
 	t.Helper()
 	s = openidServer(t, db, more...)

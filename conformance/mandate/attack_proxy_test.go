@@ -51,8 +51,8 @@ type arrived struct {
 	last            bool // on its connection
 }
 
-// listening is an upstream that reads each request completely and keeps the newest. At
-// /open/hints it first sends an interim response.
+// listening starts an upstream that reads each request completely and keeps the newest.
+// At /open/hints it first sends an interim response.
 func listening(t *testing.T) (string, func() arrived) {
 	t.Helper()
 	var mu sync.Mutex

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// A door is an endpoint that accepts an artefact as text. It returns nil if it accepted
-// the text as valid, and otherwise the refusal. A refusal in the wrong form fails the
-// test.
+// door is an endpoint that accepts one kind of artefact as text. try reports whether it
+// refused the text; a refusal in the wrong form fails the test.
 type door struct {
 	name string
 	try  func(t testing.TB, text string) (refused bool)

@@ -49,7 +49,7 @@ func (b *tab) inspect() {
 	}
 }
 
-// said is a string of the accessibility tree.
+// said returns the text of a value in the accessibility tree.
 func said(v *accessibility.Value) string {
 	if v == nil {
 		return ""

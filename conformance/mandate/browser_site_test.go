@@ -75,7 +75,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,">%s</html>`, markup)
 }
 
-// form adds a page with a form, which a button sends.
+// formTo returns a page with a form, which a button sends.
 func formTo(action string, fields url.Values) string {
 	var inputs strings.Builder
 	for name, values := range fields {

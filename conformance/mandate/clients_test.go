@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// Clients that we did not write, as their users use them.
+// Third-party clients, used as their users use them.
 
 // phone registers a public client.
 func (s *server) phone(t testing.TB) application {
@@ -23,7 +23,8 @@ func (s *server) phone(t testing.TB) application {
 	return s.application(t, "--name", "phone", "--client-type", "public", "--grant", "authorization_code", "--grant", "password", "--redirect-uri", callback)
 }
 
-// goToken notes what a token of golang.org/x/oauth2 holds, and checks it.
+// goToken checks the content of a token of golang.org/x/oauth2 and records it as a
+// secret.
 func (s *server) goToken(t testing.TB, token *oauth2.Token, err error, scope string, refresh bool) *oauth2.Token {
 	t.Helper()
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *server) goToken(t testing.TB, token *oauth2.Token, err error, scope str
 	return token
 }
 
-// goRefused checks what golang.org/x/oauth2 makes of an error response.
+// goRefused checks how golang.org/x/oauth2 reports an error response.
 func goRefused(t testing.TB, err error, status int, code string) {
 	t.Helper()
 	var refused *oauth2.RetrieveError
@@ -53,7 +54,7 @@ func goRefused(t testing.TB, err error, status int, code string) {
 	}
 }
 
-// TestClientsGo is golang.org/x/oauth2.
+// TestClientsGo uses golang.org/x/oauth2.
 func TestClientsGo(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
@@ -80,7 +81,7 @@ func TestClientsGo(t *testing.T) {
 	})
 }
 
-// goFlow goes from the authorization URL to a refreshed token.
+// goFlow runs the flow from the authorization URL to a refreshed token.
 func (s *server) goFlow(t *testing.T, b *browser, app application, alice person, style oauth2.AuthStyle) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client)
@@ -105,7 +106,7 @@ func (s *server) goFlow(t *testing.T, b *browser, app application, alice person,
 		t.Errorf("/resource answers %d", answer.StatusCode)
 	}
 
-	// The client refreshes by itself what it believes to have expired.
+	// The client itself refreshes a token that it considers expired.
 	old := &oauth2.Token{AccessToken: first.AccessToken, RefreshToken: first.RefreshToken, Expiry: time.Now().Add(-time.Hour)}
 	token, err = config.TokenSource(ctx, old).Token()
 	second := s.goToken(t, token, err, "read", true)
@@ -121,7 +122,7 @@ func (s *server) goFlow(t *testing.T, b *browser, app application, alice person,
 	goRefused(t, err, http.StatusBadRequest, "invalid_grant")
 }
 
-// goRobot is the part without a person.
+// goRobot runs the grants that need no person.
 func (s *server) goRobot(t *testing.T, app application, style oauth2.AuthStyle) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client)
@@ -139,11 +140,11 @@ func (s *server) goRobot(t *testing.T, app application, style oauth2.AuthStyle) 
 	goRefused(t, err, http.StatusUnauthorized, "invalid_client")
 }
 
-// foreignClient runs a step of a client in another language. Where the client is not installed it skips the test that
-// it is given, which has to be the one that runs.
+// foreignClient runs a step of a client in another language. If the client is not
+// installed, it skips the given test, which must be the running one.
 type foreignClient func(t testing.TB, app application, step string, input map[string]any) map[string]any
 
-// granted checks the token response that such a client gives on.
+// granted checks the token response that such a client returns.
 func (s *server) granted(t testing.TB, got map[string]any, scope string, refresh bool) (string, string) {
 	t.Helper()
 	access, _ := got["access_token"].(string)
@@ -167,7 +168,8 @@ func wantError(t testing.TB, got map[string]any, codes ...string) {
 	}
 }
 
-// TestClientsNode is openid-client of npm. It reads the server's metadata, and holds the answer to it.
+// TestClientsNode uses openid-client of npm. The client reads the server's metadata and
+// checks each answer against it.
 func TestClientsNode(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -205,7 +207,7 @@ func TestClientsNode(t *testing.T) {
 	})
 }
 
-// foreignFlow goes from the authorization URL to the tokens.
+// foreignFlow runs the flow from the authorization URL to the tokens.
 func (s *server) foreignFlow(t *testing.T, run foreignClient, b *browser, app application, alice person, auth string) (string, string) {
 	t.Helper()
 	begun := run(t, app, "authorize", map[string]any{"auth": auth, "redirect_uri": app.RedirectURI, "scope": "read"})
@@ -216,8 +218,8 @@ func (s *server) foreignFlow(t *testing.T, run foreignClient, b *browser, app ap
 	return s.granted(t, got, "read", true)
 }
 
-// foreignAnswers changes the answer on its way back: the client has to notice, since the server says in its
-// metadata that the issuer is always there (RFC 9207 §2.4).
+// foreignAnswers changes an authorization response. The client must detect it, because
+// the metadata says that the issuer is always present (RFC 9207 §2.4).
 func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app application, alice person) {
 	t.Helper()
 	for name, change := range map[string]func(url.Values){
@@ -244,7 +246,7 @@ func (s *server) foreignAnswers(t *testing.T, run foreignClient, b *browser, app
 	wantError(t, got, "invalid_scope")
 }
 
-// TestClientsPython is requests-oauthlib of Debian.
+// TestClientsPython uses requests-oauthlib of Debian.
 func TestClientsPython(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})

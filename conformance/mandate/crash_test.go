@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// A power cut in the middle of everything: what was answered stands, and what was not answered has happened as a
-// whole or not at all.
+// A power failure under load. Every answered request is stored. Every request without
+// an answer is stored completely or not at all.
 
-// ledger is what the clients of a crashed server know.
+// ledger records what the clients of a crashed server know.
 type ledger struct {
 	mu       sync.Mutex
 	access   []string // access tokens that were answered
@@ -28,19 +28,20 @@ type ledger struct {
 	once   sync.Once
 }
 
-// mixed says whether there is something of each kind to lose.
+// mixed reports whether the ledger has a record of each kind.
 func (l *ledger) mixed() bool {
 	return len(l.access) > 0 && len(l.chains) > 0 && len(l.spent) > 0 && len(l.revoked) > 0
 }
 
-// chain is a family: the last refresh token that was answered, and whether it was on its way when the server died.
+// chain is a token family: its last refresh token that was answered, and whether a
+// refresh was running when the server died.
 type chain struct {
 	app  application
 	last string
 	sent bool
 }
 
-// pledge is a code with what redeems it.
+// pledge is a code and the form that exchanges it.
 type pledge struct {
 	app  application
 	form url.Values
@@ -66,7 +67,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// crash runs a load of all grants and kills the server after so many answers, and one of each kind.
+// crash runs requests of all grants. It kills the server after this many answers, at
+// least one of each kind.
 func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 	t.Helper()
 	l := &ledger{wanted: answers, enough: make(chan struct{})}
@@ -144,7 +146,8 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 	return l
 }
 
-// granted reads an answer of the token endpoint in any goroutine. What is no JSON is reported as strange.
+// granted reads an answer of the token endpoint in any goroutine. It reports an answer
+// that is not JSON as strange.
 func (v *town) granted(a answer) tokens {
 	var got tokens
 	_ = json.Unmarshal([]byte(a.Body), &got)
@@ -162,7 +165,7 @@ func (l *ledger) note(what func()) {
 	}
 }
 
-// refreshOn keeps a family going for a while.
+// refreshOn refreshes a token family several times.
 func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url.Values) (answer, bool)) {
 	c := chain{app: p.app, last: p.got.RefreshToken}
 	l.note(func() { l.access = append(l.access, p.got.AccessToken) })
@@ -179,7 +182,7 @@ func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url
 	l.note(func() { l.chains = append(l.chains, c) })
 }
 
-// audit compares the books of the clients with those of the server after the restart.
+// audit compares the clients' records with those of the server after the restart.
 func (v *town) audit(t *testing.T, l *ledger) {
 	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access), len(l.chains), len(l.spent), len(l.pending))
 	if !l.mixed() {
@@ -202,7 +205,8 @@ func (v *town) audit(t *testing.T, l *ledger) {
 		got, a := v.token(t, c.app.auth(), refreshForm(c.last))
 		switch {
 		case a.Status == http.StatusOK && got.RefreshToken != "" && v.active(t, v.asker.auth(), got.AccessToken):
-		// It was on its way: it may have been rotated, and then the answer is lost as it would be on the network.
+		// The refresh was running. It may have happened without its answer, as after a
+		// network failure.
 		case c.sent && a.refused(400, "invalid_grant") == nil:
 		default:
 			t.Errorf("a refresh token that was answered: %d %s (on its way: %t)", a.Status, a.Body, c.sent)

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// browser is a person's browser without scripts: it keeps cookies, follows redirects within the server and
-// sends forms. It stops at a redirect to anywhere else and does not fetch it.
+// browser is a person's browser without scripts. It keeps cookies, follows redirects
+// within the server and sends forms. At a redirect to any other host it stops and does
+// not fetch it.
 type browser struct {
 	server *server
 	client *http.Client
@@ -44,7 +45,7 @@ func (s *server) browser(t testing.TB) *browser {
 	return &browser{server: s, client: &client}
 }
 
-// open goes to a path of the server or to a whole address, as if it had been typed.
+// open opens a path of the server or a complete address, as if a person typed it.
 func (b *browser) open(t testing.TB, address string) {
 	t.Helper()
 	if strings.HasPrefix(address, "/") {
@@ -58,8 +59,8 @@ func (b *browser) open(t testing.TB, address string) {
 	b.follow(t, request)
 }
 
-// follow sends a request and goes where the answers lead. A redirect by 307 or 308 repeats the form, as in
-// a browser.
+// follow sends a request and follows the redirects. A redirect by 307 or 308 repeats
+// the form, as in a browser.
 func (b *browser) follow(t testing.TB, request *http.Request) {
 	t.Helper()
 	b.Away, b.Hops = nil, nil
@@ -117,15 +118,17 @@ func (b *browser) next(request *http.Request, status int, target *url.URL) (*htt
 	return next, err
 }
 
-// home reports whether an address is the server's, by the name it knows or the one it listens on.
+// home reports whether an address is the server's: its configured or its listening
+// address.
 func (b *browser) home(address *url.URL) bool {
 	origin := address.Scheme + "://" + address.Host
 	return origin == b.server.URL || strings.HasPrefix(b.server.BaseURL+"/", origin+"/")
 }
 
-// submit fills in a form of the page and presses a button of it: `name=value`, or the text on it, or empty
-// for the first one, which the Enter key presses. It is the first form that has the button and all the
-// fields. A field without values is cleared, such as a checkbox.
+// submit fills in a form of the page and presses a button. The button is given as
+// `name=value` or by its text; "" is the first one, which the Enter key presses. submit
+// uses the first form with this button and all the fields. A field without values is
+// cleared, for example a checkbox.
 func (b *browser) submit(t testing.TB, button string, fields url.Values) {
 	t.Helper()
 	f, pressed := b.find(t, button, fields)
@@ -166,7 +169,7 @@ func (b *browser) submit(t testing.TB, button string, fields url.Values) {
 	b.follow(t, request)
 }
 
-// logIn fills in the login page, which has to be the page that is shown.
+// logIn fills in the login page, which the browser must show.
 func (b *browser) logIn(t testing.TB, p person) {
 	t.Helper()
 	b.submit(t, "", params("username", p.Name, "password", p.Password))
@@ -178,8 +181,8 @@ func (b *browser) decide(t testing.TB, decision string) {
 	b.submit(t, "decision="+decision, nil)
 }
 
-// authorize opens an authorization request and does what the pages ask, until the server sends the browser
-// back to the client: it logs in where that is wanted and decides where that is wanted.
+// authorize opens an authorization request and handles the pages until the server
+// redirects to the client. It signs in and makes the decision if the pages ask.
 func (b *browser) authorize(t testing.TB, address string, p person, decision string) *url.URL {
 	t.Helper()
 	b.open(t, address)
@@ -206,12 +209,12 @@ func (b *browser) code(t testing.TB, address string, p person) string {
 	return code
 }
 
-// shows reports whether a form of the page has a field or a button of that name.
+// shows reports whether a form of the page has a field or a button of this name.
 func (b *browser) shows(name string) bool {
 	return slices.ContainsFunc(b.forms(), func(f form) bool { return f.has(name) })
 }
 
-// form is a form of a page with what belongs to it.
+// form is a form of a page, with its controls.
 type form struct {
 	node     *html.Node
 	controls []*html.Node // input, select, textarea and button
@@ -241,7 +244,7 @@ func (b *browser) forms() []form {
 	return forms
 }
 
-// owns reports whether a control stands within the form or names it.
+// owns reports whether a control is within the form or refers to it.
 func (f form) owns(control *html.Node) bool {
 	if id := attribute(control, "form"); id != "" {
 		return id == attribute(f.node, "id")
@@ -288,7 +291,7 @@ func (f form) has(name string) bool {
 	return slices.ContainsFunc(f.controls, func(c *html.Node) bool { return attribute(c, "name") == name })
 }
 
-// values are what the form would send as it stands, without a button.
+// values returns what the form would send unchanged, without a button.
 func (f form) values() url.Values {
 	values := url.Values{}
 	for _, control := range f.controls {
@@ -321,7 +324,8 @@ func (f form) values() url.Values {
 	return values
 }
 
-// selected are the chosen options: those marked, or the first where one has to be chosen.
+// selected returns the chosen options: the marked ones, or the first if one must be
+// chosen.
 func selected(control *html.Node) []string {
 	var chosen, all []string
 	for node := range control.Descendants() {
@@ -343,8 +347,8 @@ func selected(control *html.Node) []string {
 	return chosen
 }
 
-// text is the text within a node. That of a textarea counts with its spaces, that of anything else without
-// those around it.
+// text returns the text within a node. It trims surrounding spaces, except in a
+// textarea.
 func text(node *html.Node) string {
 	var within strings.Builder
 	for child := range node.Descendants() {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The harness itself: what it must catch, and that the binary can be started, killed and joined by a second node.
+// Tests of the harness: the errors that it must detect, and that the binary can be
+// started, killed and joined by a second node.
 
 func TestHarnessFindsSecretsAndPanicsInTheLog(t *testing.T) {
 	for _, c := range []struct {
@@ -35,7 +36,7 @@ func TestHarnessFindsSecretsAndPanicsInTheLog(t *testing.T) {
 	}
 }
 
-// recorder keeps the errors that a test would have reported.
+// recorder records the errors that a test would have reported.
 type recorder struct {
 	testing.TB
 	errors []string

@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// Clients that we did not write. Each runs in one process for all tests and takes one step a line, see
-// testdata/node/client.mjs and testdata/python/client.py for the steps and what they take; both tell the
-// refusals of the server as {"error": ..., "error_description": ..., "message": ...}.
+// Third-party clients. Each runs in one process for all tests and takes one step per
+// line. testdata/node/client.mjs and testdata/python/client.py describe the steps and
+// their parameters. Both report errors of the server as {"error": ...,
+// "error_description": ..., "message": ...}.
 
 // nodeClient installs openid-client into a copy of its folder, and starts it.
 var nodeClient = sync.OnceValues(func() (*foreignProgram, error) {
@@ -45,7 +46,7 @@ var pythonClient = sync.OnceValues(func() (*foreignProgram, error) {
 		return nil, fmt.Errorf("requests-oauthlib is not installed: apt-get install python3-requests-oauthlib (%w)", err)
 	}
 	cmd := exec.Command(python, filepath.Join("testdata", "python", "client.py"))
-	// The library refuses http, even to this machine, without this word.
+	// The library refuses http, even to this machine, without this option.
 	cmd.Env = append(environment(), "OAUTHLIB_INSECURE_TRANSPORT=1")
 	return startForeign(cmd)
 })
@@ -103,7 +104,8 @@ func (s *server) foreign(t testing.TB, program *foreignProgram, app application,
 	return got
 }
 
-// foreignProgram answers each line of its standard input with a line. It ends with its input, so with the tests.
+// foreignProgram is a process that answers each line of its standard input with a line.
+// It ends when its input ends, and so with the tests.
 type foreignProgram struct {
 	stdin   io.Writer
 	answers chan []byte // closed when the program has ended
@@ -140,7 +142,7 @@ func startForeign(cmd *exec.Cmd) (*foreignProgram, error) {
 	return p, nil
 }
 
-// ask sends one line and waits for the answer to it.
+// ask sends one line and waits for its answer.
 func (p *foreignProgram) ask(line []byte) ([]byte, error) {
 	_, err := p.stdin.Write(append(line, '\n'))
 	if err != nil {

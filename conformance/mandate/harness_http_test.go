@@ -21,7 +21,7 @@ type answer struct {
 	Body   string
 }
 
-// JSON decodes an answer that has to be a JSON object.
+// JSON decodes an answer that must be a JSON object.
 func (a answer) JSON(t testing.TB) map[string]any {
 	t.Helper()
 	var object map[string]any
@@ -40,18 +40,19 @@ func (a answer) decode(t testing.TB, into any) {
 	}
 }
 
-// auth shows who sends a request, in its header or in its form.
+// auth adds client authentication to a request, in its header or its form.
 type auth func(r *http.Request, form url.Values)
 
-// nobody sends no credentials.
+// nobody adds no client authentication.
 func nobody(*http.Request, url.Values) {}
 
-// RFC 6749 §2.3.1: id and secret are form-encoded before they become user name and password.
+// RFC 6749 §2.3.1: id and secret are form-encoded before they are used as user name and
+// password.
 func basic(id, secret string) auth {
 	return func(r *http.Request, _ url.Values) { r.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret)) }
 }
 
-// RFC 6749 §2.3.1: or they stand in the body.
+// RFC 6749 §2.3.1: as an alternative, both are parameters in the body.
 func body(id, secret string) auth {
 	return func(_ *http.Request, form url.Values) {
 		form.Set("client_id", id)
@@ -64,7 +65,8 @@ func bearer(token string) auth {
 	return func(r *http.Request, _ url.Values) { r.Header.Set("Authorization", "Bearer "+token) }
 }
 
-// auth is how the application shows who it is: HTTP Basic, or its id alone where it has no secret.
+// auth returns the client authentication of the application: HTTP Basic, or only its id
+// if it has no secret.
 func (a application) auth() auth {
 	if a.ClientSecret == "" {
 		return func(_ *http.Request, form url.Values) { form.Set("client_id", a.ClientID) }
@@ -72,7 +74,8 @@ func (a application) auth() auth {
 	return basic(a.ClientID, a.ClientSecret)
 }
 
-// params makes a form or a query from names and values in turn. A name may come twice.
+// params returns a form or a query from names and values in turn. A name may appear
+// twice.
 func params(pairs ...string) url.Values {
 	values := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -81,10 +84,10 @@ func params(pairs ...string) url.Values {
 	return values
 }
 
-// confidential are the form fields whose values the log must not hold.
+// confidential lists the form fields whose values the log must not contain.
 var confidential = []string{"password", "client_secret", "code", "code_verifier", "refresh_token", "token", "access_token"}
 
-// tryPost sends a form. Unlike post it may be called from any goroutine.
+// tryPost sends a form. Unlike post, it may be called from any goroutine.
 func (s *server) tryPost(path string, as auth, form url.Values) (answer, error) {
 	sent := url.Values{}
 	for name, values := range form {
@@ -116,7 +119,7 @@ func (s *server) post(t testing.TB, path string, as auth, form url.Values) answe
 	return a
 }
 
-// get fetches a path of this server, without following redirects.
+// get requests a path of this server and does not follow redirects.
 func (s *server) get(t testing.TB, path string, as auth) answer {
 	t.Helper()
 	request, err := http.NewRequest("GET", s.URL+path, nil)
@@ -131,7 +134,7 @@ func (s *server) get(t testing.TB, path string, as auth) answer {
 	return a
 }
 
-// do sends any request, without following redirects.
+// do sends a request and does not follow redirects.
 func (s *server) do(request *http.Request) (answer, error) {
 	_, credentials, found := strings.Cut(request.Header.Get("Authorization"), " ")
 	if found {
@@ -146,7 +149,7 @@ func (s *server) do(request *http.Request) (answer, error) {
 	return answer{response.StatusCode, response.Header, string(read)}, err
 }
 
-// tokens is the answer of the token endpoint, granted (RFC 6749 §5.1) or refused (§5.2).
+// tokens is an answer of the token endpoint, successful (RFC 6749 §5.1) or not (§5.2).
 type tokens struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -160,7 +163,7 @@ type tokens struct {
 	ErrorURI         string `json:"error_uri"`
 }
 
-// token posts to the token endpoint, whatever comes of it.
+// token sends a request to the token endpoint and returns any answer.
 func (s *server) token(t testing.TB, as auth, form url.Values) (tokens, answer) {
 	t.Helper()
 	a := s.post(t, "/o/token/", as, form)
@@ -178,7 +181,7 @@ func (s *server) tokens(t testing.TB, a answer) tokens {
 	return got
 }
 
-// mustToken is token for a request that has to be granted.
+// mustToken is token for a request that must succeed.
 func (s *server) mustToken(t testing.TB, as auth, form url.Values) tokens {
 	t.Helper()
 	got, a := s.token(t, as, form)
@@ -188,12 +191,12 @@ func (s *server) mustToken(t testing.TB, as auth, form url.Values) tokens {
 	return got
 }
 
-// introspect asks about a token (RFC 7662 §2.1). The answer has to be 200.
+// introspect introspects a token (RFC 7662 §2.1). The answer must be 200.
 func (s *server) introspect(t testing.TB, as auth, token string) map[string]any {
 	t.Helper()
 	f := params("token", token)
 	if strings.HasPrefix(token, "mrt_") {
-		// Another client's refresh token is shown to who says that it is one.
+		// Another client's refresh token is shown only if token_type_hint names its kind.
 		f.Set("token_type_hint", "refresh_token")
 	}
 	a := s.post(t, "/o/introspect/", as, f)
@@ -203,13 +206,13 @@ func (s *server) introspect(t testing.TB, as auth, token string) map[string]any 
 	return a.JSON(t)
 }
 
-// active asks whether a token is alive.
+// active reports whether introspection says that a token is active.
 func (s *server) active(t testing.TB, as auth, token string) bool {
 	t.Helper()
 	return s.introspect(t, as, token)["active"] == true
 }
 
-// revoke ends a token (RFC 7009 §2.1). The answer has to be 200.
+// revoke revokes a token (RFC 7009 §2.1). The answer must be 200.
 func (s *server) revoke(t testing.TB, as auth, token string) {
 	t.Helper()
 	a := s.post(t, "/o/revoke_token/", as, params("token", token))
@@ -227,8 +230,9 @@ func newPKCE() (string, string) {
 	return verifier, base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// authorizeURL is an authorization request with PKCE, and its verifier. more are parameters in turn with
-// their values: they replace those of the same name, and an empty value leaves one out.
+// authorizeURL returns an authorization request with PKCE, and its verifier. more lists
+// names and values in turn. They replace parameters of the same name; an empty value
+// removes one.
 func (s *server) authorizeURL(app application, more ...string) (string, string) {
 	verifier, challenge := newPKCE()
 	query := params("response_type", "code", "client_id", app.ClientID, "redirect_uri", app.RedirectURI,
@@ -242,7 +246,7 @@ func (s *server) authorizeURL(app application, more ...string) (string, string) 
 	return s.URL + "/o/authorize/?" + query.Encode(), verifier
 }
 
-// redeem exchanges a code; the answer has to be 200.
+// redeem exchanges a code. The answer must be 200.
 func (s *server) redeem(t testing.TB, app application, code, verifier string) tokens {
 	t.Helper()
 	return s.mustToken(t, app.auth(), params("grant_type", "authorization_code", "code", code,

@@ -2,8 +2,9 @@ package mandate
 
 import "syscall"
 
-// childAttributes let the kernel end a child when the tests die before they could stop it. The child gets a
-// group of its own, so that Ctrl-C in the terminal reaches the tests only and they stop it in order.
+// childAttributes makes the kernel end a child process when the tests die without
+// stopping it. The child is in another process group, so Ctrl-C in the terminal reaches
+// only the tests, and they stop the child in order.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

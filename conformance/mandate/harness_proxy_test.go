@@ -15,9 +15,11 @@ import (
 	"testing"
 )
 
-// What stands behind the proxy and in front of it: programs from PyPI, and servers that break the rules.
+// The servers and clients around the proxy: programs from PyPI, and servers that break
+// the rules of HTTP.
 
-// pythonPackages installs what testdata/python/requirements.txt names, and returns where.
+// pythonPackages installs the packages of testdata/python/requirements.txt and returns
+// their folder.
 var pythonPackages = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(binaryDir, "python")
 	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--target", dir,
@@ -28,7 +30,7 @@ var pythonPackages = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// fromPyPI is a program of testdata/python that uses those packages.
+// fromPyPI runs a program of testdata/python that uses those packages.
 func fromPyPI(program string, args ...string) (*exec.Cmd, error) {
 	dir, err := pythonPackages()
 	if err != nil {
@@ -39,7 +41,7 @@ func fromPyPI(program string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// hypercorn runs an API on Hypercorn, as that is without settings, and returns its URL.
+// hypercorn runs an API on Hypercorn with its default settings and returns its URL.
 func hypercorn(t testing.TB) string {
 	t.Helper()
 	address := freeAddress()
@@ -100,8 +102,8 @@ func webSocket(t testing.TB, step map[string]any) map[string]any {
 	return got
 }
 
-// switcher is an upstream that answers each request with 101 and the headers that it is told to, and writes what
-// follows on that connection to tunnelled.
+// switcher is an upstream that answers each request with 101 and configurable headers.
+// It writes all later bytes of the connection to tunnelled.
 type switcher struct {
 	url       string
 	mu        sync.Mutex
@@ -143,7 +145,7 @@ func (s *switcher) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// got returns what came after the switch, and forgets it.
+// got returns and clears the bytes that arrived after the switch.
 func (s *switcher) got() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,8 @@ func (s *switcher) got() string {
 	return string(s.tunnelled)
 }
 
-// switches sends a GET request as it stands and reads the head of the answer. What follows can be read from the reader.
+// switches sends a GET request unchanged and reads the header of the answer. The reader
+// then gives the rest.
 func (s *server) switches(t testing.TB, path, token string, headers ...string) (net.Conn, *bufio.Reader, *http.Response) {
 	t.Helper()
 	lines := []string{"GET " + path + " HTTP/1.1", "Host: api.example"}

@@ -24,13 +24,14 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// database is where a server keeps its records. Servers that are given the same one share it.
+// database is the database of a server. Several servers may share it.
 type database struct {
 	name string // sqlite or postgres
 	url  string // for DATABASE_URL
 }
 
-// newSQLite returns a database that does not exist yet, in a folder that goes with the test.
+// newSQLite returns a database that does not exist yet, in a folder that is removed
+// after the test.
 func newSQLite(t testing.TB) database {
 	t.Helper()
 	return database{"sqlite", "sqlite:///" + filepath.Join(t.TempDir(), "mandate.db")}
@@ -42,7 +43,7 @@ func newPostgres(t testing.TB) database {
 	return database{"postgres", postgrestest.URL(t)}
 }
 
-// open gives access to the database behind the server's back, until the end of the test.
+// open opens the database directly, without the server, until the end of the test.
 func (d database) open(t testing.TB) *sql.DB {
 	t.Helper()
 	driver, address := "postgres", d.url
@@ -57,15 +58,16 @@ func (d database) open(t testing.TB) *sql.DB {
 	return pool
 }
 
-// forEachDatabase runs a test on both databases, each time on a new one.
+// forEachDatabase runs a test on both databases, each time with a new one.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, newPostgres(t)) })
 }
 
-// options say how a server differs from the default one, which is a new SQLite database and no settings but
-// the address and cheap password hashes. Each setting is a line of YAML, such as `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
+// options change the default server, which has a new SQLite database and no settings
+// except the address and cheap password hashes. Each setting is a line of YAML, such as
+// `SAMPLE_API: true` or `SCOPES: {read: Read, write: Write}`.
 type options struct {
 	database database
 	settings []string // at the top level
@@ -92,8 +94,9 @@ type server struct {
 	process *process
 }
 
-// startServer writes a configuration, runs the server and waits until it answers. At the end of the test the
-// server is stopped, has to exit with 0, and its log must hold no panic, no data race and no secret.
+// startServer writes a configuration, runs the server and waits until it answers. At
+// the end of the test it stops the server. The server must exit with 0, and its log
+// must contain no panic, no data race and no secret.
 func startServer(t testing.TB, o options) *server {
 	t.Helper()
 	if o.database == (database{}) {
@@ -103,14 +106,15 @@ func startServer(t testing.TB, o options) *server {
 	_, _ = crand.Read(key) // it cannot fail
 	s := newServer(t, o, "", base64.StdEncoding.EncodeToString(key), &vault{})
 	if o.database.name == "postgres" {
-		// On SQLite the server does this by itself.
+		// On SQLite the server migrates the database itself.
 		s.mustCLI(t, "", "migrate")
 	}
 	s.start(t)
 	return s
 }
 
-// node starts another process of the same installation: the same database, key and BASE_URL.
+// node starts another process of the same installation: same database, key and
+// BASE_URL.
 func (s *server) node(t testing.TB) *server {
 	t.Helper()
 	n := newServer(t, s.options, s.BaseURL, s.key, s.secrets)
@@ -118,11 +122,12 @@ func (s *server) node(t testing.TB) *server {
 	return n
 }
 
-// cheap makes a password hash cost as little as the settings allow. Most of the cost of a hash by default is memory that
-// the race detector keeps a record of.
+// cheap makes password hashes as cheap as the settings allow. By default a hash uses
+// much memory, which the race detector must track.
 var cheap = []string{"PASSWORD_HASH_MEMORY_KIB: 7168", "PASSWORD_HASH_ITERATIONS: 5"}
 
-// newServer writes the configuration of a server. Its password hashes are cheap unless the options set their cost.
+// newServer writes the configuration of a server. Its password hashes are cheap unless
+// the options set their cost.
 func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *server {
 	t.Helper()
 	listen := freeAddress()
@@ -174,13 +179,14 @@ func newServer(t testing.TB, o options, baseURL, key string, secrets *vault) *se
 	return s
 }
 
-// quote writes a string for YAML, which takes what JSON takes.
+// quote returns a string for YAML, which accepts JSON strings.
 func quote(value string) string {
 	quoted, _ := json.Marshal(value) // it cannot fail
 	return string(quoted)
 }
 
-// start runs the server, for the first time or again after stop or kill, and waits until it answers.
+// start runs the server, for the first time or again after stop or kill, and waits
+// until it answers.
 func (s *server) start(t testing.TB) {
 	t.Helper()
 	path, err := binary()
@@ -208,7 +214,7 @@ func (s *server) start(t testing.TB) {
 	})
 }
 
-// stop ends the server in order. It has to exit with 0.
+// stop ends the server in order. It must exit with 0.
 func (s *server) stop(t testing.TB) {
 	t.Helper()
 	s.client.CloseIdleConnections()
@@ -231,7 +237,7 @@ func (s *server) stop(t testing.TB) {
 	}
 }
 
-// kill ends the server as a power cut would, with kill -9.
+// kill ends the server with SIGKILL, like a power failure.
 func (s *server) kill(t testing.TB) {
 	t.Helper()
 	_ = s.process.cmd.Process.Kill()
@@ -257,9 +263,9 @@ func (s *server) checkLog(t testing.TB) {
 	}
 }
 
-// secret notes a value that the server's log must never hold, and returns it. The functions of the harness note
-// what they send and get by themselves. Values of fewer than 8 characters are left out: they may well stand
-// in a log by chance.
+// secret records a value that the server's log must never contain, and returns it. The
+// functions of the harness record what they send and receive. Values of fewer than 8
+// characters are ignored, because a log may contain them by chance.
 func (s *server) secret(value string) string {
 	s.secrets.add(value)
 	return value
@@ -299,7 +305,7 @@ func (s *server) cli(t testing.TB, stdin string, args ...string) result {
 	return run(t, s.dir, s.options.env, stdin, append(args, "--config", s.config)...)
 }
 
-// mustCLI is cli for a command that has to succeed. It returns what the command printed.
+// mustCLI is cli for a command that must succeed. It returns the command's output.
 func (s *server) mustCLI(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
 	r := s.cli(t, stdin, args...)
@@ -312,7 +318,7 @@ func (s *server) mustCLI(t testing.TB, stdin string, args ...string) string {
 // person is a user of the server.
 type person struct{ Name, Password string }
 
-// person adds a user with a password of its own; args are more flags of `user add`.
+// person adds a user with a new password; args are more flags of `user add`.
 func (s *server) person(t testing.TB, name string, args ...string) person {
 	t.Helper()
 	p := person{name, s.secret("pw " + crand.Text())}
@@ -351,8 +357,8 @@ func (s *server) application(t testing.TB, args ...string) application {
 	return a
 }
 
-// freeAddress returns a loopback address that nobody listens on. Its port is below the range that outgoing
-// connections take theirs from, so that it is still free when a stopped server wants it back.
+// freeAddress returns a free loopback address. Its port is below the range of outgoing
+// connections, so it is still free when a stopped server starts again.
 func freeAddress() string {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))

@@ -19,8 +19,8 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// The tests of this package run the built binary: TestMain gives it a folder, the first test that needs it
-// builds it, startServer runs it.
+// The tests of this package run the built binary. TestMain creates a folder for it, the
+// first test that needs the binary builds it, and startServer runs it.
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -38,8 +38,8 @@ func testMain(m *testing.M) int {
 // binaryDir is set once, before the first test.
 var binaryDir string
 
-// binary builds the command once and returns its path. It is built as the tests are: with or without the race
-// detector, and with the same compiler flags.
+// binary builds the command once and returns its path. It uses the same options as the
+// tests: the race detector and compiler flags.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryDir, "mandate")
 	args := []string{"build", "-o", path}
@@ -64,8 +64,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// readSources looks at each file that the binary is built from. The go command notes what a test looks at,
-// and does not take a result from its cache after one of them has changed.
+// readSources examines each source file of the binary. The go command records which
+// files a test examines, and does not use a cached result after one of them has
+// changed.
 func readSources() error {
 	for _, name := range []string{"go.mod", "go.sum", "cmd", "provider", "storage", "handlers", "templates"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, entry fs.DirEntry, err error) error {
@@ -82,14 +83,14 @@ func readSources() error {
 	return nil
 }
 
-// result is what a command left behind.
+// result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// run runs the binary to its end, in dir. Settings of the machine's own environment are kept away from it;
-// env adds others.
+// run runs the binary until it exits, in dir. It removes the server's settings from the
+// environment; env adds others.
 func run(t testing.TB, dir string, env []string, stdin string, args ...string) result {
 	t.Helper()
 	path, err := binary()
@@ -99,7 +100,8 @@ func run(t testing.TB, dir string, env []string, stdin string, args ...string) r
 	return runProgram(t, dir, append(environment(), env...), stdin, path, args...)
 }
 
-// runProgram runs any program to its end. It fails the test only if the program cannot be started or hangs.
+// runProgram runs a program until it exits. It fails the test only if the program
+// cannot be started or does not end.
 func runProgram(t testing.TB, dir string, env []string, stdin, path string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -117,9 +119,9 @@ func runProgram(t testing.TB, dir string, env []string, stdin, path string, args
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// environment is that of the tests without what configures the server.
+// environment returns the environment of the tests without the server's settings.
 func environment() []string {
-	// A program with the race detector otherwise sleeps for a second when it exits.
+	// Otherwise a program with the race detector sleeps for a second when it exits.
 	env := []string{"GORACE=atexit_sleep_ms=0"}
 	for _, setting := range os.Environ() {
 		if !strings.HasPrefix(setting, "MANDATE_") && !strings.HasPrefix(setting, "GORACE=") {
@@ -135,13 +137,14 @@ type process struct {
 	exited chan struct{} // closed when the program has ended and cmd.ProcessState is set
 }
 
-// launch starts a program whose two outputs go to log.
+// launch starts a program and writes its standard output and error to log.
 func launch(cmd *exec.Cmd, log *logBuffer) (*process, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel ends the child when the thread that started it ends, so that thread has to stay.
+		// The kernel ends the child when the thread that started it ends, so this thread
+		// must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -164,7 +167,7 @@ func (p *process) running() bool {
 	}
 }
 
-// logBuffer is a bytes.Buffer that may be read while a process writes to it.
+// logBuffer is a bytes.Buffer that can be read while a process writes to it.
 type logBuffer struct {
 	mu    sync.Mutex
 	bytes bytes.Buffer
@@ -182,7 +185,8 @@ func (l *logBuffer) String() string {
 	return l.bytes.String()
 }
 
-// absent skips a test that needs something the machine does not have, or fails it where skipping is forbidden.
+// absent skips a test that needs something that is not installed, or fails it where
+// skipping is forbidden.
 func absent(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
@@ -191,7 +195,8 @@ func absent(t testing.TB, what string) {
 	t.Skip("SKIPPED, NOT TESTED: " + what)
 }
 
-// waitFor asks again and again until the answer is yes. It is for what another process does in its own time.
+// waitFor calls a condition repeatedly until it is true. It is for changes in another
+// process.
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

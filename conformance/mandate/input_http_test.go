@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// badMethods: RFC 9110 §15.5.6: a method that is not taken gets 405, with those that are.
+// badMethods: RFC 9110 §15.5.6: an unsupported method gets 405 with the supported
+// methods.
 func (v *town) badMethods(t *testing.T) {
 	read, write, either := []string{"GET", "HEAD"}, []string{"POST"}, []string{"GET", "HEAD", "POST"}
 	for path, allowed := range map[string][]string{
@@ -49,7 +50,8 @@ func (v *town) badMethods(t *testing.T) {
 			}
 		}
 	}
-	// RFC 9700 §2.6: scripts of other sites may ask the token endpoint, and never the authorization endpoint.
+	// RFC 9700 §2.6: scripts of other sites may send requests to the token endpoint, but
+	// never to the authorization endpoint.
 	preflight := http.Header{"Origin": {"https://spa.example"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization"}}
 	for path, open := range map[string]bool{"/o/token/": true, "/o/revoke_token/": true, "/o/.well-known/oauth-authorization-server": true, "/o/authorize/": false, "/login/": false, "/o/consent/": false, "/account/": false} {
 		a := v.ask(t, "OPTIONS", path, preflight)
@@ -75,7 +77,7 @@ func (s *server) ask(t testing.TB, method, path string, header http.Header) answ
 	return a
 }
 
-// dial writes bytes to the server as they stand and returns the connection.
+// dial writes bytes unchanged to the server and returns the connection.
 func (s *server) dial(t testing.TB, bytes string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -93,7 +95,8 @@ func (s *server) dial(t testing.TB, bytes string) net.Conn {
 	return conn
 }
 
-// status reads an answer and returns its status; 0 is a connection that was closed without one.
+// status reads an answer and returns its status, or 0 if the connection was closed
+// without one.
 func status(conn net.Conn) int {
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -103,7 +106,7 @@ func status(conn net.Conn) int {
 	return response.StatusCode
 }
 
-// badMessages are requests that no HTTP library sends.
+// badMessages sends requests that HTTP libraries do not send.
 func (v *town) badMessages(t *testing.T) {
 	const form = "grant_type=client_credentials"
 	credentials := "Authorization: " + basicHeader(v.web.ClientID, v.web.ClientSecret) + "\r\n"
@@ -148,7 +151,8 @@ func (v *town) badMessages(t *testing.T) {
 			t.Errorf("%s: %d, want one of %v", c.name, got, c.want)
 		}
 	}
-	// RFC 9112 §2.5: an old client gets its answer too. Nothing of it comes from the Host header.
+	// RFC 9112 §2.5: an HTTP/1.0 client gets its answer too. Nothing in the answer comes
+	// from the Host header.
 	a := v.post(t, "/o/applications/", func(r *http.Request, _ url.Values) { r.Host = "evil.example" }, nil)
 	if strings.Contains(a.Body+a.Header.Get("Location"), "evil.example") {
 		t.Errorf("the answer repeats the Host header: %s", a.Body)
@@ -158,7 +162,8 @@ func (v *town) badMessages(t *testing.T) {
 	}
 }
 
-// TestInputSlow: whoever sends slowly holds up nobody, and is sent away in the end.
+// TestInputSlow: a client that sends slowly does not delay others, and is disconnected
+// after a time.
 func TestInputSlow(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, options{})

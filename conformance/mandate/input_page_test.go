@@ -11,14 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// hostile are values that some field somewhere has not survived. None of them is a parameter twice.
+// hostile returns values that often cause errors in input fields. A request has each
+// parameter only once.
 func hostile() []string {
 	return []string{"", " ", "\x01\x1f\x7f", "a\r\nSet-Cookie: x=y", "a\ntime=2026-01-01T00:00:00Z level=ERROR msg=forged", "\u202eevil", "\u0000", "\xff\xfe", "\xed\xa0\x80",
 		"<script>alert(2)</script>", `"><script>alert(2)</script>`, "javascript:alert(2)", "{{.}}", "${7*7}", "' OR '1'='1", "'; DROP TABLE users; --", "../../etc/passwd", "%s%n%d", "%00",
 		"\x1b[31mred", "漢字", "İ", "e\u0301", strings.Repeat("a\u0301", 200), strings.Repeat("x", 3000), strings.Repeat("漢", 2000), "-1", "0", "1e9", "NaN", "9223372036854775808", "0x10", "true", "null", "[]", "on"}
 }
 
-// every gives each n-th value from one on: where an answer costs a password's hash, the fields of a form share them.
+// every returns each n-th value, starting at one. If an answer needs a password hash,
+// the fields of a form share the values.
 func every(n, from int, values []string) []string {
 	var some []string
 	for i := from % n; i < len(values); i += n {
@@ -27,7 +29,8 @@ func every(n, from int, values []string) []string {
 	return some
 }
 
-// badForms fills every field of every form of the pages with what it must not hold, one at a time.
+// badForms puts invalid values into every field of every form of the pages, one at a
+// time.
 func (v *town) badForms(t *testing.T) {
 	root, bob := v.signedIn(t, v.admin), v.signedIn(t, v.bob)
 	victim := v.application(t, "--name", "Victim", "--owner", v.bob.Name, "--grant", "authorization_code", "--redirect-uri", "https://victim.example/back")
@@ -74,7 +77,7 @@ func (v *town) badForms(t *testing.T) {
 					if utf8.ValidString(text) && !strings.ContainsRune(text, 0) || f.path == "/logout/" || strings.Contains(f.path, "/x/") {
 						continue
 					}
-					// Neither database is asked to keep what is no text.
+					// No text that a database cannot store reaches it.
 					if a.Status != http.StatusBadRequest && a.Status != http.StatusUnprocessableEntity {
 						t.Errorf("%s %s=%q: %d", f.path, name, text, a.Status)
 					}
@@ -87,7 +90,7 @@ func (v *town) badForms(t *testing.T) {
 			}
 		})
 	}
-	// Whatever was tried, who could sign in still can, and what could be used still can.
+	// After all attempts, the same people can sign in and the same values are valid.
 	v.signedIn(t, v.bob)
 	v.signedIn(t, l.person)
 	if a := v.post(t, "/o/token/", victim.auth(), refreshForm("mrt_x")); a.Status >= 500 {
@@ -95,7 +98,7 @@ func (v *town) badForms(t *testing.T) {
 	}
 }
 
-// brokenForms sends a form that is none, or too much.
+// brokenForms sends bodies that are not valid forms, or too large.
 func (v *town) brokenForms(t *testing.T, path string, as auth, form url.Values, name string) {
 	t.Helper()
 	value, others := url.QueryEscape(form.Get(name)), rest(form, name)
@@ -118,7 +121,7 @@ func (v *town) brokenForms(t *testing.T, path string, as auth, form url.Values, 
 	}
 }
 
-// badAPI: the sample API answers in JSON, and what is wrong with a field stands under its name.
+// badAPI: the sample API answers in JSON, with each error under the name of its field.
 func (v *town) badAPI(t *testing.T) {
 	writer := v.mustToken(t, v.web.auth(), params("grant_type", "client_credentials", "scope", "read write groups"))
 	form := params("username", "", "password", "a password of some length", "scope", "write")

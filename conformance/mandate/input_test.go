@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Bad input gets a 4xx that says what to change. It is never a 5xx, spends nothing, comes back in no page as markup,
-// and writes no line of its own into the log.
+// Bad input gets a 4xx that says what to change. It never causes a 5xx, never uses up a
+// one-time value, is never shown as markup, and never adds a line to the log.
 
 func TestInput(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -30,7 +30,7 @@ func TestInput(t *testing.T) {
 	})
 }
 
-// sane fails the test if an answer to bad input is none that a client or a person can work with.
+// sane fails the test if a client or a person could not use the answer to bad input.
 func (a answer) sane(t testing.TB, what string) {
 	t.Helper()
 	if a.Status >= 500 {
@@ -68,7 +68,7 @@ func (a answer) sane(t testing.TB, what string) {
 	}
 }
 
-// raw posts a body as it is. The parts of a form may stand in it in any encoding.
+// raw sends a body unchanged. Its parts may have any encoding.
 func (s *server) raw(t testing.TB, path string, as auth, contentType, body string) answer {
 	t.Helper()
 	request, err := http.NewRequest("POST", s.URL+path, strings.NewReader(body))
@@ -88,7 +88,7 @@ func (s *server) raw(t testing.TB, path string, as auth, contentType, body strin
 
 const formType = "application/x-www-form-urlencoded"
 
-// rest is a form without one parameter, with an & at its end.
+// rest returns a form without one parameter, with an & at its end.
 func rest(form url.Values, name string) string {
 	encoded := with(form, name, "").Encode()
 	if encoded != "" {
@@ -97,7 +97,7 @@ func rest(form url.Values, name string) string {
 	return encoded
 }
 
-// protocolCall is a request of the protocol that works.
+// protocolCall is a valid protocol request.
 type protocolCall struct {
 	name, path string
 	as         auth
@@ -129,7 +129,8 @@ func (v *town) protocolCalls(t testing.TB) []protocolCall {
 	}
 }
 
-// badParameters: RFC 6749 §3.2: each parameter once; one without a value counts as left out. Appendix B: in UTF-8.
+// badParameters: RFC 6749 §3.2: each parameter appears once; one without a value counts
+// as absent. Appendix B: parameters are in UTF-8.
 func (v *town) badParameters(t *testing.T) {
 	for _, c := range v.protocolCalls(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,7 +155,8 @@ func (v *town) badParameters(t *testing.T) {
 				for _, text := range []string{"\x01\x1f\x7f", "a\r\nb", "\"\\", "<script>alert(1)</script>", "漢字", "\u202e", strings.Repeat("a ", 20<<10), "' OR ''='", "%00"} {
 					a := v.raw(t, c.path, afar(c.as), formType, others+name+"="+url.QueryEscape(text))
 					a.sane(t, c.name+" "+name+" "+text)
-					// What a hint, a scope or nothing known may be is somebody else's test; it must not be a grant.
+					// Other tests cover the values of a hint, a scope or an unknown
+					// parameter. Here the request must not succeed.
 					if name != "token_type_hint" && name != "token" && (a.Status != 400 && a.Status != 401) {
 						t.Errorf("%s %.40q: %d %s", name, text, a.Status, a.Body)
 					}
@@ -195,7 +197,8 @@ func (v *town) leavesOut(t *testing.T, c protocolCall, name, others string) {
 	}
 }
 
-// badBodies: RFC 6749 §3.2: the parameters are form-encoded in the body and nowhere else.
+// badBodies: RFC 6749 §3.2: the parameters are form-encoded in the body and nowhere
+// else.
 func (v *town) badBodies(t *testing.T) {
 	form := params("grant_type", "client_credentials").Encode()
 	object, err := json.Marshal(map[string]string{"grant_type": "client_credentials", "token": "x", "username": "x", "password": "x"})
@@ -215,7 +218,7 @@ func (v *town) badBodies(t *testing.T) {
 				t.Errorf("%s with Content-Type %q: %v: %s", path, c.kind, err, a.Body)
 			}
 		}
-		// RFC 6749 §2.3.1: nothing confidential in the URL, where logs keep it.
+		// RFC 6749 §2.3.1: secrets are not sent in the URL, because logs store it.
 		for _, query := range []string{"?grant_type=client_credentials", "?token=x", "?client_secret=x", "?x=%zz"} {
 			err := v.raw(t, path+query, v.asker.auth(), formType, form+"&token=x").refused(400, "invalid_request")
 			if err != nil {
@@ -237,7 +240,8 @@ func (v *town) badBodies(t *testing.T) {
 	}
 }
 
-// badCredentials: RFC 6749 §2.3: one method, and one that can be read.
+// badCredentials: RFC 6749 §2.3: one method of client authentication, in a readable
+// form.
 func (v *town) badCredentials(t *testing.T) {
 	form := params("grant_type", "client_credentials", "token", "x")
 	header := func(values ...string) auth {
@@ -279,13 +283,13 @@ func (v *town) badGrants(t *testing.T) {
 			t.Errorf("%.40q: %v", grant, err)
 		}
 	}
-	// What is repeated of the input is cut: the description and the log stay short.
+	// Input in a message is shortened, so the description and the log stay short.
 	for _, form := range []url.Values{params("grant_type", strings.Repeat("x", 40000)), params("grant_type", "client_credentials", "scope", strings.Repeat("x", 40000))} {
 		if a := v.post(t, "/o/token/", v.web.auth(), form); a.Status != 400 || len(a.Body) > 1000 {
 			t.Errorf("an error of %d bytes: %d", len(a.Body), a.Status)
 		}
 	}
-	// RFC 6749 §5.2: a grant that there is, and not for this client.
+	// RFC 6749 §5.2: a grant type that exists but is not allowed for this client.
 	for _, form := range []url.Values{params("grant_type", "password", "username", v.bob.Name, "password", v.bob.Password), grantForm(v.asker, "mac_x", "x"), refreshForm("mrt_x")} {
 		err := v.post(t, "/o/token/", v.asker.auth(), form).refused(400, "unauthorized_client")
 		if err != nil {
@@ -321,7 +325,8 @@ func (v *town) badAuthorization(t *testing.T) {
 			}
 		}
 	}
-	// Below what is read, but more than a browser could carry through the login: that is said at once.
+	// The request is below the server's limit but too long for the redirect after a
+	// login. The server says so at once.
 	for _, n := range []int{17 << 10, 24 << 10, 60 << 10} {
 		long := at.RawQuery + "&x=" + strings.Repeat("x", n)
 		a := v.raw(t, "/o/authorize/", nobody, formType, long)
@@ -347,7 +352,7 @@ func basicHeader(id, secret string) string {
 
 var lineOfLog = regexp.MustCompile(`^(time=\S+ level=\w+ msg=|There is no user yet\. |Mandate listens at )`)
 
-// wantCleanLog fails the test if a line of the log is not the server's own.
+// wantCleanLog fails the test if the log has a line that the server did not write.
 func (s *server) wantCleanLog(t testing.TB) {
 	t.Helper()
 	for line := range strings.Lines(s.log.String()) {

@@ -10,10 +10,11 @@ import (
 	"testing"
 )
 
-// Every change of a person, an application, an approval, a token or a session, against everything that was given out
-// before it: what must be dead is dead at once, at every endpoint and at every node, and what must live lives.
+// Each change of a person, an application, an approval, a token or a session, checked
+// against everything that was issued before. What must end ends at once, at every
+// endpoint and every node; everything else continues to work.
 
-// life is what one person and one application have of each other.
+// life holds everything that one person and one application share.
 type life struct {
 	*town
 	app     application
@@ -28,7 +29,8 @@ type life struct {
 	root    *browser
 }
 
-// fate is what should become of them. An error is the one that the token endpoint gives; empty: it works.
+// fate is the expected state of each part after a change. A text is the error of the
+// token endpoint; an empty one means that the request succeeds.
 type fate struct {
 	mine, typed, own                bool // the access tokens
 	mineRefresh, typedRefresh, code string
@@ -54,7 +56,7 @@ func (f fate) withoutSession() fate {
 	return f
 }
 
-// withoutTokens: the tokens may do nothing for now.
+// withoutTokens: the tokens temporarily have no access.
 func (f fate) withoutTokens() fate {
 	f.mine, f.typed = false, false
 	return f
@@ -70,7 +72,7 @@ func (f fate) withoutMine() fate {
 	return f
 }
 
-// atToken is the answer of the token endpoint to everything.
+// atToken returns a fate with this error at the token endpoint for everything.
 func (f fate) atToken(code string) fate {
 	f.mineRefresh, f.typedRefresh, f.code = code, code, code
 	return f
@@ -183,7 +185,7 @@ func changes() []change {
 	}
 }
 
-// newLife makes a person and an application and all that they can have of each other.
+// newLife creates a person and an application, with everything that they can share.
 func (v *town) newLife(t testing.TB, root *browser, n int) *life {
 	t.Helper()
 	l := &life{town: v, root: root, person: person{fmt.Sprint("person", n), v.secret(fmt.Sprint("a password of its own ", n))}}
@@ -200,7 +202,7 @@ func (v *town) newLife(t testing.TB, root *browser, n int) *life {
 	return l
 }
 
-// done posts a form of the administrator's that has to be accepted.
+// done sends a form as the administrator. It must be accepted.
 func (l *life) done(t testing.TB, path string, form url.Values) {
 	t.Helper()
 	l.root.send(t, path, form)
@@ -225,7 +227,8 @@ func (l *life) userPath(t testing.TB) string {
 	return ""
 }
 
-// change fills in a form of the administrator's as it stands, but for some fields.
+// change sends a form as the administrator with its current values, except for some
+// fields.
 func (l *life) change(t testing.TB, path string, fields url.Values) {
 	t.Helper()
 	l.root.open(t, path)
@@ -250,7 +253,7 @@ func (l *life) makePublic(t testing.TB) {
 	l.applicationForm(t, url.Values{"client_type": {"public"}, "grant_type": {"authorization_code", "password"}})
 }
 
-// changePassword sends the form of the account page, with more fields.
+// changePassword sends the password form of the account page, with more fields.
 func (l *life) changePassword(t testing.TB, b *browser, more ...string) {
 	t.Helper()
 	b.send(t, "/account/password/", params(append(more, "current_password", l.person.Password, "new_password", l.person.Password+"!")...))
@@ -269,7 +272,8 @@ func (l *life) rotate(t testing.TB, overlap string) string {
 	return l.secret(rotated.ClientSecret)
 }
 
-// check compares everything with its fate: the tokens at another node than the one that changed it.
+// check compares everything with its fate. It checks the tokens at another node than
+// the one that made the change.
 func (l *life) check(t *testing.T, node *server, want fate) {
 	for _, c := range []struct {
 		name  string
@@ -316,7 +320,7 @@ func (l *life) check(t *testing.T, node *server, want fate) {
 	l.tab.wantPlace(t, "the consent page", want.ticket)
 }
 
-// wantPlace compares where a browser has come to.
+// wantPlace checks the address that a browser has reached.
 func (b *browser) wantPlace(t testing.TB, what, want string) {
 	t.Helper()
 	place := fmt.Sprintf("%d %s", b.Status, b.URL.Path)
@@ -337,7 +341,8 @@ func (b *browser) wantPlace(t testing.TB, what, want string) {
 	}
 }
 
-// stopsIntrospection: whoever may no longer ask gets no more answers, for the token that was given to ask with too.
+// stopsIntrospection: a client that may no longer introspect gets no more answers, not
+// even with an access token that it got for that purpose.
 func (v *town) stopsIntrospection(t *testing.T, root *browser) {
 	l := &life{town: v, root: root, app: v.application(t, "--name", "Asked", "--grant", "client_credentials", "--may-introspect")}
 	token := v.mustToken(t, l.app.auth(), params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
@@ -360,7 +365,8 @@ func (v *town) stopsIntrospection(t *testing.T, root *browser) {
 	}
 }
 
-// endsAdministration: an administrator who is none any more is refused with the next request.
+// endsAdministration: a person who is no longer an administrator is refused at the next
+// request.
 func (v *town) endsAdministration(t *testing.T, root *browser) {
 	l := &life{town: v, root: root, person: v.person(t, "deputy", "--admin")}
 	deputy := v.signedIn(t, l.person)

@@ -12,9 +12,9 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// The PostgreSQL that takes writes is lost, and another one, which has all that was confirmed, takes its place.
+// The PostgreSQL primary fails, and a standby with all confirmed commits replaces it.
 
-// switched is what the clients of a cluster have seen of such a change.
+// switched records what the clients of a cluster observed during a failover.
 type switched struct {
 	mu       sync.Mutex
 	access   []string // tokens that were answered
@@ -47,7 +47,7 @@ func (s *switched) fails(a answer, err error) {
 	what := fmt.Sprint(err)
 	if err == nil {
 		what = fmt.Sprintf("%d %s", a.Status, a.Body)
-		// RFC 9110 §15.6.4: it will pass, and when to come back.
+		// RFC 9110 §15.6.4: 503 is temporary, and Retry-After says when to try again.
 		if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "" {
 			what = ""
 		}
@@ -55,15 +55,16 @@ func (s *switched) fails(a answer, err error) {
 	s.failed = append(s.failed, failure{time.Now(), what})
 }
 
-// foundIn is far less than the 20 seconds after which a silent server is given up.
+// foundIn is much shorter than the 20 seconds after which a silent server is abandoned.
 const foundIn = 10 * time.Second
 
-// TestFailover is to be run with -v for its figures.
+// TestFailover prints its measurements with -v.
 func TestFailover(t *testing.T) {
 	primary := postgrestest.New(t)
 	address := primary.URL(t)
 	standby := primary.Standby(t)
-	// A client that did not get the answer to a refresh asks again, and is given it within the grace.
+	// A client without the answer to a refresh repeats the request, and gets the answer
+	// within the grace period.
 	c := newCluster(t, options{database: database{"postgres", primary.Both(t, address, standby)},
 		settings: []string{"LOG_LEVEL: warn"}, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 	c.other = c.node(t)
@@ -82,7 +83,7 @@ func TestFailover(t *testing.T) {
 	before, _ := s.counts()
 	killed := time.Now()
 	primary.Kill(t)
-	// Whoever decides on it takes a time to notice.
+	// A failover manager needs some time to detect the failure.
 	waitFor(t, "the loss is felt", func() bool { _, failed := s.counts(); return failed > 20 })
 	standby.Promote(t)
 	promoted := time.Now()
@@ -144,7 +145,7 @@ func ended(stop <-chan struct{}) bool {
 	}
 }
 
-// issues asks one node for tokens of an application for itself.
+// issues requests tokens of the client credentials grant at one node.
 func (c *cluster) issues(s *switched, node *server, stop <-chan struct{}) {
 	for !ended(stop) {
 		a, err := node.tryPost("/o/token/", c.web.auth(), params("grant_type", "client_credentials", "scope", "read"))
@@ -157,7 +158,8 @@ func (c *cluster) issues(s *switched, node *server, stop <-chan struct{}) {
 	}
 }
 
-// refreshes goes on with a family at whatever node, and asks again where there was no answer.
+// refreshes refreshes a token family at any node, and repeats requests without an
+// answer.
 func (c *cluster) refreshes(s *switched, nodes []*server, token string, stop <-chan struct{}) {
 	for n := 0; !ended(stop); n++ {
 		node := nodes[n%len(nodes)]

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// pooler starts PgBouncer in front of a database and gives the database's address through it. In mode transaction
-// each transaction gets whatever connection is free, of few.
+// pooler starts PgBouncer in front of a database and returns the database's address
+// through it. In mode transaction, each transaction gets any free connection of a small
+// pool.
 func pooler(t testing.TB, db database, mode string, connections int) string {
 	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
@@ -77,7 +78,8 @@ func TestNodesBehindASessionPooler(t *testing.T) {
 	c.hears(t, everyNews[:3])
 }
 
-// TestNodesBehindAPooler: without prepared statements, and with a way of its own by which nodes hear each other.
+// TestNodesBehindAPooler: the nodes use no prepared statements, and a direct connection
+// for notifications.
 func TestNodesBehindAPooler(t *testing.T) {
 	db := newPostgres(t)
 	through := database{db.name, pooler(t, db, "transaction", 4) + "&binary_parameters=yes"}

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Two releases on one database. The release that will come after this one is this one with a migration more: its
-// binary is built from the same sources, over which one file is laid. So this one is the older of the two.
+// Two releases on one database. The newer release is this one with one more migration:
+// its binary is built from the same sources plus one file. So this release is the older
+// one.
 
 // release builds the binary with one more migration.
 func release(t *testing.T, migration string) string {
@@ -44,7 +45,8 @@ func release(t *testing.T, migration string) string {
 	return path
 }
 
-// onlyAdds is a migration as every one should be: an old program neither sees nor misses what it makes.
+// onlyAdds is a migration as every one should be: an older program does not need and
+// does not notice what it adds.
 const onlyAdds = `
 CREATE TABLE next_release (id TEXT PRIMARY KEY, note TEXT NOT NULL);
 ALTER TABLE tokens ADD COLUMN next_release TEXT;
@@ -84,7 +86,7 @@ func TestReleases(t *testing.T) {
 			}
 			c.application(t, "--name", "Registered by the older", "--grant", "client_credentials")
 		}
-		// Each hears the other.
+		// Each node receives the notifications of the other.
 		c.other = newer
 		c.hears(t, everyNews[:2])
 		if out := older.mustCLI(t, "", "migrate"); !strings.Contains(out, "up to date") {

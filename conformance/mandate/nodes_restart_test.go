@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// balancer sends each request to the next node that is ready. It sends one a second time only where no connection
-// came about, so that nothing was asked yet (RFC 9110 §9.2.2: what is not idempotent is not repeated).
+// balancer sends each request to the next node that is ready. It repeats a request only
+// if no connection was established, so that no node has received it (RFC 9110 §9.2.2: a
+// request that is not idempotent is not repeated).
 type balancer struct {
 	nodes []*server
 	ready []atomic.Bool
@@ -70,7 +71,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "no node is there", http.StatusBadGateway)
 }
 
-// pass sends a request by a connection of its own.
+// pass sends a request on a new connection.
 func (b *balancer) pass(n *server, r *http.Request, body []byte) (answer, error) {
 	out, err := http.NewRequest(r.Method, n.URL+r.URL.RequestURI(), nil)
 	if err != nil {
@@ -81,7 +82,7 @@ func (b *balancer) pass(n *server, r *http.Request, body []byte) (answer, error)
 	return n.do(out)
 }
 
-// TestRollingRestart: nodes are stopped and started one after the other, and nobody notices.
+// TestRollingRestart: nodes are restarted one after the other, and no request fails.
 func TestRollingRestart(t *testing.T) {
 	c := newCluster(t, options{database: newPostgres(t), settings: []string{"LOG_LEVEL: warn", "SHUTDOWN_DELAY_SECONDS: 1"}})
 	c.web = c.client(t)

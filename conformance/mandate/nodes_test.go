@@ -14,15 +14,16 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// Many nodes on one database. Each keeps copies of what it has just read; what one of them changes, or a command, the
-// others know a moment later, and the one that changed it at once.
+// Several nodes on one database. Each caches what it has read. If a node or a command
+// changes a record, the other nodes know it a moment later, and the changing node at
+// once.
 
 const (
 	heardIn = 50 * time.Millisecond // where nodes hear each other
 	seenIn  = 2 * time.Second       // where they do not
 )
 
-// cluster is a town with the node that everything is changed at, and another one.
+// cluster is a town with two nodes: one where everything is changed, and another one.
 type cluster struct {
 	*town
 	other *server
@@ -39,7 +40,7 @@ func newCluster(t testing.TB, o options) *cluster {
 	return &cluster{town: v, root: v.signedIn(t, v.admin)}
 }
 
-// nodeBy starts another node, which reaches the database by an address of its own.
+// nodeBy starts another node that reaches the database by another address.
 func (s *server) nodeBy(t testing.TB, address string) *server {
 	t.Helper()
 	o := s.options
@@ -49,7 +50,8 @@ func (s *server) nodeBy(t testing.TB, address string) *server {
 	return n
 }
 
-// news is something that changes: whether it is still as before at a node, and what changes it.
+// news is a change of a record: a check whether a node still has the old state, and the
+// change itself.
 type news struct {
 	name      string
 	byCommand bool
@@ -152,7 +154,7 @@ var everyNews = []news{
 	}},
 }
 
-// knows asks whether a node takes the secret of an application.
+// knows reports whether a node accepts the secret of an application.
 func knows(t testing.TB, a application) func(*server) bool {
 	return func(s *server) bool {
 		got := s.post(t, "/o/token/", afar(a.auth()), params("grant_type", "client_credentials", "scope", "read"))
@@ -163,7 +165,7 @@ func knows(t testing.TB, a application) func(*server) bool {
 	}
 }
 
-// lag makes a change and says after how long the other node has seen it.
+// lag makes a change and returns the time until the other node has seen it.
 func (c *cluster) lag(t testing.TB, n news) time.Duration {
 	t.Helper()
 	before, change := n.prepare(t, c)
@@ -185,18 +187,21 @@ func (c *cluster) lag(t testing.TB, n news) time.Duration {
 		if asked.Sub(answered) > 10*time.Second {
 			t.Fatal("a node goes on as before, after ten seconds")
 		}
-		// The time is measured to a hundredth. Asking without a pause would only keep the nodes busy.
+		// The time is measured in steps of 10 ms. Checks without a pause would only load
+		// the nodes.
 		time.Sleep(max(time.Millisecond, asked.Sub(answered)/100))
 	}
 }
 
-// hears wants every change to be known as nodes that hear each other know it.
+// hears checks that every change arrives in the time that notifications need.
 func (c *cluster) hears(t *testing.T, every []news) { t.Helper(); c.within(t, every, heardIn) }
 
-// misses wants every change to be known in the time that copies live.
+// misses checks that every change arrives in the time after which cached records
+// expire.
 func (c *cluster) misses(t *testing.T, every []news) { t.Helper(); c.within(t, every, seenIn+heardIn) }
 
-// within gives a busy computer three tries: whoever is late by fault is late each time.
+// within gives a busy computer three attempts: a delay caused by a bug occurs each
+// time.
 func (c *cluster) within(t *testing.T, every []news, limit time.Duration) {
 	t.Helper()
 	for _, n := range every {
@@ -214,7 +219,7 @@ func (c *cluster) within(t *testing.T, every []news, limit time.Duration) {
 	}
 }
 
-// says waits until the log of a node has a text once more than before.
+// says waits until a node's log contains a text one more time than before.
 func (s *server) says(t testing.TB, text string, before int) {
 	t.Helper()
 	waitFor(t, s.URL+" says "+text, func() bool { return strings.Count(s.log.String(), text) > before })
@@ -233,7 +238,8 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestNodesUnheard: the way by which nodes hear each other is lost, with and without a word.
+// TestNodesUnheard: the notifications between nodes are lost, with and without an
+// error.
 func TestNodesUnheard(t *testing.T) {
 	db := newPostgres(t)
 	c := newCluster(t, options{database: db})
@@ -277,7 +283,8 @@ func TestNodesUnheard(t *testing.T) {
 	})
 }
 
-// TestNodesDeaf: a database that speaks PostgreSQL's protocol and knows neither LISTEN nor pg_notify.
+// TestNodesDeaf: a database that supports PostgreSQL's protocol but neither LISTEN nor
+// pg_notify.
 func TestNodesDeaf(t *testing.T) {
 	db := newPostgres(t)
 	admin, err := sql.Open("postgres", db.url)

@@ -17,9 +17,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// What somebody sends who means no good, or who has the wrong file in hand.
+// Requests of an attacker, and of an operator with the wrong key file.
 
-// OIDC Core §3.1.2.1: a hint is an ID token that this server issued, whatever else was signed with its key.
+// OIDC Core §3.1.2.1: a hint is an ID token that this server issued. Other tokens that
+// its key has signed are no hints.
 func TestOIDCCore3ForeignHints(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
@@ -86,7 +87,8 @@ func signHS256(t testing.TB, like string, secret []byte, changes jwt.MapClaims) 
 	return text
 }
 
-// falselySigned are tokens with the right type and claims whose header leads to another key than the one that signed.
+// falselySigned returns tokens with the right type and claims. Their header names
+// another key than the one that signed them.
 func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string]string {
 	t.Helper()
 	attacker, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -160,7 +162,8 @@ func (s *server) falselySigned(t testing.TB, own ownKey, like string) map[string
 	return hints
 }
 
-// OIDC Core §10.1.1: what a key signed that has been replaced is still known; what one signed that was taken away, no more.
+// OIDC Core §10.1.1: signatures of a replaced key are still accepted; those of a
+// retired key are not.
 func TestOIDCCore10HintOfAnOldKey(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -185,7 +188,7 @@ func TestOIDCCore10HintOfAnOldKey(t *testing.T) {
 	})
 }
 
-// posts sends an authorization request as a page of another site does that posts a form.
+// posts sends an authorization request in the same way as a form on another site.
 func (b *browser) posts(t testing.TB, path string, form url.Values) {
 	t.Helper()
 	request, err := http.NewRequest("POST", b.server.URL+path, strings.NewReader(form.Encode()))
@@ -198,7 +201,7 @@ func (b *browser) posts(t testing.TB, path string, form url.Values) {
 	b.follow(t, request)
 }
 
-// OIDC Core §3.1.2.1: a request may be posted, with all that it may have.
+// OIDC Core §3.1.2.1: a request with any of the parameters may be sent by POST.
 func TestOIDCCore3RequestByPost(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -235,7 +238,7 @@ func TestOIDCCore3RequestByPost(t *testing.T) {
 			if claims["nonce"] != nonce || claims["nickname"] != "al" || info["birthdate"] != "0000-05-04" || info["email"] != "alice@example.org" {
 				t.Errorf("%s: %v, %v", method, claims, info)
 			}
-			// The same again, of somebody who is signed in.
+			// The same request of a person who is signed in.
 			silent = at.Query()
 			silent.Set("prompt", "none")
 			silent.Set("id_token_hint", got.IDToken)
@@ -252,7 +255,8 @@ func TestOIDCCore3RequestByPost(t *testing.T) {
 	})
 }
 
-// checkDoubled sends a request that is good with one parameter twice. RFC 6749 §3.1: none may come twice.
+// checkDoubled sends a valid request with one parameter twice.
+// RFC 6749 §3.1: no parameter appears twice.
 func (s *server) checkDoubled(t *testing.T, who person, good url.Values) {
 	t.Helper()
 	b := s.signIn(t, who, "/account/")
@@ -275,7 +279,8 @@ func (s *server) checkDoubled(t *testing.T, who person, good url.Values) {
 				}
 			}
 		}
-		// One half here and one there is no request.
+		// Parameters that are divided between the query and the body form no valid
+		// request.
 		half := maps.Clone(good)
 		half.Del(name)
 		b.posts(t, "/o/authorize/?"+params(name, values[0]).Encode(), half)

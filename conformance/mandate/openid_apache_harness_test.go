@@ -14,16 +14,17 @@ import (
 	"time"
 )
 
-// Debian's Apache with libapache2-mod-auth-openidc in front of a page: a relying party that is configured and
-// not programmed. The page is an upstream that echoes what Apache tells it of the person, so that a request
-// that reaches it is one that Apache let in.
+// Debian's Apache with libapache2-mod-auth-openidc protects a page: a relying party
+// that is configured and not programmed. The page is an upstream that returns the facts
+// that Apache sends about the person. So a request that reaches the page was accepted
+// by Apache.
 
 const (
 	apacheProgram = "/usr/sbin/apache2"
 	apacheModules = "/usr/lib/apache2/modules"
 )
 
-// apache is one process of Apache, and the application that it is at the server.
+// apache is one process of Apache, and its application at the server.
 type apache struct {
 	URL string
 	App application
@@ -32,8 +33,9 @@ type apache struct {
 	process *process
 }
 
-// apache registers an application by the flags of `application add`, and starts Apache as it; a flag's value
-// that begins with a slash is a path of Apache's. directives are more lines of its configuration.
+// apache registers an application with the flags of `application add`, and starts
+// Apache with it. A flag's value that begins with a slash is a path of Apache.
+// directives are more lines of its configuration.
 func (s *server) apache(t testing.TB, flags []string, directives ...string) *apache {
 	t.Helper()
 	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
@@ -61,7 +63,7 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 	return a
 }
 
-// apacheConfig writes the whole configuration, as Debian's own is for a service.
+// apacheConfig writes the complete configuration, like Debian's own for a service.
 func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, directives []string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,9 +74,10 @@ func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, 
 	lines = append(lines,
 		"ServerName 127.0.0.1", "Listen "+listen, "ServerRoot "+quote(dir), "DefaultRuntimeDir "+quote(dir), "PidFile "+quote(filepath.Join(dir, "pid")),
 		"ErrorLog /dev/stderr", "LogLevel warn",
-		// Behind some of its own pages the module lets a second answer follow.
+		// The module adds a second answer to some of its own pages.
 		"KeepAlive Off",
-		// By number, as the names differ. They count only where the tests run as root, which Apache does not.
+		// User and group are given by number because their names differ. They matter only
+		// if the tests run as root; Apache itself does not.
 		"User #65534", "Group #65534",
 		"OIDCProviderMetadataURL "+s.BaseURL+"/o/.well-known/openid-configuration",
 		"OIDCClientID "+a.App.ClientID, "OIDCClientSecret "+a.App.ClientSecret, "OIDCRedirectURI "+a.App.RedirectURI,
@@ -97,7 +100,7 @@ func (s *server) apacheConfig(t testing.TB, a *apache, listen, upstream string, 
 	return path
 }
 
-// start runs Apache in one process, so that nothing of it stays when that is ended.
+// start runs Apache in one process, so that no process is left after it ends.
 func (a *apache) start(t testing.TB, config string) {
 	t.Helper()
 	cmd := exec.Command(apacheProgram, "-X", "-f", config)
@@ -138,8 +141,8 @@ func (a *apache) stop(t testing.TB) {
 	}
 }
 
-// visit opens a page of Apache's and does what the server's pages ask, until Apache shows something: it
-// signs in where that is wanted, and decides where that is wanted.
+// visit opens a page of Apache and handles the server's pages until Apache shows a
+// page. It signs in and makes the decision if the pages ask.
 func (a *apache) visit(t testing.TB, b *browser, path string, who person, decision string) {
 	t.Helper()
 	b.open(t, a.URL+path)
@@ -154,7 +157,8 @@ func (a *apache) visit(t testing.TB, b *browser, path string, who person, decisi
 	}
 }
 
-// follow goes where a browser was sent away to, as far as that is Apache, and sends the forms that send themselves.
+// follow follows redirects to Apache, and submits the forms that submit themselves by
+// script.
 func (a *apache) follow(t testing.TB, b *browser) {
 	t.Helper()
 	for range 10 {
@@ -172,7 +176,7 @@ func (a *apache) follow(t testing.TB, b *browser) {
 
 func (a *apache) serves(address string) bool { return strings.HasPrefix(address, a.URL+"/") }
 
-// sendsItself reports whether the page is one of the two whose form a script sends from the one site to the
+// sendsItself reports whether a script submits the page's form from one site to the
 // other: a response by OIDC Form Post §2, or a request by OIDC Core §3.1.2.1.
 func (a *apache) sendsItself(b *browser) bool {
 	forms := b.forms()
@@ -184,7 +188,8 @@ func (a *apache) sendsItself(b *browser) bool {
 	return a.serves(target) || a.serves(b.URL.String()) && strings.HasPrefix(target, b.server.BaseURL+"/o/authorize/")
 }
 
-// told is what Apache tells the page of the person, or nil where the browser is shown something else.
+// told returns the facts about the person that Apache sends to the page, or nil if the
+// browser shows another page.
 func (a *apache) told(b *browser) http.Header {
 	if b.Status != http.StatusOK || b.Away != nil || !a.serves(b.URL.String()) {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// left is a page of Apache's that anybody may see.
+// left is a public page of Apache.
 var left = []string{"<Location /left>", "Require all granted", "</Location>"}
 
-// OIDC RP-Logout §2: who leaves Apache has left the server too, and is brought to the page that was registered.
+// OIDC RP-Logout §2: a person who logs out at Apache is also logged out at the server,
+// and is redirected to the registered page.
 func TestOIDCRPLogout2Apache(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -37,7 +38,7 @@ func TestOIDCRPLogout2Apache(t *testing.T) {
 			if !b.shows("password") {
 				t.Errorf("after the logout Apache leads to %d %s:\n%s", b.Status, b.URL, b.Body)
 			}
-			// Not only the cookie is gone.
+			// The session has ended, not only its cookie.
 			if page := s.get(t, "/account/", withCookie("mandate_session", session)); page.Status != http.StatusSeeOther {
 				t.Errorf("the account page answers the old cookie with %d", page.Status)
 			}
@@ -45,8 +46,8 @@ func TestOIDCRPLogout2Apache(t *testing.T) {
 	}
 }
 
-// OIDC RP-Logout §3: nobody is brought to an address that was not registered, and what the person must confirm
-// is not done before.
+// OIDC RP-Logout §3: the browser is not redirected to an unregistered address, and a
+// logout that needs confirmation does not happen before it.
 func TestOIDCRPLogout3Apache(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -64,8 +65,9 @@ func TestOIDCRPLogout3Apache(t *testing.T) {
 	}
 }
 
-// OIDC Back-Channel §2.5: a session that ends at the server ends at Apache, which is told by the server and not
-// by the browser; at an application that is not to be told it goes on.
+// OIDC Back-Channel §2.5: a session that ends at the server also ends at Apache. The
+// server notifies Apache without the browser. At an application without notifications
+// the session continues.
 func TestOIDCBackChannel2Apache(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]"},

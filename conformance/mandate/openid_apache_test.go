@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A relying party that we did not write: Debian's mod_auth_openidc lets nobody in, and then the person that
-// the server says it is, by each algorithm that it knows and in each way that it can ask.
+// A third-party relying party: Debian's mod_auth_openidc first lets nobody in, and then
+// the person that the server names. The tests use each algorithm and each way to send a
+// request.
 func TestOIDCCore3Apache(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice, bob := s.visitor(t, "alice"), s.visitor(t, "bob")
@@ -43,7 +44,7 @@ func TestOIDCCore3Apache(t *testing.T) {
 			}
 			a.visit(t, b, "/", alice.person, "approve")
 			a.checkTold(t, b, alice)
-			// By what the claims say Apache lets one person in and not the other.
+			// Apache uses the claims to accept one person and refuse another.
 			a.visit(t, b, "/alice", alice.person, "approve")
 			a.checkTold(t, b, alice)
 			other := s.browser(t)
@@ -57,7 +58,7 @@ func TestOIDCCore3Apache(t *testing.T) {
 	}
 }
 
-// visitor is a person with the subject that public applications know.
+// visitor is a person with the subject that public applications receive.
 type visitor struct {
 	person
 	subject string
@@ -70,7 +71,8 @@ func (s *server) visitor(t testing.TB, name string) visitor {
 	return visitor{who, subject}
 }
 
-// checkTold checks that Apache let a person in, and what it tells the page of them.
+// checkTold checks that Apache let a person in, and the facts that it sends to the
+// page.
 func (a *apache) checkTold(t *testing.T, b *browser, who visitor) {
 	t.Helper()
 	told := a.told(b)
@@ -88,7 +90,8 @@ func (a *apache) checkTold(t *testing.T, b *browser, who visitor) {
 	}
 }
 
-// OIDC Core §3.1.3.7: Apache takes no ID token by another algorithm than the one it expects.
+// OIDC Core §3.1.3.7: Apache accepts no ID token with another algorithm than the
+// expected one.
 func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
@@ -116,7 +119,8 @@ func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
 	}
 }
 
-// OIDC Core §3.1.3.7, RFC 6749 §4.1.3: what one application was given lets nobody in at another.
+// OIDC Core §3.1.3.7, RFC 6749 §4.1.3: a code or token of one application is not
+// accepted at another application.
 func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")
@@ -124,7 +128,7 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 	b := s.browser(t)
 	one.visit(t, b, "/", alice.person, "approve")
 	one.checkTold(t, b, alice)
-	// Both are on one host, so the browser shows the one's cookie to the other.
+	// Both are on one host, so the browser sends the cookie of one to the other.
 	b.open(t, other.URL+"/")
 	other.follow(t, b)
 	if !b.shows("decision") {
@@ -140,7 +144,7 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 		what  string
 		query url.Values
 	}{
-		// First, while the module still waits for an answer to that state.
+		// This comes first, while the module still waits for an answer with that state.
 		{"the one's code in the other's response", params("code", stolen.Get("code"), "state", response.Get("state"), "iss", s.Issuer)},
 		{"the one's response", stolen},
 	} {
@@ -154,13 +158,13 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 	if !strings.Contains(other.log.String(), "invalid_grant") {
 		t.Error("the server did not refuse the code")
 	}
-	// Nothing else than that was wrong with it.
+	// The answer had no other error.
 	other.visit(t, b, "/", alice.person, "approve")
 	other.checkTold(t, b, alice)
 }
 
-// OIDC Core §12, RFC 7009 §2.1: Apache gets new tokens by the refresh token, and gives all back when the person
-// leaves it.
+// OIDC Core §12, RFC 7009 §2.1: Apache gets new tokens with the refresh token, and
+// revokes all tokens when the person logs out.
 func TestOIDCCore12Apache(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.visitor(t, "alice")

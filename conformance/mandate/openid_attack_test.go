@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
-// What somebody tried who registers applications here and wants more than they were given.
+// Attacks by a person who registers applications and wants more access than they were
+// given.
 
-// OIDC Core §3.1.2.4, §5.5: the claims parameter asks for no more than a scope could, and the person sees it.
+// OIDC Core §3.1.2.4, §5.5: the claims parameter cannot request more than a scope can,
+// and the consent page shows it.
 func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -46,7 +48,7 @@ func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
 	})
 }
 
-// OIDC Core §8.1, §12.2: an application that moves elsewhere keeps the subjects that it was given.
+// OIDC Core §8.1, §12.2: an application keeps its subjects when its address changes.
 func TestPairwiseSubjectStaysWithTheApproval(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice, mallory := s.somebody(t, "alice"), s.person(t, "mallory")
@@ -70,7 +72,8 @@ func TestPairwiseSubjectStaysWithTheApproval(t *testing.T) {
 	}
 }
 
-// OIDC Core §10.1: while two secrets work, an ID token is signed with the one that the client has.
+// OIDC Core §10.1: while two client secrets work, an ID token is signed with the one
+// that the client has.
 func TestHS256WhileTwoSecretsWork(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice := s.somebody(t, "alice")
@@ -106,7 +109,8 @@ func between(t testing.TB, text, before, after string) string {
 	return value
 }
 
-// RFC 9700 §4.11.2: a link to this server leads nowhere else by itself.
+// RFC 9700 §4.11.2: a link to this server does not redirect to another site without a
+// person's action.
 func TestLogoutIsNoOpenRedirector(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	app := s.relyingParty(t, "--post-logout-redirect-uri", bye)
@@ -121,7 +125,7 @@ func TestLogoutIsNoOpenRedirector(t *testing.T) {
 	}
 }
 
-// OIDC Core §11: nobody is asked where a password or the client itself is the grant.
+// OIDC Core §11: the password and client credentials grants show no consent page.
 func TestOfflineAccessWithoutAPerson(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	alice := s.person(t, "alice")
@@ -132,7 +136,7 @@ func TestOfflineAccessWithoutAPerson(t *testing.T) {
 	checkEqual(t, "client credentials", got.Scope, "openid")
 }
 
-// An application that nobody let in cannot find out in silence who sits at the browser.
+// An application without consent cannot learn without interaction who uses the browser.
 func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice, bob, app, other := s.somebody(t, "alice"), s.somebody(t, "bob"), s.relyingParty(t), s.relyingParty(t)
@@ -147,7 +151,8 @@ func TestSilentRequestTellsNobodyWhoIsThere(t *testing.T) {
 	}
 }
 
-// What was kept when an application logged somebody out still ends when they sign out everywhere.
+// A token family that was kept after an application's logout ends when the person signs
+// out everywhere.
 func TestKeptTokensEndEverywhere(t *testing.T) {
 	s := logoutServer(t, newSQLite(t), "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS: false")
 	alice, app, b := s.person(t, "alice"), s.relyingParty(t), s.browser(t)
@@ -158,7 +163,7 @@ func TestKeptTokensEndEverywhere(t *testing.T) {
 	checkEqual(t, "ended", s.userInfoStatus(t, tokens.AccessToken), http.StatusUnauthorized)
 }
 
-// What is taken at the front door fits through the next one.
+// A request that the first check accepts is also small enough for the next ones.
 func TestLongestRequestsComeThrough(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)

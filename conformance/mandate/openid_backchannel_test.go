@@ -44,7 +44,7 @@ func TestBackChannel_2_4_logout_token(t *testing.T) {
 			if err != nil || token.Header["typ"] != "logout+jwt" {
 				t.Errorf("typ is %v (%v)", token.Header["typ"], err)
 			}
-			// It is no ID token to anybody.
+			// A logout token is not accepted as an ID token.
 			b.open(t, s.endSession("id_token_hint", text))
 			checkEqual(t, "as a hint", b.Status, http.StatusBadRequest)
 			checkEqual(t, "as a bearer token", s.userInfoStatus(t, text), http.StatusUnauthorized)
@@ -154,7 +154,8 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		}
 	})
 	t.Run("an address that is no longer allowed", func(t *testing.T) {
-		// What a name leads to is looked at when it is called, whatever it was when it was registered.
+		// The address of a host name is checked at each call, whatever it was at the
+		// registration.
 		at := listen(t, http.StatusOK)
 		s := openidServer(t, newSQLite(t))
 		added := run(t, s.dir, []string{"MANDATE_OUTBOUND_ALLOWED_NETWORKS=[127.0.0.0/8]"}, "", "--config", s.config, "application", "add", "--json", "--name", "x",
@@ -186,7 +187,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 	})
 }
 
-// A node that is killed in the middle of it leaves the rest to another.
+// If a node is killed while it sends notifications, another node sends the rest.
 func TestBackChannel_2_8_what_one_node_leaves_another_tells(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := logoutServer(t, db)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A relying party that we did not write: it reads the discovery document, and checks the ID token by the
-// published keys, with the algorithm that it registered.
+// A third-party relying party. It reads the discovery document, and checks the ID token
+// with the published keys and its registered algorithm.
 func TestOIDCCore3OpenIDClient(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -38,7 +38,8 @@ func TestOIDCCore3OpenIDClient(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1: where the application took the password there was no login here, and no ID token tells of one.
+// OIDC Core §3.1: with the password grant there was no login at this server, so there
+// is no ID token.
 func TestOIDCCore3PasswordGrant(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -55,7 +56,7 @@ func TestOIDCCore3PasswordGrant(t *testing.T) {
 	})
 }
 
-// The pages: an algorithm for an application, and the claims of a person.
+// The pages for the algorithm of an application and the claims of a person.
 func TestOIDCRegistrationPages(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

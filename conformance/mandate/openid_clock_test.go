@@ -18,9 +18,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Times, and clocks that are wrong.
+// Times in tokens, and wrong clocks.
 
-// OIDC Core §2: the times of an ID token agree with each other and with the clock.
+// OIDC Core §2: the times of an ID token are consistent with each other and with the
+// clock.
 func TestOIDCCore2Times(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "ID_TOKEN_EXPIRE_SECONDS: 120")
@@ -41,7 +42,7 @@ func TestOIDCCore2Times(t *testing.T) {
 		if login < began.Unix() || login > issued {
 			t.Errorf("auth_time is %d, between %d and %d", login, began.Unix(), issued)
 		}
-		// A second later the token is a new one of the same login.
+		// A second later the token is a new one for the same login.
 		waitFor(t, "the clock has moved", func() bool { return time.Now().Unix() > issued })
 		again := time.Now()
 		later, same := check(b.signsIn(t, app, alice).IDToken, again)
@@ -53,7 +54,7 @@ func TestOIDCCore2Times(t *testing.T) {
 		if later <= issued || same != login {
 			t.Errorf("refreshed: iat %d, auth_time %d", later, same)
 		}
-		// And a login is a new one.
+		// A new login changes the authentication time.
 		_, login = check(b.signsIn(t, app, alice, "prompt", "login").IDToken, again)
 		if login < again.Unix() {
 			t.Errorf("auth_time %d is that of the login before", login)
@@ -61,8 +62,9 @@ func TestOIDCCore2Times(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1.3.7: what a relying party makes of an ID token whose clock is minutes before or behind ours. It
-// must refuse what has expired by its clock; go-oidc takes a token of the future, golang-jwt takes one only with leeway.
+// OIDC Core §3.1.3.7: a relying party whose clock differs from ours by minutes checks
+// an ID token. It must refuse a token that has expired by its clock. go-oidc accepts a
+// token from the future; golang-jwt accepts it only with leeway.
 func TestOIDCCore3ClockOfTheRelyingParty(t *testing.T) {
 	s := openidServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 120")
 	alice, app := s.somebody(t, "alice"), s.relyingParty(t)
@@ -94,7 +96,8 @@ func TestOIDCCore3ClockOfTheRelyingParty(t *testing.T) {
 	}
 }
 
-// ownKey is a key of the operator's, with which a test can sign what the server might have signed.
+// ownKey is an operator's key. With it a test can sign what the server could have
+// signed.
 type ownKey struct {
 	*rsa.PrivateKey
 	kid, file string
@@ -116,7 +119,8 @@ func newOwnKey(t testing.TB) ownKey {
 	return ownKey{key, public.thumbprint(), file}
 }
 
-// sign makes a JWT of the claims of another one, some of them changed; a nil one is left out.
+// sign returns a JWT with the claims of another one and some changes. A nil value
+// removes a claim.
 func (k ownKey) sign(t testing.TB, like string, changes jwt.MapClaims) string {
 	t.Helper()
 	claims := jwt.MapClaims{}
@@ -135,8 +139,9 @@ func (k ownKey) sign(t testing.TB, like string, changes jwt.MapClaims) string {
 	return text
 }
 
-// OIDC Core §3.1.2.1: a hint says whom it was about, and is none of the tokens that a time limit keeps from being
-// used: an old one is good, and so is one of a node whose clock is before this one's.
+// OIDC Core §3.1.2.1: a hint names a person, and is not used as a proof with a time
+// limit. So an expired one is valid, and so is one of a node whose clock is ahead of
+// this one's.
 func TestOIDCCore3HintTimes(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
@@ -155,7 +160,7 @@ func TestOIDCCore3HintTimes(t *testing.T) {
 		} {
 			b.asks(t, app, "prompt", "none", "id_token_hint", key.sign(t, mine, times))
 			b.sentBack(t, what, "code")
-			// Its age makes nobody somebody else.
+			// The age of the hint does not change its person.
 			b.asks(t, app, "prompt", "none", "id_token_hint", key.sign(t, bobs, times))
 			b.sentBack(t, "bob's "+what, "login_required")
 		}

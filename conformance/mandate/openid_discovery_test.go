@@ -11,7 +11,8 @@ import (
 var discoveryPaths = []string{"/.well-known/openid-configuration", "/.well-known/openid-configuration/o", "/o/.well-known/openid-configuration",
 	"/o/.well-known/openid-configuration/", "/.well-known/oauth-authorization-server/o", "/o/.well-known/oauth-authorization-server"}
 
-// OIDC Discovery §4, RFC 8414 §3: the same description in every form of its path, for scripts of any site.
+// OIDC Discovery §4, RFC 8414 §3: each form of the path returns the same document, for
+// scripts of any site.
 func TestOIDCDiscovery4Paths(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	for _, path := range discoveryPaths {
@@ -26,7 +27,7 @@ func TestOIDCDiscovery4Paths(t *testing.T) {
 	}
 }
 
-// OIDC Discovery §3: what is advertised is what is served.
+// OIDC Discovery §3: the server supports what the document lists.
 func TestOIDCDiscovery3Metadata(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -51,7 +52,8 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 		app := s.relyingParty(t)
 		got := s.browser(t).signsIn(t, app, alice, "scope", "openid profile email address phone groups", "nonce", "n")
 		claims := s.verified(t, app, "RS256", got.IDToken)
-		// Each claim that is advertised is in one of the two answers, as this person has them all.
+		// Each listed claim is in one of the two answers, because this person has all
+		// claims.
 		told := slices.Collect(maps.Keys(s.userInfo(t, got.AccessToken)))
 		told = append(told, slices.Collect(maps.Keys(claims))...)
 		for _, name := range m["claims_supported"].([]any) {
@@ -74,7 +76,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 	})
 }
 
-// Switched off, nothing of it exists.
+// If OpenID Connect is switched off, none of its endpoints exists.
 func TestOIDCOff(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Another relying party that we did not write: github.com/coreos/go-oidc, with every algorithm that it knows.
+// Another third-party relying party: github.com/coreos/go-oidc, with every algorithm
+// that it supports.
 func TestOIDCCore3GoOIDC(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// RFC 7517 §4, RFC 7638 §3: the published keys, and nothing private among them.
+// RFC 7517 §4, RFC 7638 §3: the published keys contain no private part.
 func TestRFC7517Keys(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -36,12 +36,13 @@ func TestRFC7517Keys(t *testing.T) {
 				}
 			}
 		}
-		// All nodes share them.
+		// All nodes use the same keys.
 		checkEqual(t, "the keys of a second node", s.node(t).keys(t), s.keys(t))
 	})
 }
 
-// OIDC Core §10.1.1: a new key is published before it signs, and an old one as long as what it signed lives.
+// OIDC Core §10.1.1: a new key is published before it signs, and an old one as long as
+// its signatures are valid.
 func TestOIDCCore10Rotation(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -65,7 +66,7 @@ func TestOIDCCore10Rotation(t *testing.T) {
 		}
 		n.verified(t, app, "ES256", fresh)
 		n.verified(t, app, "ES256", old)
-		// A thumbprint may begin with a dash, as a flag does.
+		// A thumbprint may begin with a dash, like a flag.
 		retired := run(t, s.dir, nil, "", "--config", s.config, "keys", "retire", "--", before)
 		if retired.code != 0 {
 			t.Fatalf("keys retire: exit code %d\n%s", retired.code, retired.stderr)
@@ -86,7 +87,8 @@ func keyID(t testing.TB, text string) string {
 	return header.Kid
 }
 
-// An operator's own key signs, the ones before it are published, and none can be read back.
+// An operator's own key signs, earlier keys are published, and no private key can be
+// read.
 func TestOIDCCore10OwnKeys(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		dir := t.TempDir()

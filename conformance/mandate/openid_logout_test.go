@@ -19,7 +19,7 @@ const (
 	eventName = "http://schemas.openid.net/event/backchannel-logout"
 )
 
-// logoutServer is an OpenID Provider that may call this computer.
+// logoutServer starts an OpenID Provider that may send requests to this computer.
 func logoutServer(t testing.TB, db database, more ...string) *server {
 	t.Helper()
 	return startServer(t, options{database: db, settings: []string{thisHost}, provider: append([]string{"OIDC_ENABLED: true",
@@ -38,7 +38,7 @@ type heard struct {
 	query  string
 }
 
-// listen answers what it hears with a status.
+// listen answers each notification with a status.
 func listen(t testing.TB, status int) *listener {
 	t.Helper()
 	l := &listener{heard: make(chan heard, 100)}
@@ -63,7 +63,7 @@ func (l *listener) next(t testing.TB) heard {
 	return heard{}
 }
 
-// fromElsewhere sends a form as a page of another site does.
+// fromElsewhere sends a form in the same way as a page of another site.
 func (b *browser) fromElsewhere(t testing.TB, path string, form url.Values) {
 	t.Helper()
 	request, err := http.NewRequest("POST", b.server.URL+path, strings.NewReader(form.Encode()))
@@ -76,7 +76,7 @@ func (b *browser) fromElsewhere(t testing.TB, path string, form url.Values) {
 	b.follow(t, request)
 }
 
-// button is the whole text of the first button that begins so.
+// button returns the complete text of the first button with this prefix.
 func (b *browser) button(t testing.TB, beginning string) string {
 	t.Helper()
 	for _, f := range b.forms() {
@@ -90,7 +90,8 @@ func (b *browser) button(t testing.TB, beginning string) string {
 	return ""
 }
 
-// silent checks that nothing was said up to a moment that is proven by another listener's having heard.
+// silent checks that this listener got no notification. The caller has waited until
+// another listener got one.
 func (l *listener) silent(t testing.TB) {
 	t.Helper()
 	if len(l.heard) > 0 {
@@ -98,7 +99,7 @@ func (l *listener) silent(t testing.TB) {
 	}
 }
 
-// endSession is the address of an application's logout request.
+// endSession returns the address of an application's logout request.
 func (s *server) endSession(pairs ...string) string {
 	return s.URL + "/o/logout/?" + params(pairs...).Encode()
 }
@@ -132,7 +133,7 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 					t.Fatalf("%s %s: sent to %v (%d %s)", algorithm, method, b.Away, b.Status, b.Body)
 				}
 				for _, hop := range b.Hops[:len(b.Hops)-1] {
-					// It would stay in the browser's history.
+					// The parameter would stay in the browser's history.
 					if method == "POST" && strings.Contains(hop.Location, tokens.IDToken) {
 						t.Errorf("the ID token is in the address %s", hop.Location)
 					}
@@ -150,7 +151,7 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 	})
 }
 
-// userInfoStatus says how the UserInfo endpoint takes a token.
+// userInfoStatus returns the status of the UserInfo endpoint's answer for a token.
 func (s *server) userInfoStatus(t testing.TB, token string) int {
 	t.Helper()
 	return s.get(t, "/o/userinfo/", bearer(token)).Status
@@ -262,7 +263,8 @@ func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
 	checkEqual(t, "20 KB of it", b.Status, http.StatusRequestURITooLong)
 }
 
-// What is registered is for the application's owner; of what was sent everybody is told.
+// Errors in the registration are shown only to the application's owner. Errors in the
+// request are shown to everyone.
 func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
 	s := logoutServer(t, newSQLite(t))
 	alice, bob := s.person(t, "alice"), s.person(t, "bob")
@@ -357,7 +359,7 @@ func TestOIDCCore_11_offline_access(t *testing.T) {
 	})
 }
 
-// lifetime is what is left of a refresh token, in seconds.
+// lifetime returns the remaining lifetime of a refresh token, in seconds.
 func (s *server) lifetime(t testing.TB, app application, token string) int64 {
 	t.Helper()
 	a := s.post(t, "/o/introspect/", app.auth(), params("token", token, "token_type_hint", "refresh_token"))

@@ -14,8 +14,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// OIDC Discovery §3, RFC 8414 §2: each value that is listed is used once, and one that is not is refused. A list
-// that somebody adds to the document, or a value to a list, needs a line here.
+// OIDC Discovery §3, RFC 8414 §2: each listed value is used once, and an unlisted one
+// is refused. A new list in the document, or a new value in a list, needs a line here.
 func TestOIDCDiscovery3EveryValue(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -59,7 +59,7 @@ func TestOIDCDiscovery3EveryValue(t *testing.T) {
 	})
 }
 
-// discovered is what the uses of the values share.
+// discovered is what the uses of all values share.
 type discovered struct {
 	*server
 	alice            person
@@ -68,7 +68,7 @@ type discovered struct {
 	given            tokens      // which it got
 }
 
-// unlisted are values that other servers have.
+// unlisted holds values that other servers support.
 var unlisted = map[string][]string{
 	"scopes_supported":                              {"admin", "OpenID"},
 	"response_types_supported":                      {"token", "id_token", "code token", "code id_token", "code id_token token", "none"},
@@ -87,7 +87,8 @@ var unlisted = map[string][]string{
 	"claim_types_supported":                         {"aggregated", "distributed"},
 }
 
-// uses tell for each list how a value of it is used, and whether it was taken.
+// uses returns a function for each list. The function uses one value of the list and
+// reports whether the server accepted it.
 func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 	asked := func(name string) func(*testing.T, string) bool {
 		return func(t *testing.T, value string) bool { return d.asked(t, name, value).Has("code") }
@@ -104,7 +105,8 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		"response_modes_supported": func(t *testing.T, value string) bool {
 			b := d.browser(t)
 			b.open(t, d.mustAuthorize(d.app, "response_mode", value))
-			// OIDC Core §3.1.2.6: one that is not known is told of on a page.
+			// OIDC Core §3.1.2.6: the error for an unknown response mode is shown on a
+			// page.
 			return b.Status != http.StatusBadRequest && mode(t, value)
 		},
 		"grant_types_supported": func(t *testing.T, value string) bool {
@@ -163,14 +165,14 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		"prompt_values_supported":  asked("prompt"),
 		"claim_types_supported": func(t *testing.T, value string) bool {
 			info := d.userInfo(t, d.given.AccessToken)
-			// OIDC Core §5.6.2: the other types have members of these names.
+			// OIDC Core §5.6.2: the other claim types have members with these names.
 			return value == "normal" && info["sub"] != nil && info["_claim_names"] == nil && info["_claim_sources"] == nil
 		},
 	}
 }
 
-// asked sends an authorization request with one parameter of that value, does what the pages ask, and returns
-// what the client is sent.
+// asked sends an authorization request with this value of one parameter, handles the
+// pages, and returns what the client receives.
 func (d *discovered) asked(t *testing.T, name, value string) url.Values {
 	t.Helper()
 	b := d.page
@@ -204,7 +206,7 @@ func (d *discovered) registered(t *testing.T, flag, value string) (application, 
 	return d.application(t, args...), true
 }
 
-// as authenticates by a method of the registry of OAuth parameters.
+// as authenticates with a method of the IANA registry of OAuth parameters.
 func (d *discovered) as(app application, method string) auth {
 	switch method {
 	case "client_secret_basic":
@@ -220,7 +222,7 @@ func (d *discovered) as(app application, method string) auth {
 			bearer(d.secret(token))(r, form)
 		}
 	}
-	// RFC 7523 §2.2, §3: an assertion that says all it has to, signed by the secret.
+	// RFC 7523 §2.2, §3: a complete assertion, signed with the secret.
 	at := time.Now().Unix()
 	assertion, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": app.ClientID, "sub": app.ClientID, "aud": d.Issuer,
 		"iat": at, "exp": at + 60, "jti": rand.Text()}).SignedString([]byte(app.ClientSecret)) // a key of this type always signs
@@ -231,7 +233,7 @@ func (d *discovered) as(app application, method string) auth {
 	}
 }
 
-// granted asks for tokens by a grant.
+// granted requests tokens with a grant type.
 func (d *discovered) granted(t *testing.T, app application, as auth, grant string) bool {
 	t.Helper()
 	form := params("grant_type", grant)
@@ -251,7 +253,8 @@ func (d *discovered) granted(t *testing.T, app application, as auth, grant strin
 	return got.AccessToken != ""
 }
 
-// checkFlags holds the values that are true or false, and the claims, to what the server does.
+// checkFlags checks the Boolean values and the claims of the document against the
+// server's behaviour.
 func (d *discovered) checkFlags(t *testing.T, document map[string]any) {
 	t.Helper()
 	got := d.asked(t, "state", "s")
@@ -263,7 +266,8 @@ func (d *discovered) checkFlags(t *testing.T, document map[string]any) {
 			t.Errorf("%s is %v, and the answer %v", name, document[name], got)
 		}
 	}
-	// OIDC Core §5.5: each claim by its own name, in both places, and one that there is not.
+	// OIDC Core §5.5: each claim is requested by name in both places, and so is an
+	// unknown one.
 	wanted := map[string]any{"shoe_size": nil}
 	for _, name := range document["claims_supported"].([]any) {
 		wanted[name.(string)] = nil

@@ -7,8 +7,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Whoever moves here from django-oauth-toolkit brings the key, the clients and the subjects: what a relying party sees
-// is what it saw.
+// An operator who moves from django-oauth-toolkit keeps the key, the clients and the
+// subjects. A relying party sees no difference.
 func TestMovedProviderLooksTheSame(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)

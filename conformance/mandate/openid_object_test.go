@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// OIDC Core §3.1.2.6: a request object is refused in the way that it asks for itself, and nothing else of it is used.
+// OIDC Core §3.1.2.6: the error for a request object is sent in the way that the
+// request itself asks for. Nothing else of the request is used.
 func TestOIDCCore3RefusedRequestObject(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	alice, app := s.somebody(t, "alice"), s.relyingParty(t)

@@ -23,7 +23,8 @@ func (b *browser) asks(t testing.TB, app application, more ...string) (verifier 
 	return verifier
 }
 
-// sentBack checks where the browser was sent: to the client, with a code or with an error.
+// sentBack checks that the browser was redirected to the client with a code or with an
+// error.
 func (b *browser) sentBack(t testing.TB, what, want string) url.Values {
 	t.Helper()
 	if b.Away == nil {
@@ -45,7 +46,8 @@ func TestOIDCCore3Prompt(t *testing.T) {
 		b := s.browser(t)
 		b.asks(t, app, "prompt", "none")
 		b.sentBack(t, "none without a login", "login_required")
-		// RFC 9700 §4.11.2: the person signs in before an error is redirected.
+		// RFC 9700 §4.11.2: the person signs in before the browser is redirected with an
+		// error.
 		other := s.browser(t)
 		other.authorize(t, first(s.authorizeURL(app, "scope", "openid", "state", "s&1", "prompt", "none login")), alice, "approve")
 		other.sentBack(t, "none with another", "invalid_request")
@@ -106,7 +108,8 @@ func TestOIDCCore3MaxAge(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1.2.1: id_token_hint, which may have expired and may be nobody else's.
+// OIDC Core §3.1.2.1: id_token_hint, which may have expired but must be for this
+// application.
 func TestOIDCCore3IDTokenHint(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db, "ID_TOKEN_EXPIRE_SECONDS: 1")
@@ -150,7 +153,7 @@ func issuedAt(t testing.TB, text string) int64 {
 	return int64(at)
 }
 
-// falseHints are ID tokens that this server did not sign for this application.
+// falseHints returns ID tokens that this server did not sign for this application.
 func (s *server) falseHints(t testing.TB, app application, mine, elsewhere string) map[string]string {
 	t.Helper()
 	claims := jwt.MapClaims{}
@@ -180,7 +183,7 @@ func (s *server) falseHints(t testing.TB, app application, mine, elsewhere strin
 	}
 }
 
-// OIDC Core §3.1.2.1, §3.1.2.6: the other parameters, and those that there are not.
+// OIDC Core §3.1.2.1, §3.1.2.6: the other parameters, and unsupported ones.
 func TestOIDCCore3Parameters(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -221,7 +224,7 @@ func TestOIDCCore3Parameters(t *testing.T) {
 	})
 }
 
-// OIDC Form Post §2: the answer comes in a form, also where it is an error.
+// OIDC Form Post §2: the response is sent in a form, also if it is an error.
 func TestOIDCFormPost2(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

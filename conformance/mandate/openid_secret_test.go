@@ -28,8 +28,8 @@ import (
 	_ "github.com/lib/pq"
 )
 
-// OIDC Core §10.1.1, RFC 7517 §9.2: a private key that the server was given or made can be read nowhere: neither
-// whole nor the numbers that it consists of, in no form.
+// OIDC Core §10.1.1, RFC 7517 §9.2: a private key that the server got or made can be
+// read nowhere: not as a whole, not as its numbers, and in no encoding.
 func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		given := newGivenKeys(t)
@@ -72,7 +72,7 @@ func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
 	})
 }
 
-// look adds the pages and the answers that have to do with keys, and some errors.
+// look adds the pages and answers that concern keys, and some errors.
 func (s *server) look(t *testing.T, root person, said map[string]string) {
 	t.Helper()
 	b := s.signIn(t, root, "/account/")
@@ -88,7 +88,7 @@ func (s *server) look(t *testing.T, root person, said map[string]string) {
 	}
 }
 
-// givenKeys are keys of an operator's, and what must be found of them nowhere.
+// givenKeys are an operator's keys and their parts that must appear nowhere.
 type givenKeys struct {
 	active, inactive string   // files
 	imported         []string // PEM
@@ -99,7 +99,8 @@ func newGivenKeys(t testing.TB) givenKeys {
 	t.Helper()
 	g := givenKeys{needles: map[string]string{}}
 	g.needles["a header of PEM"] = "PRIVATE KEY-----"
-	// What PKCS #8 begins with (RFC 5208 §5), so that keys that the server made are found as well.
+	// The first bytes of PKCS #8 (RFC 5208 §5), to find keys that the server made as
+	// well.
 	for what, start := range map[string]string{
 		"an Ed25519 key": "302e020100300506032b657004220420",
 		"a P-256 key":    "308187020100301306072a8648ce3d020106082a8648ce3d030107046d306b0201010420",
@@ -161,7 +162,7 @@ func newGivenKeys(t testing.TB) givenKeys {
 	return g
 }
 
-// encode writes a key, whose inner lines are then looked for as well.
+// encode writes a key, and adds its inner lines to the search.
 func (g givenKeys) encode(kind string, der []byte) string {
 	text := string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	lines := strings.Split(text, "\n")
@@ -169,7 +170,8 @@ func (g givenKeys) encode(kind string, der []byte) string {
 	return text
 }
 
-// add looks for bytes in each form in which a program may write them, from the first of them on.
+// add searches for bytes in each encoding that a program may use, from the first byte
+// on.
 func (g givenKeys) add(what string, raw []byte) {
 	whole := raw[:len(raw)/3*3] // that many are the same in base64 whatever follows
 	g.needles[what] = string(raw)
@@ -181,7 +183,8 @@ func (g givenKeys) add(what string, raw []byte) {
 	}
 }
 
-// stored is all that a database holds: the files of SQLite, or every row of PostgreSQL.
+// stored returns all content of a database: the files of SQLite, or every row of
+// PostgreSQL.
 func stored(t testing.TB, db database) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -227,7 +230,8 @@ func stored(t testing.TB, db database) map[string]string {
 	return all
 }
 
-// wrongFiles are what an operator may take for a signing key, and what the message has to say of each.
+// wrongFiles returns files that an operator may mistake for a signing key, with the
+// expected message for each.
 func wrongFiles(t testing.TB) map[string][2]string {
 	t.Helper()
 	must := func(der []byte, err error) []byte {
@@ -283,7 +287,8 @@ func wrongFiles(t testing.TB) map[string][2]string {
 	}
 }
 
-// RFC 7518 §3: a key that the server cannot sign with is refused by what is wrong with it, and nothing of it is kept.
+// RFC 7518 §3: a key that the server cannot sign with is refused. The message names the
+// reason and contains nothing of the key.
 func TestRFC7518WrongKeys(t *testing.T) {
 	s := openidServer(t, newSQLite(t))
 	before := s.mustCLI(t, "", "keys", "list", "--json")
@@ -300,7 +305,7 @@ func TestRFC7518WrongKeys(t *testing.T) {
 	if after := s.mustCLI(t, "", "keys", "list", "--json"); after != before {
 		t.Errorf("the keys were\n%s\nand are\n%s", before, after)
 	}
-	// For the key of the configuration a good one of another kind is wrong too.
+	// In the configuration, a valid key of another kind is wrong too.
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// OIDC Core §3.1.2.1: a hint is an ID token. What else the server signs for an application is none, and neither is
-// one that names nobody (§2).
+// OIDC Core §3.1.2.1: a hint is an ID token. Other tokens that the server signs for an
+// application are no hints, and neither is an ID token without a subject (§2).
 func TestOIDCCore3HintIsAnIDToken(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		key := newOwnKey(t)
@@ -26,8 +26,8 @@ func TestOIDCCore3HintIsAnIDToken(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1.2.2: a request for one subject is answered about that one or not at all, and also where a hint
-// names another one.
+// OIDC Core §3.1.2.2: a request for a certain subject is answered for that subject or
+// refused, also if a hint names another one.
 func TestOIDCCore3OneSubject(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the tests of OpenID Connect share. They read signatures with golang-jwt against the published keys alone.
+// The functions that the tests of OpenID Connect share. They check signatures with
+// golang-jwt and the published keys only.
 
 const openidScopes = "SCOPES: {read: Read, write: Write, openid: Sign in, profile: Profile, email: Email, address: Address, phone: Phone, groups: Groups, introspection: Ask}"
 
@@ -29,13 +30,13 @@ func openidServer(t testing.TB, db database, more ...string) *server {
 		provider: append([]string{"OIDC_ENABLED: true", openidScopes}, more...)})
 }
 
-// relyingParty registers an application that people sign in to.
+// relyingParty registers an application for logins.
 func (s *server) relyingParty(t testing.TB, args ...string) application {
 	t.Helper()
 	return s.application(t, append([]string{"--name", "shop", "--grant", "authorization_code", "--redirect-uri", "https://shop.example/cb"}, args...)...)
 }
 
-// somebody is a person with every claim.
+// somebody adds a person with every claim.
 func (s *server) somebody(t testing.TB, name string) person {
 	t.Helper()
 	return s.person(t, name, "--email", name+"@example.org", "--first-name", "Alice", "--last-name", "Liddell", "--email-verified",
@@ -96,7 +97,7 @@ func (k jwk) public(t testing.TB) any {
 	return nil
 }
 
-// thumbprint is RFC 7638 §3.
+// thumbprint returns the thumbprint of RFC 7638 §3.
 func (k jwk) thumbprint() string {
 	text := map[string]string{
 		"RSA": fmt.Sprintf(`{"e":"%s","kty":"RSA","n":"%s"}`, k.E, k.N),
@@ -107,7 +108,8 @@ func (k jwk) thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// verified checks a JWT as a relying party does that expects one algorithm, and returns its claims.
+// verified checks a JWT like a relying party that expects one algorithm, and returns
+// its claims.
 func (s *server) verified(t testing.TB, app application, algorithm, text string) jwt.MapClaims {
 	t.Helper()
 	claims := jwt.MapClaims{}
@@ -128,7 +130,8 @@ func (s *server) verified(t testing.TB, app application, algorithm, text string)
 	return claims
 }
 
-// signsIn runs the code flow of a browser, and returns the tokens; more are parameters of the request.
+// signsIn runs the authorization code flow in a browser and returns the tokens; more
+// are parameters of the request.
 func (b *browser) signsIn(t testing.TB, app application, who person, more ...string) tokens {
 	t.Helper()
 	if !slices.Contains(more, "scope") {
@@ -148,7 +151,7 @@ func number(t testing.TB, claims map[string]any, name string) int64 {
 	return value
 }
 
-// userInfo asks the UserInfo endpoint. The answer has to be 200.
+// userInfo sends a request to the UserInfo endpoint. The answer must be 200.
 func (s *server) userInfo(t testing.TB, token string) map[string]any {
 	t.Helper()
 	a := s.get(t, "/o/userinfo/", bearer(token))
@@ -158,7 +161,7 @@ func (s *server) userInfo(t testing.TB, token string) map[string]any {
 	return a.JSON(t)
 }
 
-// JSONOrNil decodes an answer that may be no JSON object.
+// JSONOrNil decodes an answer, or returns nil if it is not a JSON object.
 func (a answer) JSONOrNil() map[string]any {
 	var object map[string]any
 	_ = json.Unmarshal([]byte(a.Body), &object) // nil then

@@ -39,7 +39,8 @@ func (s *server) checkIDToken(t *testing.T, app application, algorithm string, g
 	t.Helper()
 	claims := s.verified(t, app, algorithm, got.IDToken)
 	left := func(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2]) }
-	// OIDC Core §3.1.3.6: by the hash of the algorithm; that of Ed25519 is SHA-512.
+	// OIDC Core §3.1.3.6: the hash is that of the signature algorithm; for Ed25519 it is
+	// SHA-512.
 	short, long := sha256.Sum256([]byte(got.AccessToken)), sha512.Sum512([]byte(got.AccessToken))
 	want := map[string]any{"iss": s.Issuer, "aud": app.ClientID, "nonce": "n-0S6_WzA2Mj", "at_hash": left(short[:])}
 	if algorithm == "EdDSA" {
@@ -61,7 +62,7 @@ func (s *server) checkIDToken(t *testing.T, app application, algorithm string, g
 	if subject == "" || len(subject) > 255 || strings.Contains(subject, "alice") {
 		t.Errorf("sub is %v", claims["sub"])
 	}
-	// OIDC Core §5.4: what the scopes ask for is at the UserInfo endpoint.
+	// OIDC Core §5.4: the claims of the scopes are returned by the UserInfo endpoint.
 	for name := range claims {
 		if !slices.Contains([]string{"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "acr", "amr", "sid"}, name) {
 			t.Errorf("it has the claim %s", name)
@@ -69,7 +70,7 @@ func (s *server) checkIDToken(t *testing.T, app application, algorithm string, g
 	}
 }
 
-// OIDC Core §12.2: a refresh gives the same login again, and no nonce.
+// OIDC Core §12.2: the ID token of a refresh describes the same login and has no nonce.
 func (s *server) checkRefreshed(t *testing.T, app application, algorithm string, got tokens) {
 	t.Helper()
 	first := s.verified(t, app, algorithm, got.IDToken)
@@ -89,7 +90,7 @@ func (s *server) checkRefreshed(t *testing.T, app application, algorithm string,
 	}
 }
 
-// OIDC Core §3.1.2.1: without the scope openid it is OAuth 2.0 and nothing else.
+// OIDC Core §3.1.2.1: without the scope openid, the request is plain OAuth 2.0.
 func TestOIDCCore3IDTokenNeedsTheScope(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -106,7 +107,7 @@ func TestOIDCCore3IDTokenNeedsTheScope(t *testing.T) {
 	})
 }
 
-// OIDC Core §8: a subject stays the same at all applications, or is another in each sector.
+// OIDC Core §8: a subject is the same at all applications, or differs in each sector.
 func TestOIDCCore8Subjects(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -134,7 +135,7 @@ func TestOIDCCore8Subjects(t *testing.T) {
 	})
 }
 
-// An ID token says who signed in, to one application. It opens nothing.
+// An ID token tells one application who signed in. It gives no access.
 func TestOIDCCore2IDTokenIsNoBearerToken(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

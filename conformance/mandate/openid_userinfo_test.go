@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// OIDC Core §5.4: which scope tells what, with the types of §5.1.
+// OIDC Core §5.4: the claims of each scope, with the types of §5.1.
 func TestOIDCCore5UserInfoClaims(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -34,7 +34,7 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 			delete(got, "sub")
 			checkEqual(t, "scope "+scope, got, want)
 		}
-		// OIDC Core §5.3.2: what is not known is not there.
+		// OIDC Core §5.3.2: an unknown claim is absent.
 		got := s.userInfo(t, s.browser(t).signsIn(t, app, bare, "scope", "openid profile email phone address groups").AccessToken)
 		delete(got, "sub")
 		delete(got, "updated_at")
@@ -42,7 +42,7 @@ func TestOIDCCore5UserInfoClaims(t *testing.T) {
 	})
 }
 
-// OIDC Core §5.5: claims that are asked for one by one.
+// OIDC Core §5.5: claims that are requested by name.
 func TestOIDCCore5ClaimsParameter(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)
@@ -55,13 +55,13 @@ func TestOIDCCore5ClaimsParameter(t *testing.T) {
 		}
 		info := s.userInfo(t, got.AccessToken)
 		checkEqual(t, "UserInfo", info, map[string]any{"sub": claims["sub"], "nickname": "al", "email": "alice@example.org"})
-		// They outlive a refresh, as the approval does.
+		// They are kept after a refresh, like the approval.
 		next := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
 		checkEqual(t, "UserInfo after a refresh", s.userInfo(t, next.AccessToken), info)
 	})
 }
 
-// OIDC Core §5.3: the ways to ask, and the errors of RFC 6750 §3.1.
+// OIDC Core §5.3: the ways to send a request, and the errors of RFC 6750 §3.1.
 func TestOIDCCore5UserInfoRequests(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := openidServer(t, db)

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// watched is a server with a listener for those who look after it.
+// watched is a server with a separate listener for operators.
 type watched struct {
 	*server
 	ops string // where that is
@@ -29,7 +29,7 @@ func startWatched(t testing.TB, o options) *watched {
 	return &watched{startServer(t, o), "http://" + at}
 }
 
-// look fetches a path of that listener.
+// look requests a path of that listener.
 func (w *watched) look(t testing.TB, path string) answer {
 	t.Helper()
 	response, err := w.client.Get(w.ops + path)
@@ -59,7 +59,8 @@ func (w *watched) scrape(t testing.TB) map[string]*dto.MetricFamily {
 	return families
 }
 
-// series are the numbers of families by name and labels; of a histogram, how many it has seen.
+// series returns the values of metric families by name and labels; for a histogram, the
+// number of its observations.
 func (w *watched) series(t testing.TB, names ...string) map[string]float64 {
 	t.Helper()
 	families, found := w.scrape(t), map[string]float64{}
@@ -77,8 +78,9 @@ func (w *watched) series(t testing.TB, names ...string) map[string]float64 {
 	return found
 }
 
-// moved wants exactly these numbers to have grown since before, by so much, and no other of these families. The last
-// request is counted after its answer was sent, so it is asked until a deadline.
+// moved checks that exactly these values have grown by these amounts, and no other
+// value of these families. The server counts a request after sending its answer, so
+// moved repeats the check until a deadline.
 func (w *watched) moved(t testing.TB, before, want map[string]float64, names ...string) {
 	t.Helper()
 	var diff string

@@ -14,7 +14,7 @@ import (
 
 const metricScopes = "SCOPES: {read: Read, openid: Sign in, introspection: Introspect}"
 
-// What was done is what the metrics say was done, and nothing else.
+// The metrics report exactly what happened, and nothing else.
 func TestMetricsMoveByWhatWasDone(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		l := listen(t, 200)
@@ -92,7 +92,7 @@ func TestMetricsMoveByWhatWasDone(t *testing.T) {
 	})
 }
 
-// noSecretsInMetrics: nor anything else of which there are as many as there are clients and people.
+// noSecretsInMetrics: the metrics also have no label with a value per client or person.
 func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 	t.Helper()
 	text := w.look(t, "/metrics").Body
@@ -114,8 +114,8 @@ func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(mandate_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| ([^|]*) \\|$")
 
-// TestMetricsAreThoseOfTheDocs compares the table in docs/observability.md with a running server: each name, kind, label
-// and text.
+// TestMetricsAreThoseOfTheDocs compares the table in docs/observability.md with a
+// running server: the name, kind, labels and text of each metric.
 func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	w := startWatched(t, options{})
 	page, err := os.ReadFile("../../docs/observability.md")

@@ -9,7 +9,7 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// What is for those who look after the server is nobody else's: metrics and profiles are never where everybody is.
+// Metrics and profiles are for operators only. The public address never serves them.
 func TestOpsAreApart(t *testing.T) {
 	const health, ready, metrics, profile = "/healthz", "/readyz", "/metrics", "/debug/pprof/goroutine"
 	check := func(t *testing.T, get func(string) answer, want map[string]int) {
@@ -34,7 +34,8 @@ func TestOpsAreApart(t *testing.T) {
 	}
 }
 
-// A node that is told to stop says first that it is not ready, and answers everything for the delay.
+// A node that must stop first reports that it is not ready, and answers all requests
+// during the delay.
 func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 	w := startWatched(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
 	app := w.application(t, "--name", "x", "--grant", "client_credentials")
@@ -51,7 +52,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 		t.Errorf("/healthz answered %d: a node that stops by itself need not be killed", got)
 	}
 	w.mustToken(t, app.auth(), params("grant_type", "client_credentials"))
-	// RFC 9112 §9.6: clients come back by another connection, and so to another node.
+	// RFC 9112 §9.6: clients open a new connection, and so reach another node.
 	response, err := w.client.Get(w.URL + "/login/")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 	}
 }
 
-// Without a listener of its own the same is told where everybody is.
+// Without a separate listener, the public address serves the health checks.
 func TestReadinessAtTheMainListener(t *testing.T) {
 	s := startServer(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
 	err := s.process.cmd.Process.Signal(syscall.SIGTERM)
@@ -82,7 +83,7 @@ func TestReadinessAtTheMainListener(t *testing.T) {
 	}
 }
 
-// Without its database a node lives, is not ready, and still tells how it is.
+// Without its database a node is alive but not ready, and still serves its metrics.
 func TestMetricsWithoutTheDatabase(t *testing.T) {
 	cluster := postgrestest.New(t)
 	w := startWatched(t, options{database: database{"postgres", cluster.URL(t)}})
@@ -109,7 +110,7 @@ func TestMetricsWithoutTheDatabase(t *testing.T) {
 	waitFor(t, "the node hears changes again", func() bool { return heard() == 1 && w.look(t, "/readyz").Status == http.StatusOK })
 }
 
-// The clean-up counts what it takes, by table.
+// The clean-up counts the deleted rows by table.
 func TestMetricsOfTheCleanUp(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		w := startWatched(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1"}})
@@ -126,7 +127,8 @@ func TestMetricsOfTheCleanUp(t *testing.T) {
 	})
 }
 
-// What was read a moment ago is not read again, and both are counted.
+// Records that were just read come from the cache. Reads and cache hits are both
+// counted.
 func TestMetricsOfCopies(t *testing.T) {
 	w := startWatched(t, options{})
 	app := w.application(t, "--name", "x", "--grant", "client_credentials", "--may-introspect")
@@ -151,7 +153,7 @@ func TestMetricsOfCopies(t *testing.T) {
 	}
 }
 
-// The line of a request has the pattern of its route, and never the path.
+// The log line of a request has the pattern of its route, and never the path.
 func TestLogLine(t *testing.T) {
 	s := startServer(t, options{})
 	app := s.application(t, "--name", "x", "--grant", "client_credentials")

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver takes traces by OTLP over HTTP.
+// receiver receives traces by OTLP over HTTP.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ func (r *receiver) all() []*trace.Span {
 	return slices.Clone(r.spans)
 }
 
-// named are the spans of a name.
+// named returns the spans with a name.
 func (r *receiver) named(name string) []*trace.Span {
 	return slices.DeleteFunc(r.all(), func(s *trace.Span) bool { return s.Name != name })
 }
@@ -88,8 +88,8 @@ func inTrace(as auth, flags string) auth {
 	}
 }
 
-// A trace has the request under the caller's span, and below it what was asked of the database. Nothing of what a
-// client sent is in it.
+// A trace contains the request under the caller's span, and under the request the
+// database statements. It contains nothing that a client sent.
 func TestTraces(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		r := receive(t)
@@ -144,7 +144,7 @@ func TestTraces(t *testing.T) {
 	})
 }
 
-// sane: no span holds what a client sent, and none is made by a library without our asking.
+// sane: no span contains what a client sent, and no library adds spans of its own.
 func (r *receiver) sane(t *testing.T, s *server, app application, p person) {
 	t.Helper()
 	for _, name := range r.services {
@@ -173,7 +173,8 @@ func (r *receiver) sane(t *testing.T, s *server, app application, p person) {
 	}
 }
 
-// What the caller does not sample is not sent: the default is parentbased_always_on.
+// If the caller's trace is not sampled, the server sends no spans: the default is
+// parentbased_always_on.
 func TestTracesFollowTheSampler(t *testing.T) {
 	r := receive(t)
 	s := startServer(t, options{env: traced(r)})
@@ -186,7 +187,8 @@ func TestTracesFollowTheSampler(t *testing.T) {
 	}
 }
 
-// A call of an address that somebody registered is a span with its host, and what may be secret in it stays out.
+// A request to a registered address is a span with the host of the address. The span
+// does not contain the parts of the address that may be secret.
 func TestTracesOfCalls(t *testing.T) {
 	r, l := receive(t), listen(t, 200)
 	s := startServer(t, options{env: traced(r), settings: []string{thisHost}, provider: []string{"OIDC_ENABLED: true", metricScopes}})
@@ -209,7 +211,8 @@ func TestTracesOfCalls(t *testing.T) {
 	}
 }
 
-// Nothing is traced that nobody asked for, and what cannot be done is said at the start.
+// Without configuration nothing is traced. A wrong configuration is reported at the
+// start.
 func TestTracesByTheEnvironment(t *testing.T) {
 	r := receive(t)
 	for _, env := range [][]string{{"OTEL_SERVICE_NAME=x"}, append(traced(r), "OTEL_TRACES_EXPORTER=none"), append(traced(r), "OTEL_SDK_DISABLED=true")} {

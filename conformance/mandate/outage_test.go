@@ -18,8 +18,9 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// A database that does not answer is a fault of the server, and it says so: never that a token is inactive, that a
-// client is unknown or that a password is wrong. When the database is back, so is the server.
+// If the database does not answer, the server reports its own fault. It never says that
+// a token is inactive, a client unknown or a password wrong. When the database returns,
+// the server works again.
 
 func TestOutage(t *testing.T) {
 	cluster := postgrestest.New(t)
@@ -35,20 +36,20 @@ func TestOutage(t *testing.T) {
 			held := v.holdings(t)
 			c.end(t)
 			gone := time.Now()
-			// Copies of what was read serve for MAX_STALENESS_SECONDS, and no longer.
+			// Cached records are used for MAX_STALENESS_SECONDS and no longer.
 			waitFor(t, "no copy is younger than two seconds", func() bool { return time.Since(gone) > 2*time.Second })
 			v.unavailable(t, guard, held)
 			cluster.Start(t)
-			// One request may still find a connection of before.
+			// One request may still use an old connection.
 			waitFor(t, "the server is ready again", func() bool { return v.get(t, "/readyz", nobody).Status == http.StatusOK })
-			// Nothing was spent by the requests that failed.
+			// The failed requests used up no one-time value.
 			v.works(t, guard, held)
 		})
 	}
 	v.works(t, guard, before)
 }
 
-// holding is what a client and a browser hold while the database goes away.
+// holding is what a client and a browser have when the database fails.
 type holding struct {
 	code            url.Values // what redeems one
 	refresh, access string
@@ -68,7 +69,7 @@ func (v *town) holdings(t testing.TB) *holding {
 	return h
 }
 
-// request is one that needs the database, and the status of its answer when all is well.
+// request is a request that needs the database, with the status of its normal answer.
 type request struct {
 	name   string
 	send   func(t testing.TB) answer
@@ -127,7 +128,7 @@ func (v *town) unavailable(t *testing.T, guard *guard, h *holding) {
 	t.Helper()
 	for _, r := range v.requests(guard, h) {
 		a := r.send(t)
-		// RFC 9110 §15.6.4, RFC 7009 §2.2.1: 503, and when to come back.
+		// RFC 9110 §15.6.4, RFC 7009 §2.2.1: 503, and when to try again.
 		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); a.Status != http.StatusServiceUnavailable || err != nil || seconds < 1 {
 			t.Errorf("without the database, %s: %d, Retry-After %q: %s", r.name, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
@@ -147,7 +148,7 @@ func (v *town) unavailable(t *testing.T, guard *guard, h *holding) {
 	}
 }
 
-// guard is `mandate resource-server` in front of an API of the test's own.
+// guard is `mandate resource-server` in front of an API of the test.
 type guard struct{ *server }
 
 func (v *town) guardedAPI(t testing.TB) *guard {
@@ -196,11 +197,11 @@ func (v *town) guardedAPI(t testing.TB) *guard {
 	return g
 }
 
-// get asks the guarded API.
+// get sends a request to the protected API.
 func (g *guard) get(t testing.TB, as auth) answer { t.Helper(); return g.server.get(t, "/", as) }
 
-// pipe stands between the server and its database. While it is frozen it takes everything and passes on nothing, as
-// a network does that has lost its way.
+// pipe is a proxy between the server and its database. While it is frozen it accepts
+// all data and forwards nothing, like a network that drops all packets.
 type pipe struct {
 	listener net.Listener
 	target   string
@@ -289,7 +290,8 @@ func (p *pipe) close() {
 	}
 }
 
-// TestOutageHang: a database that neither answers nor refuses holds nobody up for longer than a request may take.
+// TestOutageHang: if the database neither answers nor refuses, no request takes longer
+// than its time limit.
 func TestOutageHang(t *testing.T) {
 	t.Parallel()
 	p, through := newPipe(t, newPostgres(t).url)

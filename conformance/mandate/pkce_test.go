@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// The challenge of the authorization request decides alone what the token request must prove, and no combination
-// of the two lets a client get by with less.
+// The challenge of the authorization request alone decides what the token request must
+// prove. No combination of the two lets a client prove less.
 
-// challenge is what an authorization request sends. Only S256 is PKCE as RFC 9700 §2.1.1 wants it.
+// challenge is what an authorization request sends. RFC 9700 §2.1.1 allows only S256.
 type challenge struct{ name, value, method string }
 
 func challenges() []challenge {
@@ -75,7 +75,8 @@ func TestPKCE(t *testing.T) {
 	})
 }
 
-// exempted is an application that an administrator exempted from PKCE, which nobody else and no public one can be.
+// exempted registers an application that an administrator exempts from PKCE. Nobody
+// else can do this, and a public client cannot be exempted.
 func (v *town) exempted(t testing.TB) application {
 	t.Helper()
 	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code", "--redirect-uri", "https://old.example/back")
@@ -105,7 +106,8 @@ func (v *town) exempted(t testing.TB) application {
 	return app
 }
 
-// RFC 7636 §4.4.1, RFC 9700 §2.1.1: what is no S256 challenge gets no code, and the client is told at its redirect URI.
+// RFC 7636 §4.4.1, RFC 9700 §2.1.1: a challenge that is not S256 gets no code, and the
+// error is sent to the client's redirect URI.
 func (b *browser) refusesChallenge(t *testing.T, app application, ch challenge) {
 	address, _ := b.server.authorizeURL(app, "state", "kept", "code_challenge", ch.value, "code_challenge_method", ch.method)
 	b.open(t, address)
@@ -121,8 +123,9 @@ func (b *browser) refusesChallenge(t *testing.T, app application, ch challenge) 
 	}
 }
 
-// RFC 7636 §4.6: a code with a challenge takes its verifier and no other, and none at all takes nothing. A wrong one
-// burns nothing and takes the challenge away from nobody (fosite issue: the challenge was deleted at the first try).
+// RFC 7636 §4.6: a code with a challenge needs its verifier; a code without one needs
+// none. A wrong verifier uses up neither the code nor its challenge (fosite issue: the
+// challenge was deleted at the first attempt).
 func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
 	other, otherChallenge := newPKCE()
 	for _, wrong := range []struct{ name, verifier, code string }{
@@ -155,7 +158,8 @@ func (b *browser) bindsVerifier(t *testing.T, app application, p person) {
 	}
 }
 
-// RFC 9700 §2.1.1: a verifier without a challenge says that somebody took the challenge out on the way.
+// RFC 9700 §2.1.1: a verifier without a challenge shows that an attacker removed the
+// challenge.
 func (b *browser) takesNoVerifier(t *testing.T, app application, p person) {
 	form := with(b.issue(t, app, p, "code_challenge", "", "code_challenge_method", ""), "code_verifier", "")
 	right, s256 := newPKCE()

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// What works once works once, however many ask for it at the same moment, on however many nodes.
+// A one-time value works once, for any number of concurrent requests on any number of
+// nodes.
 
-// crowd is how many requests are sent at once.
+// crowd is the number of concurrent requests.
 const crowd = 64
 
 func TestRace(t *testing.T) {
@@ -74,11 +75,11 @@ func TestRaceFirstAdministrator(t *testing.T) {
 	})
 }
 
-// sameSite says that a form comes from a page of the server.
+// sameSite marks a form as sent by a page of the server.
 func sameSite(r *http.Request, _ url.Values) { r.Header.Set("Sec-Fetch-Site", "same-origin") }
 
-// rush posts the same form to the token endpoints of all nodes at once, and returns the answers that are 200. All
-// others have to be refused with one error.
+// rush sends the same form to the token endpoints of all nodes at once, and returns the
+// successful answers. All others must be refused with one error.
 func (v *town) rush(t testing.TB, nodes []*server, as auth, form url.Values, code string) []tokens {
 	t.Helper()
 	answers := parallel(t, crowd, func(i int) (answer, error) {
@@ -98,7 +99,7 @@ func (v *town) rush(t testing.TB, nodes []*server, as auth, form url.Values, cod
 	return granted
 }
 
-// dead fails the test if a token of a family that has ended still works anywhere.
+// dead fails the test if a token of an ended family still works anywhere.
 func (v *town) dead(t testing.TB, nodes []*server, app application, family tokens) {
 	t.Helper()
 	for i, s := range nodes {
@@ -120,13 +121,13 @@ func (v *town) raceCode(t *testing.T, nodes []*server, app application) {
 		if len(granted) != 1 {
 			t.Fatalf("%d of %d requests were granted", len(granted), crowd)
 		}
-		// RFC 6749 §4.1.2: and when it comes again, what it gave is revoked.
+		// RFC 6749 §4.1.2: if the code is used again, its tokens are revoked.
 		v.dead(t, nodes, app, granted[0])
 	}
 }
 
-// raceVerifier: wrong verifiers at the same moment keep nobody from the right one, and let nobody in (fosite: the
-// challenge was deleted before it was compared).
+// raceVerifier: concurrent wrong verifiers neither prevent the right one from working
+// nor succeed (fosite: the challenge was deleted before it was compared).
 func (v *town) raceVerifier(t *testing.T, nodes []*server) {
 	form := v.signedIn(t, v.alice).issue(t, v.web, v.alice)
 	other, _ := newPKCE()
@@ -155,7 +156,8 @@ func (v *town) raceRefresh(t *testing.T, nodes []*server) {
 		if len(granted) != 1 {
 			t.Fatalf("%d of %d requests were granted", len(granted), crowd)
 		}
-		// RFC 9700 §4.14.2: of the two who held the token one is a thief, so the family ends.
+		// RFC 9700 §4.14.2: one of the two holders of the token is a thief, so the token
+		// family is revoked.
 		v.dead(t, nodes, app, first)
 		v.dead(t, nodes, app, granted[0])
 	}
@@ -178,7 +180,8 @@ func (v *town) raceGrace(t *testing.T, nodes []*server) {
 		if !v.active(t, v.asker.auth(), next.AccessToken) {
 			t.Error("the successor is inactive")
 		}
-		// The grace is for an answer that was lost. Once the successor is used, it was not, and the old one is a theft.
+		// The grace period is for a lost answer. If the successor has been used, the
+		// answer was not lost, and another use of the old token is a theft.
 		last := v.mustToken(t, app.auth(), refreshForm(next.RefreshToken))
 		err := v.post(t, "/o/token/", app.auth(), refreshForm(first.RefreshToken)).refused(400, "invalid_grant")
 		if err != nil {
@@ -188,7 +191,7 @@ func (v *town) raceGrace(t *testing.T, nodes []*server) {
 	}
 }
 
-// raceRevocation: a family that is revoked while it is refreshed does not grow on.
+// raceRevocation: a token family that is revoked during a refresh gets no valid tokens.
 func (v *town) raceRevocation(t *testing.T, nodes []*server) {
 	b := v.signedIn(t, v.alice)
 	for range 8 {
@@ -211,8 +214,8 @@ func (v *town) raceRevocation(t *testing.T, nodes []*server) {
 	}
 }
 
-// raceRotation: of those who rotate a secret at once, each who is told a secret has one that works, or is told that
-// somebody else was faster.
+// raceRotation: of several concurrent rotations of a secret, each either returns a
+// working secret or reports that another one was faster.
 func (v *town) raceRotation(t *testing.T, nodes []*server) {
 	root := v.signedIn(t, v.admin)
 	session := root.cookie(t, "/", "mandate_session")
@@ -236,7 +239,7 @@ func (v *town) raceRotation(t *testing.T, nodes []*server) {
 	if rotated == 0 {
 		t.Error("nobody rotated the secret")
 	}
-	// The last rotation keeps the secret before it alive, and no other.
+	// The last rotation keeps only the secret directly before it valid.
 	_, a := v.token(t, app.auth(), params("grant_type", "client_credentials"))
 	if works := a.Status == http.StatusOK; works != (rotated == 1) {
 		t.Errorf("after %d rotations the first secret works: %t", rotated, works)

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Where the server sends a browser: to a client only at an address that the client registered, byte for byte, and
-// only once the person has signed in; to itself else.
+// The addresses to which the server redirects a browser. It redirects to a client only
+// at a registered redirect URI, compared byte by byte, and only after the person has
+// signed in. All other redirects lead to the server itself.
 
 const (
 	httpsURI    = "https://app.example.com/cb?tenant=1"
@@ -39,15 +40,17 @@ func TestRedirect(t *testing.T) {
 	})
 }
 
-// loopbacks: RFC 8252 §7.3: of a loopback address the port may vary, and nothing else (CVE-2020-15233).
+// loopbacks: RFC 8252 §7.3: only the port of a loopback address may vary
+// (CVE-2020-15233).
 var loopbacks = regexp.MustCompile(`^http://(127\.0\.0\.1(:[0-9]{1,5})?|\[::1\](:[0-9]{1,5})?)/cb$`)
 
-// registered is our own word on which redirect URI may be used.
+// registered is the test's own rule: it reports whether a redirect URI is allowed.
 func registered(uri string) bool {
 	return slices.Contains([]string{httpsURI, loopbackURI, privateURI, ipv6URI, nameURI}, uri) || loopbacks.MatchString(uri)
 }
 
-// mutations change each byte of a URI: its case and other bits, one more, one less.
+// mutations changes each byte of a URI: its case, other bits, one byte more, one byte
+// less.
 func mutations(uri string) []string {
 	var all []string
 	for at := range len(uri) {
@@ -64,7 +67,8 @@ func mutations(uri string) []string {
 	return all
 }
 
-// RFC 9700 §4.1.3: simple string comparison (CVE-2020-15234: not without case; CVE-2023-6291: no patterns).
+// RFC 9700 §4.1.3: simple string comparison (CVE-2020-15234: case matters;
+// CVE-2023-6291: no patterns).
 func (v *town) redirectsExactly(t *testing.T, app application) {
 	for _, uri := range []string{httpsURI, loopbackURI, privateURI, ipv6URI, nameURI} {
 		for _, mutated := range append(mutations(uri), uri) {
@@ -76,8 +80,9 @@ func (v *town) redirectsExactly(t *testing.T, app application) {
 	}
 }
 
-// wantProven asks without a session: with a redirect URI that is registered the next page is the login, with any other
-// it is a page that says what is wrong, and nothing is redirected anywhere (RFC 9700 §4.11.2).
+// wantProven sends a request without a session. With a registered redirect URI the next
+// page is the login. With any other, a page shows the error, and the browser is not
+// redirected (RFC 9700 §4.11.2).
 func (v *town) wantProven(t testing.TB, app application, uri string, want bool) {
 	t.Helper()
 	address, _ := v.authorizeURL(app, "redirect_uri", uri)
@@ -143,7 +148,8 @@ func (v *town) refusesAttacks(t *testing.T, app application) {
 	})
 }
 
-// CVE-2025-4143: a redirect URI that is taken from the application while the consent page is looked at is not used.
+// CVE-2025-4143: a redirect URI that is removed while the consent page is open is not
+// used.
 func (v *town) checksAgain(t *testing.T) {
 	app := v.application(t, "--name", "Moving", "--grant", "authorization_code", "--redirect-uri", "https://old.example/cb", "--redirect-uri", "https://new.example/cb")
 	root, alice := v.signedIn(t, v.admin), v.signedIn(t, v.alice)
@@ -157,11 +163,11 @@ func (v *town) checksAgain(t *testing.T) {
 			t.Errorf("%s: %d, away %v", decision, alice.Status, alice.Away)
 		}
 	}
-	// The code has left already, and whoever has it proves to be the client.
+	// The code was sent already, and the client must still authenticate to use it.
 	v.mustToken(t, app.auth(), code)
 }
 
-// RFC 6749 §3.1: no parameter comes twice (CVE-2026-9689).
+// RFC 6749 §3.1: no parameter appears twice (CVE-2026-9689).
 func (v *town) refusesPollution(t *testing.T, app application) {
 	address, _ := v.authorizeURL(app, "redirect_uri", httpsURI, "state", "kept", "scope", "read", "response_mode", "query", "unknown", "1")
 	b := v.signedIn(t, v.alice)
@@ -187,8 +193,9 @@ func (v *town) refusesPollution(t *testing.T, app application) {
 	}
 }
 
-// RFC 9700 §4.11.2: a person signs in before anything goes to a client, an error too. Else the server would forward
-// the browser of anybody who follows a link.
+// RFC 9700 §4.11.2: the person signs in before the browser is redirected to a client,
+// even with an error. Otherwise any link to the server could redirect a browser
+// elsewhere.
 func (v *town) logsInFirst(t *testing.T) {
 	for _, c := range []struct{ name, parameter, value, code string }{
 		{"no response type", "response_type", "", "invalid_request"},
@@ -214,13 +221,14 @@ func (v *town) logsInFirst(t *testing.T) {
 				t.Fatalf("after the login: %d %s, %v", b.Status, b.URL, b.Hops)
 			}
 			got := b.Away.Query()
-			// RFC 9207 §2: iss is in errors too.
+			// RFC 9207 §2: errors contain iss too.
 			if got.Get("error") != c.code || got.Get("iss") != v.Issuer || got.Has("code") || strings.ContainsFunc(got.Get("error_description"), notNQSCHAR) {
 				t.Errorf("the client gets %s", b.Away)
 			}
 		})
 	}
-	// OIDC Core §3.1.2.6: by a response mode that is not known nobody is told.
+	// OIDC Core §3.1.2.6: an unknown response mode gives no way to send the error to the
+	// client.
 	for _, b := range []*browser{v.browser(t), v.signIn(t, v.alice, "/account/")} {
 		address, _ := v.authorizeURL(v.web, "response_mode", "fragment")
 		b.open(t, address)
@@ -230,8 +238,8 @@ func (v *town) logsInFirst(t *testing.T) {
 	}
 }
 
-// RFC 6749 §4.1.2: state comes back as it was sent, and is left out where it was not sent. RFC 9207 §2: iss is in
-// every response.
+// RFC 6749 §4.1.2: state is returned unchanged, and is absent if the request had none.
+// RFC 9207 §2: every response contains iss.
 func (v *town) returnsState(t *testing.T, app application) {
 	printable := ""
 	for c := ' '; c <= '~'; c++ {
@@ -269,7 +277,7 @@ func (v *town) wantState(t testing.TB, b *browser, uri, state string) {
 		t.Fatalf("the client is told nothing: %d %s", b.Status, b.URL)
 	}
 	location := b.Hops[len(b.Hops)-1].Location
-	// What the client registered stands as it is, its query too.
+	// The registered redirect URI is kept unchanged, including its query.
 	if !strings.HasPrefix(location, uri+"?") && !strings.HasPrefix(location, uri+"&") {
 		t.Errorf("the answer for %s goes to %.120s", uri, location)
 	}
@@ -286,7 +294,8 @@ func (v *town) wantState(t testing.TB, b *browser, uri, state string) {
 	}
 }
 
-// staysHome: nobody is led away by the address that they come back to after the login (CVE-2019-3778 and its kin).
+// staysHome: the parameter for the address after the login cannot redirect to another
+// site (CVE-2019-3778 and similar).
 func (v *town) staysHome(t *testing.T) {
 	for _, next := range []string{
 		"https://evil.example/", "//evil.example/", "///evil.example/", "////evil.example", "/\\evil.example/", "\\\\evil.example/", "\\/evil.example/",
@@ -322,8 +331,8 @@ func (v *town) staysHome(t *testing.T) {
 	}
 }
 
-// asBrowser resolves an address as browsers do: tabs and line breaks are dropped, controls and spaces around it too,
-// and a backslash is a slash (WHATWG URL).
+// asBrowser resolves an address as browsers do (WHATWG URL): it drops tabs and line
+// breaks, trims controls and spaces, and reads a backslash as a slash.
 func asBrowser(base, location string) *url.URL {
 	location = strings.NewReplacer("\t", "", "\r", "", "\n", "", "\\", "/").Replace(location)
 	location = strings.TrimFunc(location, func(r rune) bool { return r <= ' ' })
@@ -338,7 +347,7 @@ func asBrowser(base, location string) *url.URL {
 	return target
 }
 
-// RFC 9700 §4.12: 303 alone makes every browser forget the form, with the password in it.
+// RFC 9700 §4.12: only 303 makes every browser drop the form and its password.
 func (v *town) redirectsBy303(t *testing.T) {
 	b := v.signedIn(t, v.alice)
 	step := func(name string, do func()) {
@@ -373,7 +382,8 @@ func (v *town) redirectsBy303(t *testing.T) {
 	step("log out", func() { b.send(t, "/logout/", nil) })
 	step("a page without a session", func() { b.open(t, "/account/") })
 	step("log in", func() { b.logIn(t, v.alice) })
-	// A path with or without its last slash is answered, and never redirected to the other.
+	// A path with or without a trailing slash is answered, and never redirected to the
+	// other.
 	for _, path := range []string{"/o/token", "/o/token/", "/o/introspect", "/o/revoke", "/o/revoke_token", "/o//token/", "/o/./token/", "/login", "//login/", "/o/TOKEN/"} {
 		a := v.post(t, path, nobody, params("grant_type", "client_credentials"))
 		if a.Status >= 300 && a.Status < 400 || a.Status >= 500 {

@@ -107,7 +107,7 @@ func TestSpecSampleResources(t *testing.T) {
 	})
 }
 
-// Every path and method with every scope: it passes with the one it needs, and with no other.
+// Each path and method is tried with each scope. Only the required scope gives access.
 func TestSpecSampleScopes(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes}})
@@ -191,7 +191,7 @@ func TestSpecSampleScopes(t *testing.T) {
 	})
 }
 
-// Where the scope groups is not configured, nobody has it.
+// If the scope groups is not configured, no token can have it.
 func TestSpecSampleWithoutGroups(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"SAMPLE_API: true"}})
@@ -202,7 +202,7 @@ func TestSpecSampleWithoutGroups(t *testing.T) {
 	})
 }
 
-// The sample API is off unless it is asked for.
+// The sample API is off unless it is configured.
 func TestSpecSampleOff(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Applications, as people register and change them in a browser.
+// People register and change applications in a browser.
 
-// element returns the first element of the page that a test accepts, or nil.
+// element returns the first element of the page that the function accepts, or nil.
 func (b *browser) element(accept func(*html.Node) bool) *html.Node {
 	page, err := html.Parse(strings.NewReader(b.Body))
 	if err != nil {
@@ -31,7 +31,8 @@ func descendant(node *html.Node, accept func(*html.Node) bool) *html.Node {
 	return nil
 }
 
-// fact returns what the page says of a term: the text of the code in the description, or all its text.
+// fact returns the description of a term on the page: its code element, or all its
+// text.
 func (b *browser) fact(t testing.TB, term string) string {
 	t.Helper()
 	dt := b.element(func(n *html.Node) bool { return n.Data == "dt" && text(n) == term })
@@ -50,7 +51,7 @@ func (b *browser) fact(t testing.TB, term string) string {
 	return ""
 }
 
-// shownSecret is the client secret that the page shows, or empty.
+// shownSecret returns the client secret that the page shows, or "".
 func (b *browser) shownSecret() string {
 	field := b.element(func(n *html.Node) bool { return attribute(n, "id") == "client_secret" })
 	if field == nil {
@@ -73,7 +74,8 @@ func (b *browser) click(t testing.TB, label string) {
 	b.open(t, target.String())
 }
 
-// registers sends the registration form that the browser shows, and notes what the page after it tells.
+// registers sends the registration form in the browser, and records what the next page
+// shows.
 func (b *browser) registers(t testing.TB, fields url.Values) application {
 	t.Helper()
 	b.submit(t, "Register application", fields)
@@ -86,7 +88,7 @@ func (b *browser) registers(t testing.TB, fields url.Values) application {
 	return application{ID: id, ClientID: b.fact(t, "Client ID"), ClientSecret: b.shownSecret(), RedirectURI: redirect}
 }
 
-// signIn opens a page that needs somebody, and signs in on the way.
+// signIn opens a page that requires a login, and signs in.
 func (s *server) signIn(t testing.TB, p person, path string) *browser {
 	t.Helper()
 	b := s.browser(t)
@@ -181,7 +183,7 @@ func TestSpecApplication(t *testing.T) {
 	})
 }
 
-// Each kind of application gets what belongs to it.
+// Each kind of application has the right settings on its page.
 func TestSpecApplicationKinds(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

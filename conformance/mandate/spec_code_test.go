@@ -10,9 +10,11 @@ import (
 	"testing"
 )
 
-// The authorization code grant: how it begins in the browser, and what a code is bound to.
+// The authorization code grant: its start in the browser, and the values to which a
+// code is bound.
 
-// exchange redeems a code and returns the whole answer. An empty value leaves a parameter out.
+// exchange exchanges a code and returns the complete answer. An empty value removes a
+// parameter.
 func (s *server) exchange(t testing.TB, app application, code, redirectURI, verifier string) answer {
 	t.Helper()
 	form := params("grant_type", "authorization_code", "code", code, "redirect_uri", redirectURI, "code_verifier", verifier)
@@ -24,7 +26,7 @@ func (s *server) exchange(t testing.TB, app application, code, redirectURI, veri
 	return s.post(t, "/o/token/", app.auth(), form)
 }
 
-// RFC 7636 §4.1: 43 to 128 characters of the unreserved ones.
+// RFC 7636 §4.1: a verifier has 43 to 128 unreserved characters.
 func TestSpecVerifier(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -41,7 +43,8 @@ func TestSpecVerifier(t *testing.T) {
 			good     bool
 		}{
 			{long[:1], false}, {long[:42], false}, {long[:43], true}, {long[:66], true}, {long[:128], true}, {long[:129], false},
-			// The sample of django-oauth-toolkit's documentation has 80 characters and ends so.
+			// The sample in django-oauth-toolkit's documentation has 80 characters and
+			// this end.
 			{long[:78] + "==", false}, {long[:50] + " " + long[:20], false},
 		} {
 			t.Run(fmt.Sprintf("a verifier of %d characters, good: %v", len(c.verifier), c.good), func(t *testing.T) {
@@ -82,7 +85,7 @@ func TestSpecCode(t *testing.T) {
 			checkRefused(t, s.exchange(t, app, code, "", verifier), http.StatusBadRequest, "invalid_request")
 		})
 		t.Run("the redirect URI may be left out where there is one", func(t *testing.T) {
-			// RFC 6749 §3.1.2.3, §4.1.3: then it is left out at the token endpoint too.
+			// RFC 6749 §3.1.2.3, §4.1.3: then the token request omits it too.
 			address, verifier := s.authorizeURL(other, "redirect_uri", "")
 			code := b.code(t, address, alice)
 			if !strings.HasPrefix(b.Away.String(), other.RedirectURI+"?") {
@@ -102,7 +105,8 @@ func TestSpecCode(t *testing.T) {
 	})
 }
 
-// What is wrong with the client or its redirect URI is shown on a page. Nothing is redirected.
+// Errors in the client id or the redirect URI are shown on a page. The browser is not
+// redirected.
 func TestSpecUnprovenRequest(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -137,7 +141,8 @@ func TestSpecUnprovenRequest(t *testing.T) {
 	})
 }
 
-// Everything else goes back to the client with error, description, state and issuer, once the person has signed in.
+// All other errors go to the client with error, description, state and issuer, after
+// the person has signed in.
 func TestSpecAuthorizationError(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -186,7 +191,7 @@ func TestSpecAuthorizationError(t *testing.T) {
 	})
 }
 
-// checkReturn: the browser was sent back to the client with an error.
+// checkReturn checks that the browser was redirected to the client with an error.
 func (s *server) checkReturn(t testing.TB, b *browser, app application, code, state string) {
 	t.Helper()
 	if b.Away == nil || !strings.HasPrefix(b.Away.String(), app.RedirectURI+"?") {
@@ -202,7 +207,7 @@ func (s *server) checkReturn(t testing.TB, b *browser, app application, code, st
 	}
 }
 
-// State comes back byte for byte, and not at all where it was not sent.
+// state is returned byte by byte, and is absent if the request had none.
 func TestSpecState(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -230,7 +235,8 @@ func TestSpecState(t *testing.T) {
 	})
 }
 
-// Whoever is not signed in is sent to the configured location, and from there back to exactly this request.
+// A person who is not signed in is redirected to the configured login page, and from
+// there back to exactly this request.
 func TestSpecLoginLocation(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, settings: []string{"LOGIN_URL: https://login.example/sign-in?lang=en"}})

@@ -17,10 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The resource server: a process of its own that knows the authorization server by its settings alone.
+// The resource server is a separate process. It knows the authorization server only by
+// its settings.
 
-// guard runs `mandate resource-server` in front of an API until the test ends. It shares nothing with s but the
-// list of secrets that no log may hold. rules are lines of RULES, settings those of OAUTH2_PROVIDER.
+// guard runs `mandate resource-server` in front of an API until the test ends. It
+// shares with s only the list of secrets that no log may contain. rules are lines of
+// RULES, settings are lines of OAUTH2_PROVIDER.
 func (s *server) guard(t testing.TB, upstream string, rules []string, settings ...string) *server {
 	t.Helper()
 	key := make([]byte, 32)
@@ -50,7 +52,8 @@ func (s *server) guard(t testing.TB, upstream string, rules []string, settings .
 	return g
 }
 
-// upstream is an API that knows nothing of OAuth. It says what it was asked for.
+// upstream starts an API that does not support OAuth. It returns the request that it
+// received.
 func upstream(t testing.TB) (*httptest.Server, func() []*http.Request) {
 	t.Helper()
 	var mu sync.Mutex
@@ -69,7 +72,8 @@ func upstream(t testing.TB) (*httptest.Server, func() []*http.Request) {
 	}
 }
 
-// Exactly one of the two kinds of credentials is set. Both and none are refused at the start, by name.
+// Exactly one of the two kinds of credentials must be set. With both or none, the start
+// fails and the message names the settings.
 func TestSpecGuardSettings(t *testing.T) {
 	const (
 		address     = "RESOURCE_SERVER_INTROSPECTION_URL: http://127.0.0.1:1/o/introspect/"
@@ -115,7 +119,7 @@ func TestSpecGuardSettings(t *testing.T) {
 	}
 }
 
-// RFC 7662 §2.1: what the resource server sends, to an endpoint that is not ours.
+// RFC 7662 §2.1: the request of the resource server, to an endpoint that is not ours.
 func TestSpecGuardQuestion(t *testing.T) {
 	for _, c := range []struct{ name, setting, authorization string }{
 		{"by token", "RESOURCE_SERVER_AUTH_TOKEN: key-of-the-api", "Bearer key-of-the-api"},
@@ -155,11 +159,11 @@ func TestSpecGuardQuestion(t *testing.T) {
 			checkPermission(t, g.post(t, "/users/", bearer("good-token"), params("username", "bob")), "write")
 			checkDetail(t, g.get(t, "/users/", bearer("bad-token")), http.StatusUnauthorized, "invalid_token")
 			checkDetail(t, g.get(t, "/users/", nobody), http.StatusUnauthorized, "")
-			// What no rule covers is refused, whatever the token.
+			// A request that no rule covers is refused with any token.
 			if a := g.get(t, "/other", bearer("good-token")); a.Status != http.StatusForbidden {
 				t.Errorf("a path without a rule gave %d", a.Status)
 			}
-			// The answers are kept for some seconds, so each token was asked about once.
+			// Answers are cached for some seconds, so each token caused one request.
 			if diff := cmp.Diff(map[string]int{"good-token": 1, "bad-token": 1}, asked); diff != "" {
 				t.Errorf("questions (-want +got):\n%s", diff)
 			}
@@ -175,7 +179,7 @@ func TestSpecGuardQuestion(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer is neither yes nor no.
+// If the endpoint does not answer, a token is neither active nor inactive.
 func TestSpecGuardWithoutProvider(t *testing.T) {
 	api, requests := upstream(t)
 	s := &server{secrets: &vault{}}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The introspection endpoint: who may ask, and what is answered.
+// The introspection endpoint: who may send requests, and the answers.
 
 func TestSpecIntrospectionResult(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -29,7 +29,8 @@ func TestSpecIntrospectionResult(t *testing.T) {
 			bearer(key.AccessToken)(r, f)
 			r.Header.Set("Accept", "application/json")
 		}
-		// result checks the members whose values are not known beforehand, and takes them out.
+		// result checks the members whose values are not known in advance, and removes
+		// them.
 		result := func(t *testing.T, token string, life time.Duration) map[string]any {
 			t.Helper()
 			a := s.post(t, "/o/introspect/", accept, params("token", token, "token_type_hint", "refresh_token"))
@@ -74,7 +75,7 @@ func TestSpecIntrospectionResult(t *testing.T) {
 		t.Run("a refresh token is alive for 30 days, and no bearer token", func(t *testing.T) {
 			want := map[string]any{"active": true, "client_id": app.ClientID, "username": "alice", "scope": "read", "iss": s.Issuer}
 			got := result(t, pair.RefreshToken, 30*24*time.Hour)
-			// An API that does not ask for one is shown none.
+			// Without the hint refresh_token an API gets the answer for an inactive token.
 			a := s.post(t, "/o/introspect/", accept, params("token", pair.RefreshToken))
 			if a.Status != http.StatusOK || strings.TrimSpace(a.Body) != `{"active":false}` {
 				t.Errorf("without a hint: %d %s", a.Status, a.Body)
@@ -88,7 +89,7 @@ func TestSpecIntrospectionResult(t *testing.T) {
 			}
 		})
 		t.Run("a hint changes nothing", func(t *testing.T) {
-			// RFC 7662 §2.1: a wrong hint is no reason not to find the token.
+			// RFC 7662 §2.1: the token is found in spite of a wrong hint.
 			for _, hint := range []string{"access_token", "refresh_token", "something"} {
 				a := s.post(t, "/o/introspect/", accept, params("token", pair.AccessToken, "token_type_hint", hint))
 				if a.Status != http.StatusOK || object(t, a)["active"] != true {
@@ -173,7 +174,8 @@ func TestSpecIntrospectionCaller(t *testing.T) {
 	})
 }
 
-// Whatever ends a token ends it at once, on every other node in a moment, and is told with the same words.
+// Each way to end a token works at once, and on all other nodes a moment later. The
+// answer for the token is always the same.
 func TestSpecInactiveToken(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -221,7 +223,8 @@ func TestSpecInactiveToken(t *testing.T) {
 	})
 }
 
-// takeBack is what a person does on the account page with the one application that is listed there.
+// takeBack revokes, on the account page, the access of the one application that is
+// listed.
 func (s *server) takeBack(t *testing.T, _ application, p person, _ tokens) {
 	t.Helper()
 	b := s.signIn(t, p, "/account/")
@@ -235,7 +238,8 @@ func (s *server) takeBack(t *testing.T, _ application, p person, _ tokens) {
 	}
 }
 
-// An access token ends by its age. The code that was issued before it, for as long a life, has ended then too.
+// An access token expires. A code that was issued before it with the same lifetime has
+// also expired.
 func TestSpecExpiry(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"ACCESS_TOKEN_EXPIRE_SECONDS: 1", "AUTHORIZATION_CODE_EXPIRE_SECONDS: 1"}})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What lives on after the first answer: refresh tokens, families, lifetimes, remembered consent.
+// Refresh tokens, token families, lifetimes, and stored consents.
 
 func TestSpecRefresh(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -59,17 +59,18 @@ func TestSpecRefreshGrace(t *testing.T) {
 		if a.Status != http.StatusOK || again.AccessToken != second.AccessToken || again.RefreshToken != second.RefreshToken {
 			t.Errorf("within the grace: %d, want the same successor", a.Status)
 		}
-		// Another scope is another request, and it spends nothing.
+		// A request with another scope is another request, and does not use up the token.
 		other := s.post(t, "/o/token/", app.auth(), params("grant_type", "refresh_token", "refresh_token", first.RefreshToken, "scope", "read"))
 		checkRefused(t, other, http.StatusBadRequest, "invalid_scope")
 		third := s.checkGranted(t, s.refresh(t, app.auth(), second.RefreshToken), "read write", true)
-		// The successor is in use, so whoever still has the first one is somebody else.
+		// The successor has been used, so another holder of the first token is an
+		// attacker.
 		checkRefused(t, s.refresh(t, app.auth(), first.RefreshToken), http.StatusBadRequest, "invalid_grant")
 		s.checkInactive(t, asker.auth(), third.AccessToken)
 	})
 }
 
-// However often it is refreshed, a family ends when its time is over.
+// A token family ends at its time limit, regardless of the number of refreshes.
 func TestSpecFamilyLifetime(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS: 3600", "ACCESS_TOKEN_EXPIRE_SECONDS: 60"}})
@@ -93,7 +94,7 @@ func TestSpecFamilyLifetime(t *testing.T) {
 	})
 }
 
-// The lifetimes that hold where nothing is set.
+// The default lifetimes.
 func TestSpecLifetimes(t *testing.T) {
 	s := startServer(t, options{})
 	printed := s.mustCLI(t, "", "config", "print")
@@ -105,7 +106,8 @@ func TestSpecLifetimes(t *testing.T) {
 	}
 }
 
-// PKCE may be left off for confidential clients, by a setting. For public ones there is none.
+// A setting makes PKCE optional for confidential clients. Public clients always need
+// it.
 func TestSpecPKCEOptional(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db, provider: []string{"PKCE_REQUIRED: false"}})
@@ -115,7 +117,8 @@ func TestSpecPKCEOptional(t *testing.T) {
 		b := s.browser(t)
 		address, verifier := s.authorizeURL(app, without...)
 		code := b.code(t, address, alice)
-		// RFC 9700 §2.1.1: a verifier without a challenge shows that somebody took the challenge out.
+		// RFC 9700 §2.1.1: a verifier without a challenge shows that an attacker removed
+		// the challenge.
 		checkRefused(t, s.exchange(t, app, code, app.RedirectURI, verifier), http.StatusBadRequest, "invalid_grant")
 		s.checkGranted(t, s.exchange(t, app, b.code(t, address, alice), app.RedirectURI, ""), "read write", true)
 		address, verifier = s.authorizeURL(app)
@@ -136,7 +139,8 @@ func TestSpecPublicClient(t *testing.T) {
 		if app.ClientSecret != "" {
 			t.Fatal("a public client has a secret")
 		}
-		// RFC 8252 §7.3: the port of a loopback address is known only when the program runs.
+		// RFC 8252 §7.3: the port of a loopback address is unknown until the program
+		// runs.
 		app.RedirectURI = "http://127.0.0.1:49152/back"
 		address, verifier := s.authorizeURL(app)
 		code := s.browser(t).code(t, address, alice)
@@ -153,7 +157,7 @@ func TestSpecPublicClient(t *testing.T) {
 	})
 }
 
-// The password grant is on only where it was registered, and each use of it is a warning.
+// The password grant works only where it is registered, and each use logs a warning.
 func TestSpecPasswordGrant(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
@@ -175,7 +179,8 @@ func TestSpecPasswordGrant(t *testing.T) {
 	})
 }
 
-// A person is asked once for the same scopes, and always by an application that anybody could pretend to be.
+// A person is asked once for the same scopes. For a client that anyone could imitate,
+// the person is always asked.
 func TestSpecConsent(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -12,15 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What was asked of the service, rule by rule: this file has what the checks share.
+// The requirements of the service, rule by rule. This file has the functions that the
+// checks share.
 
-// lifetime is how long an access token lives, in seconds, where nothing else is set.
+// lifetime is the default lifetime of an access token in seconds.
 const lifetime = 36000
 
-// permission is what a token without the needed scope is told.
+// permission is the error text for a token without the required scope.
 const permission = "You do not have permission to perform this action."
 
-// object decodes a JSON object and keeps its numbers as they were written: 36000 is not 3.6e4 and not "36000".
+// object decodes a JSON object and keeps the text of its numbers: 36000 differs from
+// 3.6e4 and from "36000".
 func object(t testing.TB, a answer) map[string]any {
 	t.Helper()
 	checkType(t, a, "application/json")
@@ -42,7 +44,7 @@ func checkType(t testing.TB, a answer, want string) {
 	}
 }
 
-// checkUncached: an answer with a token, or about one, is kept by no cache.
+// checkUncached checks that no cache may store an answer with a token or about one.
 func checkUncached(t testing.TB, a answer) {
 	t.Helper()
 	if got := a.Header.Get("Cache-Control"); !strings.Contains(got, "no-store") {
@@ -50,14 +52,14 @@ func checkUncached(t testing.TB, a answer) {
 	}
 }
 
-// checkGranted holds an answer of the token endpoint to its fields: exactly these, of these types.
+// checkGranted checks that a token response has exactly these fields with these types.
 func (s *server) checkGranted(t testing.TB, a answer, scope string, refresh bool) tokens {
 	t.Helper()
 	if a.Status != http.StatusOK {
 		t.Fatalf("the token endpoint answered %d: %s", a.Status, a.Body)
 	}
 	checkUncached(t, a)
-	// RFC 6749 §5.1: both headers.
+	// RFC 6749 §5.1: both headers are required.
 	if got := a.Header.Get("Pragma"); got != "no-cache" {
 		t.Errorf("Pragma %q, want no-cache", got)
 	}
@@ -75,7 +77,8 @@ func (s *server) checkGranted(t testing.TB, a answer, scope string, refresh bool
 	return read
 }
 
-// checkRefused holds an error of a protocol endpoint to RFC 6749 §5.2. The description must say something.
+// checkRefused checks an error of a protocol endpoint against RFC 6749 §5.2. The
+// description must not be empty.
 func checkRefused(t testing.TB, a answer, status int, code string) {
 	t.Helper()
 	if a.Status != status {
@@ -95,13 +98,14 @@ func checkRefused(t testing.TB, a answer, status int, code string) {
 			t.Errorf("an error has the member %s: %s", name, a.Body)
 		}
 	}
-	// RFC 9110 §15.5.2: a 401 says how to authenticate.
+	// RFC 9110 §15.5.2: a 401 names the authentication scheme.
 	if status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "" {
 		t.Error("401 without WWW-Authenticate")
 	}
 }
 
-// checkDetail holds a refusal of a protected API to RFC 6750 §3: a challenge and a JSON body with one text.
+// checkDetail checks a refusal of a protected API against RFC 6750 §3: a challenge, and
+// a JSON body with one text.
 func checkDetail(t testing.TB, a answer, status int, code string) string {
 	t.Helper()
 	if a.Status != status {
@@ -112,7 +116,7 @@ func checkDetail(t testing.TB, a answer, status int, code string) string {
 	if !strings.HasPrefix(challenge, "Bearer ") {
 		t.Errorf("WWW-Authenticate %q, want a Bearer challenge", challenge)
 	}
-	// RFC 6750 §3.1: whoever sent no token is told no error code.
+	// RFC 6750 §3.1: a request without a token gets no error code.
 	if want := `error="` + code + `"`; code != "" && !strings.Contains(challenge, want) || code == "" && strings.Contains(challenge, "error=") {
 		t.Errorf("WWW-Authenticate %q, want the error %q", challenge, code)
 	}
@@ -124,7 +128,8 @@ func checkDetail(t testing.TB, a answer, status int, code string) string {
 	return detail
 }
 
-// checkPermission: a token that lacks a scope is refused, and told which.
+// checkPermission checks that a token without a scope is refused, and that the answer
+// names the scope.
 func checkPermission(t testing.TB, a answer, scope string) {
 	t.Helper()
 	detail := checkDetail(t, a, http.StatusForbidden, "insufficient_scope")
@@ -136,7 +141,7 @@ func checkPermission(t testing.TB, a answer, scope string) {
 	}
 }
 
-// within reports whether a number of seconds since 1970 lies between two moments.
+// within reports whether a NumericDate lies between two times.
 func within(number any, from, to time.Time) bool {
 	seconds, ok := number.(json.Number)
 	if !ok {
@@ -146,21 +151,21 @@ func within(number any, from, to time.Time) bool {
 	return err == nil && at >= from.Unix() && at <= to.Unix()
 }
 
-// whole registers an application with all grants that there are, and a redirect URI where nobody listens.
+// whole registers an application with all grants and an unused redirect URI.
 func (s *server) whole(t testing.TB, name string, more ...string) application {
 	t.Helper()
 	return s.application(t, append([]string{"--name", name, "--grant", "authorization_code", "--grant", "client_credentials",
 		"--grant", "password", "--redirect-uri", "http://127.0.0.1:8000/noexist/callback"}, more...)...)
 }
 
-// password asks for a person's tokens by their password; more are further parameters.
+// password requests tokens with a person's password; more are further parameters.
 func (s *server) password(t testing.TB, as auth, p person, more ...string) answer {
 	t.Helper()
 	form := params(append([]string{"grant_type", "password", "username", p.Name, "password", p.Password}, more...)...)
 	return s.post(t, "/o/token/", as, form)
 }
 
-// pair is what a person's password gives to an application.
+// pair returns the tokens that an application gets for a person's password.
 func (s *server) pair(t testing.TB, app application, p person, more ...string) tokens {
 	t.Helper()
 	a := s.password(t, app.auth(), p, more...)
@@ -170,13 +175,14 @@ func (s *server) pair(t testing.TB, app application, p person, more ...string) t
 	return s.tokens(t, a)
 }
 
-// refresh asks for new tokens.
+// refresh requests new tokens with a refresh token.
 func (s *server) refresh(t testing.TB, as auth, token string, more ...string) answer {
 	t.Helper()
 	return s.post(t, "/o/token/", as, params(append([]string{"grant_type", "refresh_token", "refresh_token", token}, more...)...))
 }
 
-// checkInactive: whoever asks about a token that does not work learns only that.
+// checkInactive checks that introspection of an invalid token returns only that it is
+// inactive.
 func (s *server) checkInactive(t testing.TB, as auth, token string) {
 	t.Helper()
 	a := s.post(t, "/o/introspect/", as, params("token", token))
@@ -189,7 +195,7 @@ func (s *server) checkInactive(t testing.TB, as auth, token string) {
 	}
 }
 
-// introspector registers an application that may ask about tokens.
+// introspector registers an application that may introspect.
 func (s *server) introspector(t testing.TB) application {
 	t.Helper()
 	return s.application(t, "--name", "resource server", "--grant", "client_credentials", "--may-introspect")

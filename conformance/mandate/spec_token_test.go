@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The token endpoint: its answers, scopes, and how clients and codes are proven.
+// The token endpoint: its answers, scopes, client authentication, and proofs for codes.
 
 func TestSpecTokenResponse(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
@@ -43,7 +43,8 @@ func TestSpecTokenResponse(t *testing.T) {
 		t.Run("tokens are opaque", func(t *testing.T) {
 			pair := s.pair(t, app, alice)
 			for _, token := range []string{pair.AccessToken, pair.RefreshToken} {
-				// A prefix, and 256 bits in base64url. A JWT would have dots.
+				// The token is a prefix and 256 bits in base64url. A JWT would contain
+				// dots.
 				_, random, _ := strings.Cut(token, "_")
 				raw, err := base64.RawURLEncoding.DecodeString(random)
 				if err != nil || len(raw) != 32 || !slices.Contains([]string{"mat", "mrt"}, token[:3]) {
@@ -144,7 +145,8 @@ func TestSpecDefaultScopes(t *testing.T) {
 func TestSpecClientAuthentication(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})
-		// RFC 6749 §2.3.1: characters that mean something in a form or in Basic credentials have to be encoded.
+		// RFC 6749 §2.3.1: characters with a meaning in a form or in Basic credentials
+		// must be encoded.
 		odd := application{ClientID: "robot+1%/=&", ClientSecret: s.secret("p+q%3A: /=&\"long enough")}
 		s.mustCLI(t, odd.ClientSecret+"\n", "application", "add", "--name", "odd", "--grant", "client_credentials",
 			"--client-id", odd.ClientID, "--client-secret-stdin")

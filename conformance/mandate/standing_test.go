@@ -12,10 +12,12 @@ import (
 	"testing"
 )
 
-// Who may do what with an application, and what an application may do, by who answers for it. The tables in docs/register-applications.md
-// are what is tested: each cell by a request to a running server.
+// Who may change an application, and what an application may do, depending on who is
+// responsible for it. The test checks each cell of the tables in
+// docs/register-applications.md with a request to a running server.
 
-// docsTable is the table of that page whose first row begins with a cell, by row and column.
+// docsTable returns the table of that page whose first row begins with this cell, by
+// row and column.
 func docsTable(t testing.TB, first string) (columns []string, cells map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "register-applications.md"))
@@ -43,14 +45,14 @@ func docsTable(t testing.TB, first string) (columns []string, cells map[string][
 	return columns, cells
 }
 
-// register is the database behind a server, and the people at it.
+// register is the database of a server, and its people.
 type register struct {
 	*server
 	pool *sql.DB
 	tabs map[string]*browser
 }
 
-// field reads a column of an application, empty where the application is gone.
+// field returns a column of an application, or "" if the application was deleted.
 func (g *register) field(t testing.TB, id, column string) string {
 	t.Helper()
 	var value sql.NullString
@@ -61,7 +63,7 @@ func (g *register) field(t testing.TB, id, column string) string {
 	return value.String
 }
 
-// record is all that the database holds of an application, empty where it is gone.
+// record returns all columns of an application, or "" if it was deleted.
 func (g *register) record(t testing.TB, id string) string {
 	t.Helper()
 	found, err := g.pool.QueryContext(t.Context(), "SELECT * FROM applications WHERE id = '"+id+"'")
@@ -96,7 +98,7 @@ func (g *register) set(t testing.TB, id, assignments string) {
 	}
 }
 
-// made registers an application and gives it a standing.
+// made registers an application and sets who is responsible for it.
 func (g *register) made(t testing.TB, standing string) application {
 	t.Helper()
 	by, more := "owner", []string{"grant_type", "authorization_code", "redirect_uris", "https://own.example/cb", "scope", "read"}
@@ -127,7 +129,8 @@ func newRegister(t testing.TB, db database) *register {
 	return g
 }
 
-// actors are the columns of the table: who acts, on an application of which standing.
+// actors are the columns of the table: who acts, and who is responsible for the
+// application.
 var actors = map[string]struct{ who, standing string }{
 	"the owner, standing `person`":               {"owner", "person"},
 	"the owner, for whom the operator answers":   {"owner", "vouched"},
@@ -138,8 +141,8 @@ var actors = map[string]struct{ who, standing string }{
 	"not signed in":                              {"nobody", "person"},
 }
 
-// deeds are the rows: the column of the database that changes, and the form that changes it. A form of the update
-// page is added to what is registered.
+// deeds are the rows: the column of the database that changes, and the form that
+// changes it. A form of the update page is added to the registered values.
 var deeds = map[string]struct {
 	column, path string
 	form         url.Values
@@ -177,7 +180,7 @@ func (g *register) actors(t *testing.T) {
 			if !known {
 				t.Fatalf("nobody is %q", column)
 			}
-			// An application to which nothing has happened serves for the next deed.
+			// An application that was not changed is used again for the next row.
 			app := there[actor.standing]
 			if app.ID == "" || g.record(t, app.ID) != asRegistered[app.ID] {
 				app = g.made(t, actor.standing)
@@ -197,7 +200,7 @@ func (g *register) actors(t *testing.T) {
 	}
 }
 
-// does tries a deed, and says whether it was done.
+// does tries a row's action and returns whether it was done: "yes" or "no".
 func (g *register) does(t testing.TB, row, who string, app application) string {
 	t.Helper()
 	b, path := g.tabs[who], "/o/applications/"+app.ID+"/"
@@ -229,7 +232,7 @@ func yesOrNo(is bool) string {
 	return "no"
 }
 
-// What an application may do itself, although everything is registered for it that could be.
+// What an application itself may do, although everything possible is registered for it.
 func (g *register) applications(t *testing.T) {
 	columns, cells := docsTable(t, "| `administrator`")
 	if !slices.Equal(columns, []string{"`administrator`", "`person`", "`open`"}) || len(cells) != 12 {
@@ -262,7 +265,8 @@ func (g *register) applications(t *testing.T) {
 		if line := fmt.Sprintf("machine %d, password %d, code %s, life %d, scope %s, introspects %d", a.Status, b.Status, way, got.ExpiresIn, got.Scope, c.Status); line != want {
 			t.Errorf("%s:\n got %s\nwant %s", standing, line, want)
 		}
-		// RFC 9700 §2.1.1: PKCE for every client; what leaves it out is a setting, for who is answered for.
+		// RFC 9700 §2.1.1: every client needs PKCE. A setting exempts only clients for
+		// which an administrator is responsible.
 		address, _ = g.authorizeURL(app, "code_challenge", "", "code_challenge_method", "")
 		tab.open(t, address)
 		if omitted := tab.Away != nil && tab.Away.Query().Get("code") != ""; omitted != (standing == "administrator") {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWalkReadme runs the commands of README.md's shortest way to a protected API as they stand there, with other
-// addresses.
+// TestWalkReadme runs the commands of the README's shortest way to a protected API
+// unchanged, except for the addresses.
 func TestWalkReadme(t *testing.T) {
 	_, err := exec.LookPath("curl")
 	if err != nil {
@@ -88,7 +88,8 @@ func TestWalkReadme(t *testing.T) {
 	}
 }
 
-// steps reads that section of README.md: its commands, by their first two or three words, and its files, by their names.
+// steps returns the commands of that section by their first two or three words, and its
+// files by name.
 func steps(t *testing.T) (commands, files map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")

@@ -16,8 +16,8 @@ func TestWalkResourceServer(t *testing.T) {
 			sampleScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0"}})
 		alice, admin := s.person(t, "alice"), s.person(t, "root", "--admin")
 
-		// The resource server needs a token with that scope. There every client may have it; here an administrator
-		// switches it on for one.
+		// The resource server needs a token with that scope. There every client can get
+		// it; here an administrator allows it for one client.
 		b := s.signIn(t, admin, "/o/applications/register/")
 		asker := b.registers(t, params("name", "resource server", "client_type", "confidential", "grant_type", "client_credentials", "may_introspect", "on"))
 		key := s.checkGranted(t, s.post(t, "/o/token/", asker.auth(), params("grant_type", "client_credentials", "scope", "introspection")), "introspection", false)
@@ -38,8 +38,9 @@ func TestWalkResourceServer(t *testing.T) {
 			}
 		}
 
-		// Set up the resource server, by token or by credentials. Its default of keeping an answer for 36000 seconds
-		// lets revoked tokens in; here it is 10, and 0 in this walk.
+		// Set up the resource server, with a token or with credentials. Its default there
+		// caches an answer for 36000 seconds and so accepts revoked tokens. Here the
+		// default is 10 seconds, and 0 in this test.
 		address := "RESOURCE_SERVER_INTROSPECTION_URL: " + quote(s.URL+"/o/introspect/")
 		byToken := "RESOURCE_SERVER_AUTH_TOKEN: " + quote(key.AccessToken)
 		byPair := fmt.Sprintf("RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [%s, %s]", quote(asker.ClientID), quote(asker.ClientSecret))
@@ -48,7 +49,8 @@ func TestWalkResourceServer(t *testing.T) {
 		rules := []string{"{PATH: /users, METHODS: [GET], SCOPES: [read]}", "{PATH: /users, METHODS: [POST], SCOPES: [write]}",
 			"{PATH: /groups, SCOPES: [groups]}", "{PATH: /resource}"}
 
-		// The resource server that knows the provider by its settings alone has users of its own.
+		// A resource server that knows the provider only by its settings has its own
+		// users.
 		separate := startServer(t, options{settings: []string{"SAMPLE_API: true"}, provider: []string{sampleScopes, address, byToken, uncached}})
 		for name, resource := range map[string]*server{
 			"the sample API in the provider":        s,
@@ -60,7 +62,7 @@ func TestWalkResourceServer(t *testing.T) {
 				s.walkResource(t, resource, app, alice)
 			})
 		}
-		// The API learns whose token it was, and not the token.
+		// The API receives the facts of the token, but not the token.
 		if len(requests()) == 0 {
 			t.Error("no request reached the API")
 		}
@@ -73,7 +75,7 @@ func TestWalkResourceServer(t *testing.T) {
 	})
 }
 
-// walkResource calls a protected API with tokens of every kind. s is who issued them.
+// walkResource calls a protected API with tokens of every kind. s is their issuer.
 func (s *server) walkResource(t *testing.T, resource *server, app application, alice person) {
 	t.Helper()
 	pair := s.pair(t, app, alice, "scope", "read")
@@ -87,12 +89,13 @@ func (s *server) walkResource(t *testing.T, resource *server, app application, a
 	checkDetail(t, resource.get(t, "/users/", nobody), http.StatusUnauthorized, "")
 	checkDetail(t, resource.get(t, "/users/", bearer("mat_unknown")), http.StatusUnauthorized, "invalid_token")
 	checkDetail(t, resource.get(t, "/users/", bearer(pair.RefreshToken)), http.StatusUnauthorized, "invalid_token")
-	// A revoked token is refused, where it was accepted there until the copy expired.
+	// A revoked token is refused. There it is accepted until the cached answer expires.
 	s.revoke(t, app.auth(), pair.AccessToken)
 	checkDetail(t, resource.get(t, "/users/", bearer(pair.AccessToken)), http.StatusUnauthorized, "invalid_token")
 }
 
-// The provider is down: the resource server lets nobody in, and does not call good tokens bad.
+// The provider is down: the resource server refuses all requests, but does not call
+// valid tokens invalid.
 func TestWalkResourceServerWithoutProvider(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

@@ -8,13 +8,16 @@ import (
 	"testing"
 )
 
-// The steps of django-oauth-toolkit's documentation, in their order and with the results that it promises, as
-// somebody would repeat them who comes from there. A comment says where a step is another one here, and why.
+// The steps of django-oauth-toolkit's documentation, in its order and with its results,
+// as one of its users would repeat them. A comment says where and why a step differs
+// here.
 
-// callback is where the documentation sends codes. Nobody answers there: the reader copies the code.
+// callback is the address to which the documentation sends codes. No server runs there;
+// the reader copies the code.
 const callback = "http://127.0.0.1:8000/noexist/callback"
 
-// uncached is what the documentation's curl lines send besides the form.
+// uncached adds the header that the documentation's curl commands send besides the
+// form.
 func uncached(r *http.Request, _ url.Values) { r.Header.Set("Cache-Control", "no-cache") }
 
 // Getting started.

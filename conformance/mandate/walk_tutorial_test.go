@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// checkSame holds a JSON answer to a status and a value.
+// checkSame checks the status and the value of a JSON answer.
 func checkSame(t testing.TB, a answer, status int, want any) {
 	t.Helper()
 	var got any
@@ -83,13 +83,15 @@ func TestWalkTutorial1(t *testing.T) {
 	})
 }
 
-// walkFailures are the causes of failure that the documentation names. Somebody is signed in in the browser.
+// walkFailures tests the errors that the documentation describes. A person is signed in
+// in the browser.
 func (s *server) walkFailures(t *testing.T, b *browser, app application) {
 	t.Helper()
-	// The secret is not the right one. The documentation warns of the hash, which no page shows here.
+	// The secret is wrong. The documentation warns of the hash; here no page shows it.
 	a := s.refresh(t, basic(app.ClientID, "pbkdf2_sha256$600000$abc$def="), "mrt_unknown")
 	checkRefused(t, a, http.StatusUnauthorized, "invalid_client")
-	// The callback is not registered: a page, since nobody may be redirected there.
+	// The callback is not registered: a page shows the error, and the browser is not
+	// redirected.
 	address, _ := s.authorizeURL(app, "redirect_uri", "https://oauth.pstmn.io/v1/callback")
 	b.open(t, address)
 	if b.Status != http.StatusBadRequest || len(b.Hops) != 0 || !strings.Contains(b.Body, "redirect URI") {
@@ -101,7 +103,7 @@ func (s *server) walkFailures(t *testing.T, b *browser, app application) {
 	s.checkReturn(t, b, app, "invalid_request", "xyz")
 }
 
-// hello is the API of tutorials 2 and 3, which knows nothing of OAuth.
+// hello starts the API of tutorials 2 and 3, which does not support OAuth.
 func hello(t *testing.T) string {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +120,7 @@ func hello(t *testing.T) string {
 	return api.URL
 }
 
-// protects runs a resource server with credentials of its own in front of an API.
+// protects runs a resource server with its own credentials in front of an API.
 func (s *server) protects(t *testing.T, api string, rules ...string) *server {
 	t.Helper()
 	asker := s.introspector(t)
@@ -179,7 +181,7 @@ func TestWalkTutorial3(t *testing.T) {
 		checkDetail(t, g.get(t, "/secret", bearer("123456")), http.StatusUnauthorized, "invalid_token")
 		// Without a token Django sends the caller to its login page. An API has none: RFC 6750 §3 wants a challenge.
 		checkDetail(t, g.get(t, "/secret", nobody), http.StatusUnauthorized, "")
-		// With a token for reading nothing is written.
+		// A token for reading cannot write.
 		checkPermission(t, g.post(t, "/secret", bearer(token), nil), "write")
 		if a := g.post(t, "/secret", bearer(s.pair(t, app, alice, "scope", "write").AccessToken), nil); a.Status != http.StatusOK {
 			t.Errorf("writing gives %d %s", a.Status, a.Body)
