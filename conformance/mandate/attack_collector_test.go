@@ -43,7 +43,7 @@ func misbehave(t testing.TB, status int, size int64) *misbehaving {
 // the answer does not end.
 func TestAttackEndlessAnswerOfACollector(t *testing.T) {
 	attack(t, "memory exhausted by an answer that is read without a limit", "CVE-2026-39882 (GHSA-w8rr-5gcm-pp58), OpenTelemetry-Go before 1.43")
-	const endless, bearable = 128 << 20, 16 << 20 // what the sockets hold on both sides is in the second
+	const endless, bearable = 128 << 20, 16 << 20 // the second number includes the socket buffers of both sides
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusServiceUnavailable} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			t.Parallel()

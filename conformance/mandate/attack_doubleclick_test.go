@@ -11,8 +11,8 @@ import (
 // the focus.
 type pressed struct {
 	Presses  int
-	Millis   float64 // until the button could be used
-	Focus    bool    // the button has it still
+	Millis   float64 // the time until the button was enabled
+	Focus    bool    // the button still has the focus
 	Said, At string
 }
 
@@ -68,7 +68,7 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 			"the focus is lost":  `dispatchEvent(new Event("blur"))`,
 			"the page is hidden": `Object.defineProperty(document, "visibilityState", {value: "hidden", configurable: true}), document.dispatchEvent(new Event("visibilitychange")), delete document.visibilityState`,
 		} {
-			b.find("button", "Allow") // which waits until it can be used
+			b.find("button", "Allow") // it waits until the button is enabled
 			off := evaluate[bool](b, `(`+leave+`, document.querySelector("[value=approve]").click(), document.querySelector("[value=approve]").ariaDisabled === "true")`)
 			if !off {
 				t.Errorf("%s: the button can be used", what)

@@ -102,7 +102,7 @@ func TestRPLogout_2_after_another_application(t *testing.T) {
 			b := s.browser(t)
 			for _, app := range []application{one, two} {
 				hint := b.signsIn(t, app, alice).IDToken
-				defer func() { // the last one first, and then the others of the same session
+				defer func() { // the last application first, then the others of the same session
 					b.open(t, s.endSession("id_token_hint", hint, "post_logout_redirect_uri", bye))
 					if b.Away == nil || b.Away.String() != bye {
 						t.Errorf("%s: %d, sent to %v\n%s", name, b.Status, b.Away, b.Body)

@@ -236,7 +236,7 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 		for _, app := range append(apps, vouched) {
 			s.mustCLI(t, "", "application", "delete", app.ClientID)
 		}
-		t.Parallel() // the servers of both databases clean up meanwhile
+		t.Parallel() // the servers of both databases clean up at the same time
 		waitFor(t, "the rows of deleted applications are gone", func() bool { return rows(t, db, "tokens")+rows(t, db, "grants") == 0 })
 	})
 }
@@ -253,7 +253,7 @@ func TestAttackTokensPerMinute(t *testing.T) {
 			given++
 		}
 	}
-	if given < 5 || given > 6 { // one may have come back meanwhile
+	if given < 5 || given > 6 { // one attempt may be available again
 		t.Errorf("%d tokens at once, want 5", given)
 	}
 	s.wantOwn(t, "somebody else's", s.signedIn(t, s.person(t, "alice")).registered(t), http.StatusOK, "")

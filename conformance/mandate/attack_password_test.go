@@ -15,11 +15,11 @@ import (
 type theft struct {
 	*town
 	owner  *browser
-	mine   tokens     // of the session at hand
-	thief  tokens     // of a session that has ended since
-	kept   tokens     // of a session that goes on
-	code   url.Values // redeems a code of that session, which nobody has redeemed yet
-	ticket string     // of a consent page that is open there
+	mine   tokens     // of the current session
+	thief  tokens     // of a session that has ended
+	kept   tokens     // of a session that has not ended
+	code   url.Values // exchanges a code of that session that is not used yet
+	ticket string     // of a consent page that is open in that session
 	other  *browser
 	who    person
 }
@@ -103,7 +103,7 @@ func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
 		t.Run("the form as it stands", func(t *testing.T) {
 			s := v.stolen(t, "carol")
 			for _, token := range []string{s.thief.AccessToken, s.kept.AccessToken} {
-				if !node.active(t, v.asker.auth(), token) { // and the node keeps a copy
+				if !node.active(t, v.asker.auth(), token) { // the node caches the token
 					t.Fatal("a token is dead before anything happened")
 				}
 			}

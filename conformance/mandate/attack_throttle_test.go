@@ -60,7 +60,7 @@ func TestAttackThrottleIsEmptied(t *testing.T) {
 	t.Run("one password at many accounts", s.passwordsAreSprayed)
 	t.Run("one address locks a person out", s.oneAddressLocksOut)
 	waitFor(t, "the log says how many lines were left out", func() bool {
-		s.get(t, "/healthz", nobody) // the first request after some seconds writes it
+		s.get(t, "/healthz", nobody) // the first request after some seconds writes the log line
 		return strings.Contains(s.log.String()[logged:], "address=198.51.100.1 status=429")
 	})
 }
@@ -106,7 +106,7 @@ func (s *server) pipeline(n int, request func(i int) string, fine func(status in
 	go func() {
 		out := bufio.NewWriterSize(conn, 64<<10)
 		for i := range n {
-			_, _ = out.WriteString(request(i)) // where it fails, the answers fail too
+			_, _ = out.WriteString(request(i)) // if writing fails, reading the answers fails too
 		}
 		_ = out.Flush()
 	}()

@@ -244,7 +244,7 @@ func boundSetup(t *testing.T, kind string) {
 	link := s.firstLink(t)
 	for _, text := range printable(altered(link)) {
 		if strings.ContainsAny(text, "/%?#.") {
-			continue // another path altogether
+			continue // a completely different path
 		}
 		if a := s.get(t, "/setup/"+text+"/", nobody); a.Status != http.StatusNotFound {
 			t.Errorf("%q: %d", text, a.Status)

@@ -19,13 +19,13 @@ type town struct {
 	*server
 	alice, bob, admin person
 
-	web    application // confidential, every grant, asks nobody for consent
-	rival  application // the same, of somebody else
+	web    application // confidential, all grants, skips the consent page
+	rival  application // the same, with another owner
 	phone  application // public
 	asker  application // may introspect
-	casual application // confidential, asks for consent
+	casual application // confidential, shows the consent page
 
-	codes map[string]url.Values // what else redeems a code that was given out
+	codes map[string]url.Values // the other parameters that exchange an issued code
 }
 
 const (

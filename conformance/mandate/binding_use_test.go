@@ -19,8 +19,8 @@ type door struct {
 type artefact struct {
 	name string
 	make func(t testing.TB) string
-	fits map[string]bool                 // the doors that it opens
-	use  func(t testing.TB, text string) // its right use, which has to work
+	fits map[string]bool                 // the doors that accept it
+	use  func(t testing.TB, text string) // its right use, which must work
 }
 
 // boundToUse tries every kind of artefact at every door. Only the right door accepts

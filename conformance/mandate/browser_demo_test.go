@@ -37,7 +37,7 @@ func TestBrowserDemo(t *testing.T) {
 	demo.signsInTo(t, b, "Forum", "HS256")
 	b.look("demo", "/demo/")
 	for _, site := range []string{"Web", "Shop", "Forum"} {
-		b.look("demo-"+site, "/demo/start?site="+site) // it has been allowed, so this ends on the page of the walk
+		b.look("demo-"+site, "/demo/start?site="+site) // the application is approved, so this ends on the demo's page
 		b.says("The site exchanges the code for tokens")
 	}
 	b.look("demo-refused", "/demo/callback?code=x")

@@ -16,7 +16,7 @@ func TestBrowserFormPost(t *testing.T) {
 	b := s.window(t, browser, client.Host)
 	b.open(first(s.authorizeURL(app, "scope", "openid", "response_mode", "form_post")))
 	b.logIn(alice)
-	b.do(b.click(b.find("button", "Allow"))) // the page after it is gone before anybody could look at it
+	b.do(b.click(b.find("button", "Allow"))) // the form's page disappears before the test can inspect it
 	b.until(`document.title == "Elsewhere"`)
 	back, err := url.Parse(client.URL + "/back")
 	if err != nil || b.URL().Host != back.Host || b.URL().RawQuery != "" {

@@ -63,10 +63,10 @@ type tab struct {
 	ctx    context.Context
 	server *server
 
-	Status int64 // of the page that is shown
+	Status int64 // of the current page
 
 	mu        sync.Mutex
-	hosts     map[string]bool            // where requests may go
+	hosts     map[string]bool            // the hosts that may receive requests
 	sent      []string                   // the address of each request
 	documents map[network.RequestID]bool // requests for pages and frames
 	problems  []string

@@ -151,7 +151,7 @@ func (s *server) granted(t testing.TB, got map[string]any, scope string, refresh
 	next, _ := got["refresh_token"].(string)
 	kind, _ := got["token_type"].(string)
 	granted, ok := got["scope"].(string)
-	if parts, many := got["scope"].([]any); many { // as Python's has it
+	if parts, many := got["scope"].([]any); many { // as the Python client returns it
 		granted, ok = strings.Trim(fmt.Sprint(parts), "[]"), true
 	}
 	if access == "" || !strings.EqualFold(kind, "Bearer") || got["expires_in"] != float64(lifetime) || !ok || granted != scope || (next != "") != refresh {

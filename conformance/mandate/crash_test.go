@@ -15,16 +15,16 @@ import (
 // ledger records what the clients of a crashed server know.
 type ledger struct {
 	mu       sync.Mutex
-	access   []string // access tokens that were answered
+	access   []string // access tokens that clients received
 	chains   []chain  // of refresh tokens
-	spent    []pledge // codes whose answer came
-	pending  []pledge // codes whose answer did not come
-	revoked  []string // tokens whose end was answered
-	strange  []string // answers that are neither a grant nor a refusal
+	spent    []pledge // codes whose exchange was answered
+	pending  []pledge // codes whose exchange was not answered
+	revoked  []string // tokens whose revocation was answered
+	strange  []string // answers that are neither a success nor an error
 	answered int
 
-	wanted int           // so many answers, and something of each kind
-	enough chan struct{} // closed when they are there
+	wanted int           // this many answers, with at least one of each kind
+	enough chan struct{} // closed when that many answers have arrived
 	once   sync.Once
 }
 
@@ -91,7 +91,7 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 		l.answered++
 		return a, true
 	}
-	for range 6 { // codes, and what they give: refreshed again and again
+	for range 6 { // codes, and their token families, which are refreshed repeatedly
 		group.Go(func() {
 			for p := range todo {
 				a, ok := post("/o/token/", p.app, p.form)
@@ -105,7 +105,7 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 			}
 		})
 	}
-	group.Go(func() { // tokens that no person stands behind, and their end
+	group.Go(func() { // tokens of the client credentials grant, and their revocation
 		for n := 0; ; n++ {
 			a, ok := post("/o/token/", v.web, params("grant_type", "client_credentials"))
 			if !ok {

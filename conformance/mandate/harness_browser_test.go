@@ -20,11 +20,11 @@ type browser struct {
 	server *server
 	client *http.Client
 
-	URL    *url.URL // the page it shows
+	URL    *url.URL // the current page
 	Status int
 	Header http.Header
 	Body   string
-	Away   *url.URL // where the server sent it last, if that is not the server
+	Away   *url.URL // the last redirect to another host
 	Hops   []hop    // the redirects since the last open or submit, the one to Away among them
 }
 

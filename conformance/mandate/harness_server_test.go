@@ -77,8 +77,8 @@ type options struct {
 
 // server is one process of `mandate serve` with its configuration.
 type server struct {
-	URL     string // where this process listens, without a slash at the end
-	BaseURL string // BASE_URL, the same as URL but for a second node
+	URL     string // the address of this process, without a trailing slash
+	BaseURL string // BASE_URL: the same as URL, except for a second node
 	Issuer  string
 
 	database database
@@ -222,7 +222,7 @@ func (s *server) stop(t testing.TB) {
 	select {
 	case <-s.process.exited:
 	case <-time.After(30 * time.Second):
-		_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // prints where it hangs
+		_ = s.process.cmd.Process.Signal(syscall.SIGQUIT) // prints the stack of all goroutines
 		select {
 		case <-s.process.exited:
 		case <-time.After(5 * time.Second):
@@ -331,7 +331,7 @@ type application struct {
 	ID           string `json:"id"`
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"` // empty for a public client
-	RedirectURI  string `json:"-"`             // the first that was registered
+	RedirectURI  string `json:"-"`             // the first registered one
 }
 
 // application registers a client; args are the flags of `application add`, in pairs or `--flag=value`.

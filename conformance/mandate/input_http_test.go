@@ -90,7 +90,7 @@ func (s *server) dial(t testing.TB, bytes string) net.Conn {
 		_, err = io.WriteString(conn, bytes)
 	}
 	if err != nil && len(bytes) < 30<<10 {
-		t.Fatal(err) // the server may close on more than it takes
+		t.Fatal(err) // the server may close the connection before it has read everything
 	}
 	return conn
 }
@@ -175,7 +175,7 @@ func TestInputSlow(t *testing.T) {
 	for n := range slow {
 		message := header + "\r\ngrant_type="
 		if n%2 == 0 {
-			message = header[:len(header)-2] // not even the headers are whole
+			message = header[:len(header)-2] // the headers are incomplete
 		}
 		conn := s.dial(t, message)
 		go func() { ends <- status(conn) }()

@@ -19,13 +19,13 @@ type life struct {
 	*town
 	app     application
 	person  person
-	tab     *browser // where the person is signed in
+	tab     *browser // the browser in which the person is signed in
 	session string   // its cookie
-	ticket  string   // of a consent page that is open there
+	ticket  string   // of a consent page that is open in that browser
 	code    url.Values
 	mine    tokens // of an approval
-	typed   tokens // for the password
-	own     tokens // of the application itself
+	typed   tokens // from the password grant
+	own     tokens // from the client credentials grant
 	root    *browser
 }
 
@@ -34,7 +34,7 @@ type life struct {
 type fate struct {
 	mine, typed, own                bool // the access tokens
 	mineRefresh, typedRefresh, code string
-	scope                           string // that a refresh and the code give
+	scope                           string // the scope of tokens from a refresh and from the code
 	session                         bool
 	ticket, again                   string // code, consent, login, page, or an error at the client
 }

@@ -17,10 +17,10 @@ import (
 // switched records what the clients of a cluster observed during a failover.
 type switched struct {
 	mu       sync.Mutex
-	access   []string // tokens that were answered
+	access   []string // tokens that clients received
 	good     map[*server][]time.Time
 	failed   []failure
-	relogins int // families that a client could not go on with
+	relogins int // token families that a client could not refresh
 }
 
 type failure struct {

@@ -43,10 +43,10 @@ func pooler(t testing.TB, db database, mode string, connections int) string {
 		t.Fatal(err)
 	}
 	args := []string{config}
-	if os.Getuid() == 0 { // it does not run as root, and must be able to read its file
+	if os.Getuid() == 0 { // PgBouncer does not run as root and must be able to read its file
 		args = []string{"-u", "nobody", config}
 		for dir := filepath.Dir(config); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-			_ = os.Chmod(dir, 0o755) // else it says so itself
+			_ = os.Chmod(dir, 0o755) // otherwise the error is in its own log
 		}
 	}
 	var log logBuffer

@@ -19,8 +19,8 @@ import (
 // once.
 
 const (
-	heardIn = 50 * time.Millisecond // where nodes hear each other
-	seenIn  = 2 * time.Second       // where they do not
+	heardIn = 50 * time.Millisecond // with notifications between nodes
+	seenIn  = 2 * time.Second       // without notifications
 )
 
 // cluster is a town with two nodes: one where everything is changed, and another one.
@@ -169,7 +169,7 @@ func knows(t testing.TB, a application) func(*server) bool {
 func (c *cluster) lag(t testing.TB, n news) time.Duration {
 	t.Helper()
 	before, change := n.prepare(t, c)
-	for _, s := range []*server{c.server, c.other, c.server, c.other} { // each has a copy
+	for _, s := range []*server{c.server, c.other, c.server, c.other} { // each node caches the record
 		if !before(s) {
 			t.Fatalf("%s: it is not as it should be before", s.URL)
 		}
@@ -255,7 +255,7 @@ func TestNodesUnheard(t *testing.T) {
 		t.Run(lost.name, func(t *testing.T) {
 			before := strings.Count(c.other.log.String(), unheard)
 			line.Rule(postgrestest.OfListening(lost.fate))
-			if lost.fate == postgrestest.Hang { // at first nobody knows
+			if lost.fate == postgrestest.Hang { // at first no node notices the lost connection
 				c.misses(t, lost.every)
 			}
 			c.other.says(t, unheard, before)

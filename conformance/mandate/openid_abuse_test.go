@@ -181,7 +181,7 @@ func TestOIDCCore10HintOfAnOldKey(t *testing.T) {
 			if r.code != 0 {
 				t.Fatal(r.stderr)
 			}
-			b := s.node(t).signIn(t, alice, "/account/") // a node with nothing in its memory
+			b := s.node(t).signIn(t, alice, "/account/") // a node with an empty cache
 			b.asks(t, app, "prompt", "none", "id_token_hint", old)
 			b.sentBack(t, step.what, step.want)
 		}

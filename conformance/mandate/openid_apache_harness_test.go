@@ -56,7 +56,7 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 	a.App = s.application(t, all...)
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(r.Header) // whoever asked may be gone
+		_ = json.NewEncoder(w).Encode(r.Header) // the client may have closed the connection
 	}))
 	t.Cleanup(echo.Close)
 	a.start(t, s.apacheConfig(t, a, listen, echo.URL, directives))

@@ -106,7 +106,7 @@ func TestOIDCCore3ApacheAlgorithm(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := s.apache(t, test.flags, "OIDCIDTokenSignedResponseAlg "+test.expected)
 			b := s.browser(t)
-			for range 2 { // the second time without a question
+			for range 2 { // the second time without a consent page
 				a.visit(t, b, "/", alice, "approve")
 				if a.told(b) != nil || !a.serves(b.URL.String()) {
 					t.Errorf("Apache answers %d %s: %s", b.Status, b.URL, b.Body)
@@ -135,11 +135,11 @@ func TestOIDCCore3ApacheOtherClient(t *testing.T) {
 		t.Fatalf("the other application answers %d %s:\n%s", b.Status, b.URL, b.Body)
 	}
 	b.decide(t, "approve")
-	response := b.Away.Query() // for the other, which has not seen it yet
+	response := b.Away.Query() // a code for the other application, not used yet
 	fresh := s.browser(t)
 	fresh.open(t, one.URL+"/")
 	fresh.logIn(t, alice.person)
-	stolen := fresh.Away.Query() // for the one
+	stolen := fresh.Away.Query() // for the first application
 	for _, test := range []struct {
 		what  string
 		query url.Values

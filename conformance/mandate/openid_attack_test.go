@@ -27,7 +27,7 @@ func TestClaimsParameterIsNoWayRoundConsent(t *testing.T) {
 		}
 		checkEqual(t, "UserInfo of that application", len(s.userInfo(t, got.AccessToken)), 1)
 
-		b.signsIn(t, wide, alice) // agreed: that she signs in
+		b.signsIn(t, wide, alice) // she approved only the sign-in
 		b.open(t, s.mustAuthorize(wide, "scope", "openid", "claims", asked, "prompt", "none"))
 		checkEqual(t, "in silence", b.Away.Query().Get("error"), "consent_required")
 		b.open(t, s.mustAuthorize(wide, "scope", "openid", "claims", asked))

@@ -51,7 +51,7 @@ func TestOIDCCore10Rotation(t *testing.T) {
 		old := b.signsIn(t, app, alice).IDToken
 		before := keyID(t, old)
 		s.mustCLI(t, "", "keys", "rotate", "--kind", "EC")
-		n := s.node(t) // which has nothing in its memory
+		n := s.node(t) // whose cache is empty
 		if keys := n.keys(t); len(keys) != 4 {
 			t.Errorf("%d keys, want the new one too", len(keys))
 		}

@@ -65,7 +65,7 @@ type discovered struct {
 	alice            person
 	app, open, asker application // confidential, public, and one that may introspect
 	page             *browser    // in which alice is signed in and has approved the application
-	given            tokens      // which it got
+	given            tokens      // the tokens of the application
 }
 
 // unlisted holds values that other servers support.
@@ -140,7 +140,7 @@ func (d *discovered) uses() map[string]func(t *testing.T, value string) bool {
 		"subject_types_supported": func(t *testing.T, value string) bool {
 			flag, known := map[string]string{"public": "--pairwise=false", "pairwise": "--pairwise"}[value]
 			if !known {
-				return false // there is nothing that one could ask for it with
+				return false // no request parameter asks for this value
 			}
 			app := d.relyingParty(t, flag)
 			public := d.verified(t, d.app, "RS256", d.given.IDToken)["sub"]

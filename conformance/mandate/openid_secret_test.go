@@ -47,14 +47,14 @@ func TestRFC7517PrivateKeysAreNowhere(t *testing.T) {
 			r := s.cli(t, "", args...)
 			said[strings.Join(args, " ")] = r.stdout + r.stderr
 		}
-		n := s.node(t) // by which all of them are opened
+		n := s.node(t) // a node that decrypts all stored keys
 		for _, algorithm := range []string{"RS256", "PS256", "ES256", "EdDSA"} {
 			app := n.relyingParty(t, "--algorithm", algorithm)
 			n.verified(t, app, algorithm, n.browser(t).signsIn(t, app, alice).IDToken)
 		}
 		n.look(t, root, said)
 		n.stop(t)
-		s.stop(t) // so that all is in the database
+		s.stop(t) // so that the database file contains all rows
 		said["the logs"] = s.log.String() + n.log.String()
 		for name, content := range stored(t, db) {
 			said[name] = content
@@ -327,7 +327,7 @@ func TestRFC7518WrongKeys(t *testing.T) {
 	wrong["an EC key"] = [2]string{good[1], "is not an RSA key"}
 	for what, test := range wrong {
 		if !utf8.ValidString(test[0]) {
-			test[1] = "the file does not contain UTF-8 text" // no YAML has it either
+			test[1] = "the file does not contain UTF-8 text" // YAML does not allow it either
 		}
 		err := os.WriteFile(file, []byte(test[0]), 0o600)
 		if err != nil {

@@ -106,7 +106,7 @@ func (w *watched) noSecretsInMetrics(t *testing.T, app application, p person) {
 		t.Fatal(err)
 	}
 	for _, problem := range problems {
-		if strings.HasPrefix(problem.Metric, "mandate_") { // those of the runtime are the library's
+		if strings.HasPrefix(problem.Metric, "mandate_") { // the library defines the metrics of the runtime
 			t.Errorf("%s: %s", problem.Metric, problem.Text)
 		}
 	}

@@ -51,7 +51,7 @@ func TestOutage(t *testing.T) {
 
 // holding is what a client and a browser have when the database fails.
 type holding struct {
-	code            url.Values // what redeems one
+	code            url.Values // the form that exchanges a code
 	refresh, access string
 	asks            string // an access token that may introspect
 	session, ticket string

@@ -33,7 +33,7 @@ func TestRedirect(t *testing.T) {
 		t.Run("pollution", func(t *testing.T) { v.refusesPollution(t, app) })
 		t.Run("no_redirect_before_login", v.logsInFirst)
 		t.Run("state_and_iss", func(t *testing.T) { v.returnsState(t, app) })
-		if db.name == "sqlite" { // no database is asked about it, and each try costs a password's hash
+		if db.name == "sqlite" { // the result does not depend on the database, and each attempt costs a password hash
 			t.Run("next", v.staysHome)
 		}
 		t.Run("always_303", v.redirectsBy303)

@@ -190,7 +190,7 @@ func TestSpecGuardWithoutProvider(t *testing.T) {
 	}))
 	defer broken.Close()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusUnauthorized) // it is the resource server's credentials that are wrong
+		w.WriteHeader(http.StatusUnauthorized) // the credentials of the resource server are wrong
 	}))
 	defer refusing.Close()
 	for name, endpoint := range map[string]string{"no connection": gone.URL, "503": broken.URL, "401": refusing.URL} {
