@@ -212,7 +212,7 @@ func TestOIDCCore3Parameters(t *testing.T) {
 			b.asks(t, app, test.name, test.value)
 			b.sentBack(t, test.name+"="+test.value[:min(20, len(test.value))], test.want)
 		}
-		// §3.1.2.6: by a mode that is not known nobody can be told.
+		// §3.1.2.6: an unknown response mode gives no way to send the error to the client.
 		b.asks(t, app, "response_mode", "fragment")
 		if b.Status != http.StatusBadRequest || b.Away != nil {
 			t.Errorf("response_mode=fragment: %d, sent to %v", b.Status, b.Away)
