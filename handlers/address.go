@@ -1,12 +1,13 @@
 package handlers
 
 import (
-	"mandate/provider/oauth"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"mandate/provider/oauth"
 )
 
 // address returns the address of the client. It follows X-Forwarded-For only from

@@ -3,13 +3,14 @@ package handlers
 import (
 	"context"
 	"log/slog"
-	"mandate/provider/throttle"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mandate/provider/throttle"
 )
 
 // refusals limits the log lines about refused requests (4xx). Each network has a

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // RFC 9068 §4: the keys are there where something is signed, and as long as what

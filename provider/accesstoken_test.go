@@ -3,11 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,6 +11,12 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 func signed(r *clients.Registration) { r.AccessTokenFormat = policy.FormatJWT }

@@ -3,16 +3,17 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"mandate/provider/clients"
-	"mandate/provider/limits"
-	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
 )
 
 func TestAuthorizedApplications(t *testing.T) {

@@ -1,10 +1,11 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/policy"
 	"slices"
 	"testing"
+
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 )
 
 // What an administrator vouched for is not the owner's to point elsewhere.

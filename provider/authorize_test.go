@@ -1,17 +1,18 @@
 package provider
 
 import (
-	"mandate/provider/authorize"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {

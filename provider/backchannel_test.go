@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,6 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // toldAt answers calls in the place of the network, and notes when they came.

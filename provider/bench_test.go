@@ -1,8 +1,9 @@
 package provider
 
 import (
-	"mandate/provider/policy"
 	"testing"
+
+	"mandate/provider/policy"
 )
 
 // What the provider does inside a request, on a database in a file. Run with

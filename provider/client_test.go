@@ -3,11 +3,6 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
-	"mandate/provider/clients"
-	"mandate/provider/limits"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }

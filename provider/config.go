@@ -1,6 +1,10 @@
 package provider
 
 import (
+	"net/http"
+	"net/netip"
+	"time"
+
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/keys"
@@ -9,9 +13,6 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
 	"mandate/provider/tokens"
-	"net/http"
-	"net/netip"
-	"time"
 )
 
 // Config is what an operator decides.

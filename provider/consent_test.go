@@ -2,11 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"mandate/provider/authorize"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 // ask gives the ticket of a consent page that must be shown.

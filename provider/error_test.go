@@ -2,6 +2,13 @@ package provider
 
 import (
 	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ory/fosite"
+
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/framework"
@@ -9,12 +16,6 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
-	"net/http"
-	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/ory/fosite"
 )
 
 func TestErrorText(t *testing.T) {

@@ -2,10 +2,11 @@ package provider
 
 import (
 	"encoding/base64"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"strings"
 	"testing"
+
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 func TestTheProviderKeepsItsPurposesApart(t *testing.T) {

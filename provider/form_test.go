@@ -2,8 +2,6 @@ package provider
 
 import (
 	"errors"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 func TestForm(t *testing.T) {

@@ -4,11 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"mandate/provider/clients"
-	"mandate/provider/framework"
-	"mandate/provider/grant"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,6 +17,12 @@ import (
 	"github.com/ory/fosite/handler/oauth2"
 	"github.com/ory/fosite/handler/pkce"
 	stock "github.com/ory/fosite/storage"
+
+	"mandate/provider/clients"
+	"mandate/provider/framework"
+	"mandate/provider/grant"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
 )
 
 // Two defects of fosite v0.49.0 are open upstream: pull request 883 (PKCE

@@ -3,17 +3,18 @@ package provider
 import (
 	"encoding/json"
 	"errors"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 // TestFositeDefects has one test for each defect of fosite v0.49.0 that touches

@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mandate/provider/framework"
-	"mandate/provider/grant"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -21,6 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
+
+	"mandate/provider/framework"
+	"mandate/provider/grant"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 // What we rely on in fosite, which is frozen: a change there fails here.

@@ -1,13 +1,14 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/policy"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/policy"
 )
 
 func TestClientCredentials(t *testing.T) {

@@ -2,18 +2,19 @@ package provider
 
 import (
 	"fmt"
-	"mandate/provider/clients"
-	"mandate/provider/limits"
-	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 func TestPasswordGrant(t *testing.T) {

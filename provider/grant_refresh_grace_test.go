@@ -1,16 +1,17 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 func TestRefreshGrace(t *testing.T) {

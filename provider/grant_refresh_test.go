@@ -1,11 +1,6 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 const day = 24 * time.Hour

@@ -1,12 +1,13 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/jose"
-	"mandate/provider/policy"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/provider/clients"
+	"mandate/provider/jose"
+	"mandate/provider/policy"
 )
 
 // What a signature costs by each algorithm, beside all else that a login takes.

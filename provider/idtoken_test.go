@@ -1,17 +1,18 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/jose"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/provider/clients"
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 // openID turns a provider into an OpenID Provider.

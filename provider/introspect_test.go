@@ -2,10 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"mandate/provider/clients"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 func TestIntrospectionCaller(t *testing.T) {

@@ -9,9 +9,6 @@ import (
 	"encoding/base64"
 	"io"
 	"log/slog"
-	"mandate/provider/jose"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"math/big"
 	"sync"
 	"testing"
@@ -19,6 +16,11 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"mandate/provider/jose"
+	ring "mandate/provider/keys"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 // keyLife is what others see of a key: when it was published and when it signed.
@@ -52,15 +54,15 @@ func TestKeysRotateBySchedule(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				for _, p := range []*Provider{f.Provider, node} {
-					running.Go(func() { p.Run(ctx) })
+					running.Go(func() { p.Ring.Run(ctx) })
 				}
 				began := time.Now()
-				time.Sleep(keyCheck / 2) // so that nothing else happens at the moments at which we look
+				time.Sleep(ring.Check / 2) // so that nothing else happens at the moments at which we look
 				order := map[string][]string{}
 				keys := map[string]*keyLife{}
 				for time.Since(began) < watched {
 					lookAtKeys(t, f.Provider, node, keys, order)
-					time.Sleep(keyCheck)
+					time.Sleep(ring.Check)
 				}
 				cancel()
 				running.Wait()
@@ -70,17 +72,17 @@ func TestKeysRotateBySchedule(t *testing.T) {
 					}
 					for i, id := range ids {
 						k := keys[id]
-						if ahead := k.signed[0].Sub(k.published[0]); i > 0 && ahead < lead || ahead > lead+2*keyCheck {
+						if ahead := k.signed[0].Sub(k.published[0]); i > 0 && ahead < lead || ahead > lead+2*ring.Check {
 							t.Errorf("%s: key %d was published %v before it signed", algorithm, i, ahead)
 						}
-						if i == len(ids)-1 || k.published[1].Sub(began) > watched-2*keyCheck {
+						if i == len(ids)-1 || k.published[1].Sub(began) > watched-2*ring.Check {
 							continue // the end is not in sight
 						}
-						if signed := k.signed[1].Sub(k.signed[0]); signed < rotation-keyCheck || signed > rotation+2*keyCheck {
+						if signed := k.signed[1].Sub(k.signed[0]); signed < rotation-ring.Check || signed > rotation+2*ring.Check {
 							t.Errorf("%s: key %d signed for %v", algorithm, i, signed)
 						}
 						// An hour more is for clocks.
-						if after := k.published[1].Sub(k.expires); after < -keyCheck || after > time.Hour+2*keyCheck {
+						if after := k.published[1].Sub(k.expires); after < -ring.Check || after > time.Hour+2*ring.Check {
 							t.Errorf("%s: key %d was published for %v after the last token it signed", algorithm, i, after)
 						}
 					}
@@ -103,7 +105,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		if keys[k.ID] == nil {
 			keys[k.ID] = &keyLife{}
 		}
-		if p := keys[k.ID].published; !p[1].IsZero() && time.Since(p[1]) > keyCheck {
+		if p := keys[k.ID].published; !p[1].IsZero() && time.Since(p[1]) > ring.Check {
 			t.Errorf("the key %s was gone and is back", k.ID)
 		}
 		extend(&keys[k.ID].published)

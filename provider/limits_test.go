@@ -3,6 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/password"
@@ -10,12 +17,6 @@ import (
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/throttle"
-	"sync"
-	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // asked starts a request for each secret, one after the other, and gives what became of those that have ended.

@@ -2,8 +2,9 @@ package provider
 
 import (
 	"encoding/base64"
-	"mandate/provider/people"
 	"testing"
+
+	"mandate/provider/people"
 )
 
 // The cookie is all that a session is protected by: nobody guesses 256 random bits.

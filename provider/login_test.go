@@ -3,12 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"mandate/provider/clients"
-	"mandate/provider/limits"
-	"mandate/provider/oauth"
-	"mandate/provider/people"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 func TestLogin(t *testing.T) {

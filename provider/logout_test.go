@@ -1,11 +1,12 @@
 package provider
 
 import (
-	"mandate/provider/clients"
-	"mandate/provider/logout"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/logout"
 )
 
 const byeURI = "https://client.example/bye"

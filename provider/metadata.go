@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+
 	"mandate/provider/authorize"
 	"mandate/provider/jose"
 	"mandate/provider/oauth"

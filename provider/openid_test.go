@@ -2,12 +2,6 @@ package provider
 
 import (
 	"encoding/base64"
-	"mandate/provider/authorize"
-	"mandate/provider/clients"
-	"mandate/provider/framework"
-	"mandate/provider/people"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 	"maps"
 	"net/url"
 	"strings"
@@ -16,6 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/authorize"
+	"mandate/provider/clients"
+	"mandate/provider/framework"
+	"mandate/provider/people"
+	"mandate/provider/seal"
+	"mandate/provider/tokens"
 )
 
 // OIDC Core §3.1.2.1.

@@ -2,9 +2,10 @@ package provider
 
 import (
 	"context"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"time"
 )
 
 // What pages show of the configuration, and of what is stored.

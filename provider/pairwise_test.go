@@ -1,10 +1,11 @@
 package provider
 
 import (
+	"testing"
+
 	"mandate/provider/clients"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
-	"testing"
 )
 
 func TestSectors(t *testing.T) {

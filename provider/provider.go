@@ -159,22 +159,18 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 	return nil
 }
 
-// keyCheck is how often it is asked whether a signing key is due.
-const keyCheck = time.Minute
-
-// Run removes what has expired until ctx ends: small batches all the time, so
-// that the tables stay as large as what is alive. It rotates the signing keys
-// too, tells applications of logouts, and forgets old copies.
+// Run deletes expired rows until ctx ends. It deletes small batches all the time, so that
+// the tables stay as small as the live rows are. It also rotates the signing keys,
+// notifies applications of logouts, and removes old copies.
 func (p *Provider) Run(ctx context.Context) {
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { p.Ring.Run(ctx) })
 	if p.config.OpenID {
-		var teller sync.WaitGroup
-		defer teller.Wait()
-		teller.Go(func() { p.Logouts.Notify(ctx) })
+		others.Go(func() { p.Logouts.Notify(ctx) })
 	}
 	copies := time.NewTicker(copies.Life)
 	defer copies.Stop()
-	keys := time.NewTicker(keyCheck)
-	defer keys.Stop()
 	var sweep <-chan time.Time
 	if p.config.SweepInterval > 0 && p.config.SweepBatch > 0 {
 		tick := time.NewTicker(p.config.SweepInterval)
@@ -191,11 +187,6 @@ func (p *Provider) Run(ctx context.Context) {
 			p.Clients.DropCopies()
 			p.Tokens.DropCopies()
 			p.changes.Drop()
-		case <-keys.C:
-			err := p.Rotate(ctx)
-			if err != nil && ctx.Err() == nil {
-				p.log.Warn("the signing keys were not rotated", "error", err)
-			}
 		}
 	}
 }

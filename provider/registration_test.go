@@ -1,9 +1,10 @@
 package provider
 
 import (
+	"testing"
+
 	"mandate/provider/clients"
 	"mandate/provider/policy"
-	"testing"
 )
 
 // What may be registered, by who answers for the application.

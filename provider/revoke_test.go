@@ -2,10 +2,11 @@ package provider
 
 import (
 	"errors"
+	"testing"
+
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
-	"testing"
 )
 
 func TestRevocation(t *testing.T) {

@@ -2,13 +2,14 @@ package provider
 
 import (
 	"context"
-	"mandate/provider/clients"
-	"mandate/provider/policy"
-	"mandate/provider/seal"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mandate/provider/clients"
+	"mandate/provider/policy"
+	"mandate/provider/seal"
 )
 
 func TestStoredSecret(t *testing.T) {

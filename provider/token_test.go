@@ -3,17 +3,18 @@ package provider
 import (
 	"encoding/json"
 	"errors"
-	"mandate/provider/clients"
-	"mandate/provider/limits"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/clients"
+	"mandate/provider/limits"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 func TestTokenRequest(t *testing.T) {

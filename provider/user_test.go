@@ -1,13 +1,14 @@
 package provider
 
 import (
+	"testing"
+	"testing/synctest"
+	"time"
+
 	"mandate/provider/clients"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
-	"testing"
-	"testing/synctest"
-	"time"
 )
 
 func TestNames(t *testing.T) {

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mandate/provider/jose"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"mandate/provider/jose"
 )
 
 // SignedConfig says which signed access tokens are accepted. KeysURL, Issuer and

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mandate/provider/jose"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
+
+	"mandate/provider/jose"
 )
 
 const (

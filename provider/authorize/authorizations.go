@@ -1,6 +1,12 @@
 package authorize
 
 import (
+	"sync/atomic"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/policy"
@@ -8,11 +14,6 @@ import (
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
-	"sync/atomic"
-	"time"
-
-	"github.com/ory/fosite"
-	"github.com/ory/fosite/handler/oauth2"
 )
 
 // AuthorizeConfig is what an operator decides about authorization requests.

@@ -3,15 +3,16 @@ package authorize
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
-	"strings"
-
-	"github.com/ory/fosite"
-	"github.com/ory/fosite/handler/oauth2"
 )
 
 // authorizationCodes stores what the authorize half of fosite's code grant

@@ -3,17 +3,18 @@ package authorize
 import (
 	"context"
 	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 )
 
 // openIDRequest is what OpenID Connect adds to an authorization request (OIDC

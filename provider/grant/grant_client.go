@@ -2,14 +2,15 @@ package grant
 
 import (
 	"context"
-	"mandate/provider/framework"
-	"mandate/provider/oauth"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
 	"strings"
 
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
+
+	"mandate/provider/framework"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
 )
 
 // clientGrant is fosite's client credentials grant (RFC 6749 §4.4), which

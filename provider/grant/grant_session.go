@@ -2,15 +2,16 @@ package grant
 
 import (
 	"context"
+	"strings"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
 	"mandate/provider/tokens"
 	"mandate/storage"
-	"strings"
-
-	"github.com/ory/fosite"
-	"github.com/ory/fosite/handler/oauth2"
 )
 
 // accessTokens stores what fosite's client credentials grant issues. The rest

@@ -2,18 +2,19 @@ package grant
 
 import (
 	"log/slog"
-	"mandate/provider/framework"
-	"mandate/provider/limits"
-	"mandate/provider/people"
-	"mandate/provider/policy"
-	"mandate/provider/tokens"
-	"mandate/storage"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ory/fosite"
 	"github.com/ory/fosite/handler/oauth2"
+
+	"mandate/provider/framework"
+	"mandate/provider/limits"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/provider/tokens"
+	"mandate/storage"
 )
 
 // GrantConfig is what an operator decides about the token endpoint.

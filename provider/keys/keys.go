@@ -148,18 +148,30 @@ func (r *Ring) openKeys(ctx context.Context) ([]SigningKey, error) {
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	opened := append([]SigningKey{}, r.own...)
+	opened, last := append([]SigningKey{}, r.own...), r.lastKeys()
 	for _, k := range kept {
 		if slices.ContainsFunc(opened, func(own SigningKey) bool { return own.ID == k.ID }) {
 			continue // both imported and in the configuration
 		}
-		key, err := r.openKey(k)
+		key, err := r.openKeyOnce(k, last)
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
 		opened = append(opened, key)
 	}
 	return opened, nil
+}
+
+// openKeyOnce takes a key from the last reading, if it was opened then: to open an RSA key
+// takes much time.
+func (r *Ring) openKeyOnce(k storage.Key, last []SigningKey) (SigningKey, error) {
+	for _, old := range last {
+		if old.ID == k.ID && old.Sealed == k.Sealed {
+			k.Kind = old.Kind
+			return SigningKey{k, old.private, old.jwk}, nil
+		}
+	}
+	return r.openKey(k)
 }
 
 // lastKeys returns the keys of the last successful read, or nil if there was none.

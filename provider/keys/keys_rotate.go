@@ -52,6 +52,26 @@ func rsaKey(text string) (SigningKey, error) {
 	return key, err
 }
 
+// Check is how often Run looks whether a key is due.
+const Check = time.Minute
+
+// Run makes new keys when they are due, until ctx ends.
+func (r *Ring) Run(ctx context.Context) {
+	tick := time.NewTicker(Check)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := r.Rotate(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("the signing keys were not rotated", "error", err)
+		}
+	}
+}
+
 // Rotate calls Provide if the server signs anything: if OpenID Connect is on, or if an
 // application has signed access tokens.
 func (r *Ring) Rotate(ctx context.Context) error {

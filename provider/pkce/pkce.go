@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"mandate/provider/oauth"
 	"net/url"
 	"strings"
+
+	"mandate/provider/oauth"
 )
 
 // checkChallenge reads the PKCE half of an authorization request.

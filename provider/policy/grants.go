@@ -1,9 +1,10 @@
 package policy
 
 import (
-	"mandate/storage"
 	"slices"
 	"strings"
+
+	"mandate/storage"
 )
 
 // GrantTypes gives the grant types of an application. The refresh token grant comes with
