@@ -139,7 +139,7 @@ func (t *T) Hears(what func(), of ...*Visit) *Notice {
 		for _, n := range heard {
 			if t.concerns(n, of) {
 				l.Waited(false)
-				t.mask.Add("logout_token", n.Token)
+				t.secrets().Add("logout_token", n.Token)
 				return n
 			}
 		}

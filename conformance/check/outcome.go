@@ -74,9 +74,11 @@ func (t *T) result(cause any) Result {
 	case stopped:
 		result.Status, result.Reason = ended.status, ended.reason
 	}
-	result.Reason = wire.Printable(t.mask.Hide(result.Reason))
+	if result.Reason != "" {
+		result.Reason = wire.Printable(t.secrets().Hide(result.Reason))
+	}
 	if t.seen != nil && (result.Status == Fail || result.Status == Blocked) {
-		shown := t.mask.Exchange(t.seen)
+		shown := t.secrets().Exchange(t.seen)
 		result.Exchange, result.Earlier = &shown, t.earlier
 	}
 	return result

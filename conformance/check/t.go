@@ -27,12 +27,24 @@ type T struct {
 	ctx    context.Context
 	rule   Rule
 	mask   *wire.Mask
+	// unmasked are the answers whose secrets the mask does not know yet. To find them takes
+	// long, and only a result with a text needs them.
+	unmasked []*wire.Answer
 
 	used     map[need.Need]bool
 	seen     *wire.Answer // the exchange that is shown with a failure
 	earlier  int          // number of exchanges before it
 	count    int
 	problems []string
+}
+
+// secrets returns the mask, with the secrets of all answers so far.
+func (t *T) secrets() *wire.Mask {
+	for _, a := range t.unmasked {
+		t.mask.Learn(a)
+	}
+	t.unmasked = nil
+	return t.mask
 }
 
 // stop ends a check.
@@ -185,7 +197,7 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 		if err != nil {
 			t.Blockedf("no answer: %v", err)
 		}
-		t.mask.Learn(a)
+		t.unmasked = append(t.unmasked, a)
 		t.seen, t.earlier = a, t.count
 		t.count++
 		wait := retryAfter(a)
