@@ -126,6 +126,8 @@ type Server struct {
 // settings of the server, except for its address and its database.
 const settings = `SAMPLE_API: true
 OUTBOUND_ALLOWED_NETWORKS: [127.0.0.0/8]
+PASSWORD_HASH_MEMORY_KIB: 7168
+PASSWORD_HASH_ITERATIONS: 5
 OAUTH2_PROVIDER:
   OIDC_ENABLED: true
   SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect, openid: Sign you in,
