@@ -1,3 +1,12 @@
+// Package framework is the connection to fosite, the OAuth 2.0 framework. The server uses
+// three parts of fosite: the parsing of authorization and token requests, the authorization
+// endpoint's half of the authorization code grant (RFC 6749 §4.1.1), and the client
+// credentials grant (RFC 6749 §4.4). Package grant replaces the other handlers, because
+// they have known defects and fosite's last release is frozen.
+//
+// New makes the framework without handlers. Packages authorize and grant add theirs. Client,
+// Session and TokenStrategy implement the interfaces that fosite needs. Client
+// authentication is done by package clients.
 package framework
 
 import (
@@ -17,18 +26,18 @@ import (
 	"mandate/storage"
 )
 
-// NewFosite makes fosite's part of the flows, without its lists of handlers: of those,
-// only the authorization endpoint's half of the code grant and the client credentials
-// grant are sound and are used.
+// New returns fosite, configured for this server, with empty lists of handlers. Packages
+// authorize and grant fill these lists.
 func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, rules *policy.Rules) *fosite.Fosite {
 	store := clientStore{c, rules}
 	config := &fosite.Config{
 		AuthorizeCodeLifespan: codeLifetime,
 		AccessTokenLifespan:   accessTokenLifetime,
-		// Each of these is set because fosite otherwise sets it at the first
-		// request, without a lock.
+		// The strategies, the hasher and the fetcher are set here, because fosite otherwise
+		// sets them during the first request, without a lock.
 		ScopeStrategy: fosite.ExactScopeStrategy,
-		// RFC 6749 §3.1, §3.2: audience is no parameter of ours, so it is ignored.
+		// RFC 6749 §3.1, §3.2: this server does not support the parameter audience, so it
+		// is ignored.
 		AudienceMatchingStrategy: func(_, _ []string) error { return nil },
 		ClientSecretsHasher:      noHasher{},
 		JWKSFetcherStrategy:      noFetcher{},
@@ -36,7 +45,8 @@ func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, ru
 		// without state.
 		MinParameterEntropy:    1,
 		OmitRedirectScopeParam: true,
-		// Without redirect_uri in this list nothing would bind the code to it.
+		// Without redirect_uri in this list, fosite would not store it, and the code would
+		// not be bound to it.
 		SanitationWhiteList:          []string{"redirect_uri", "code_challenge"},
 		RedirectSecureChecker:        func(context.Context, *url.URL) bool { return true }, // package redirect has checked it
 		ClientAuthenticationStrategy: store.authenticate,
@@ -44,11 +54,14 @@ func New(codeLifetime, accessTokenLifetime time.Duration, c *clients.Clients, ru
 	return fosite.NewOAuth2Provider(store, config)
 }
 
-// ConfigOf gives fosite's configuration, for the lists of handlers.
+// ConfigOf returns the configuration of f. Its lists of handlers may be set until the first
+// request.
 func ConfigOf(f *fosite.Fosite) *fosite.Config { return f.Config.(*fosite.Config) }
 
-// failed turns any error of a flow into ours. What fosite says is passed on
-// where it is meant for clients; its hint may hold what the client sent.
+// Failed converts any error of a flow to an *oauth.Error. An error of fosite below 500 keeps
+// its status and code. The client sees fosite's hint, or fosite's description if there is no
+// hint. The log text has the description only, because the hint may contain what the client
+// sent. Every other error becomes a server_error with status 500.
 func Failed(err error) *oauth.Error {
 	if ours, ok := errors.AsType[*oauth.Error](err); ok {
 		return ours
@@ -64,7 +77,8 @@ func Failed(err error) *oauth.Error {
 	return &oauth.Error{Status: rfc.CodeField, Code: rfc.ErrorField, Description: oauth.ASCII(description), Cause: err, LogText: rfc.DescriptionField}
 }
 
-// authenticate is called by fosite at the token endpoint.
+// authenticate does the client authentication for fosite at the token endpoint. It returns
+// the client.
 func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url.Values) (fosite.Client, error) {
 	a, err := s.clients.Authenticate(ctx, r, form)
 	if err != nil {
@@ -73,24 +87,32 @@ func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url
 	return &Client{a, s.Rules}, nil
 }
 
-// noHasher and noFetcher are never asked: client authentication is ours. fosite's
-// own fetcher starts goroutines when it is made.
+// noHasher and noFetcher are never called, because package clients does the client
+// authentication. They replace fosite's defaults: its fetcher starts goroutines when it is
+// made.
 type (
 	noHasher  struct{}
 	noFetcher struct{ fosite.JWKSFetcherStrategy }
 )
 
+// ErrUnused is returned by methods that fosite's interfaces require and that no handler of
+// this server calls.
 var ErrUnused = errors.New("fosite called what it was not given")
 
+// Compare returns ErrUnused.
 func (noHasher) Compare(context.Context, []byte, []byte) error { return ErrUnused }
-func (noHasher) Hash(context.Context, []byte) ([]byte, error)  { return nil, ErrUnused }
 
-// clientStore is fosite's store of clients.
+// Hash returns ErrUnused.
+func (noHasher) Hash(context.Context, []byte) ([]byte, error) { return nil, ErrUnused }
+
+// clientStore gives fosite the registered clients.
 type clientStore struct {
 	clients *clients.Clients
 	Rules   *policy.Rules
 }
 
+// GetClient returns the client with this client_id, or fosite.ErrNotFound. It returns the
+// client of the current call if that is the same one.
 func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
 	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
 		return &Client{*known, s.Rules}, nil
@@ -105,62 +127,93 @@ func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, e
 	return &Client{a, s.Rules}, nil
 }
 
+// ClientAssertionJWTValid returns ErrUnused.
 func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return ErrUnused }
+
+// SetClientAssertionJWT returns ErrUnused.
 func (clientStore) SetClientAssertionJWT(context.Context, string, time.Time) error {
 	return ErrUnused
 }
 
-// client shows an application to fosite.
+// Client is an application in the form that fosite requires (fosite.Client).
 type Client struct {
 	storage.Application
-	Rules *policy.Rules
+	Rules *policy.Rules // they determine the scopes of the application
 }
 
-func (c *Client) GetID() string                      { return c.ClientID }
-func (c *Client) GetHashedSecret() []byte            { return nil }
-func (c *Client) GetRedirectURIs() []string          { return oauth.Lines(c.RedirectURIs) }
+// GetID returns the client_id.
+func (c *Client) GetID() string { return c.ClientID }
+
+// GetHashedSecret returns nil: fosite does not check the client secret.
+func (c *Client) GetHashedSecret() []byte { return nil }
+
+// GetRedirectURIs returns the registered redirect URIs.
+func (c *Client) GetRedirectURIs() []string { return oauth.Lines(c.RedirectURIs) }
+
+// GetResponseTypes returns code, the only response type of this server.
 func (c *Client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
-func (c *Client) GetScopes() fosite.Arguments        { return c.Rules.AllowedScopes(c.Application) }
-func (c *Client) IsPublic() bool                     { return c.ClientType == policy.Public }
-func (c *Client) GetAudience() fosite.Arguments      { return nil }
-func (c *Client) GetGrantTypes() fosite.Arguments    { return policy.GrantTypes(c.Application) }
+
+// GetScopes returns the scopes for which the application may ask.
+func (c *Client) GetScopes() fosite.Arguments { return c.Rules.AllowedScopes(c.Application) }
+
+// IsPublic reports whether the application is a public client.
+func (c *Client) IsPublic() bool { return c.ClientType == policy.Public }
+
+// GetAudience returns nil: this server does not support audiences.
+func (c *Client) GetAudience() fosite.Arguments { return nil }
+
+// GetGrantTypes returns the grant types that the application may use.
+func (c *Client) GetGrantTypes() fosite.Arguments { return policy.GrantTypes(c.Application) }
+
+// GetResponseModes returns query. Package authorize handles the response mode form_post
+// without fosite.
 func (c *Client) GetResponseModes() []fosite.ResponseModeType {
 	return []fosite.ResponseModeType{fosite.ResponseModeQuery}
 }
 
-// tokenStrategy makes the texts and their storage keys for fosite's handlers.
+// TokenStrategy makes codes and access tokens for fosite's handlers, and the digests under
+// which they are stored.
 type TokenStrategy struct{}
 
+// AccessTokenSignature returns the digest under which an access token is stored.
 func (TokenStrategy) AccessTokenSignature(_ context.Context, token string) string {
 	return seal.Digest(token)
 }
+
+// AuthorizeCodeSignature returns the digest under which an authorization code is stored.
 func (TokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) string {
 	return seal.Digest(code)
 }
 
+// GenerateAccessToken returns a new opaque access token and its digest.
 func (TokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
 	text, sum := tokens.Mint(tokens.AccessPrefix)
 	return text, sum, nil
 }
 
+// GenerateAuthorizeCode returns a new authorization code and its digest.
 func (TokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
 	text, sum := tokens.Mint(tokens.CodePrefix)
 	return text, sum, nil
 }
 
+// ValidateAccessToken returns ErrUnused.
 func (TokenStrategy) ValidateAccessToken(context.Context, fosite.Requester, string) error {
 	return ErrUnused
 }
+
+// ValidateAuthorizeCode returns ErrUnused.
 func (TokenStrategy) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error {
 	return ErrUnused
 }
 
-// Session is what fosite requires of a session. The sessions of the flows embed it.
+// Session implements the methods that fosite requires of a session, except Clone. The
+// sessions of packages authorize and grant embed it.
 type Session struct {
 	expires map[fosite.TokenType]time.Time
 }
 
-// SetExpiresAt notes when a token expires.
+// SetExpiresAt records when a token of this kind expires.
 func (s *Session) SetExpiresAt(kind fosite.TokenType, at time.Time) {
 	if s.expires == nil {
 		s.expires = map[fosite.TokenType]time.Time{}
@@ -168,11 +221,12 @@ func (s *Session) SetExpiresAt(kind fosite.TokenType, at time.Time) {
 	s.expires[kind] = at
 }
 
-// GetExpiresAt says when a token expires.
+// GetExpiresAt returns when a token of this kind expires, or the zero time if that is not
+// recorded.
 func (s *Session) GetExpiresAt(kind fosite.TokenType) time.Time { return s.expires[kind] }
 
-// GetUsername is not used.
+// GetUsername returns an empty name: this server does not use it.
 func (s *Session) GetUsername() string { return "" }
 
-// GetSubject is not used.
+// GetSubject returns an empty subject: this server does not use it.
 func (s *Session) GetSubject() string { return "" }
