@@ -1,3 +1,8 @@
+// Package authorize implements the authorization endpoint for the response type code. It
+// checks the authorization request, decides whether the person must sign in or approve, and
+// issues the authorization code. The documents are the authorization code grant (RFC 6749
+// §4.1.1, §4.1.2), PKCE (RFC 7636), the issuer in the response (RFC 9207), and the
+// authentication request of OpenID Connect (OIDC Core §3.1.2).
 package authorize
 
 import (
@@ -16,29 +21,29 @@ import (
 	"mandate/storage"
 )
 
-// AuthorizeConfig is what an operator decides about authorization requests.
+// Config holds the operator's settings for authorization requests.
 type Config struct {
 	Issuer       string
 	OpenID       bool
-	AlwaysAsk    bool // show the consent page although the person agreed to it before
-	PKCEOptional bool // see Authorizations.mayOmitPKCE
+	AlwaysAsk    bool // show the consent page even if the person approved the same request before
+	PKCEOptional bool // see Authorizations.MayOmitPKCE
 	CodeLifetime time.Duration
 	Redirects    redirect.Policy
 }
 
-// Authorizations run the authorization endpoint.
+// Authorizations makes the decisions of the authorization endpoint.
 type Authorizations struct {
 	config  Config
 	rules   *policy.Rules
 	store   *storage.Store
 	clients *clients.Clients
 	tokens  *tokens.Tokens
-	tickets seal.Sealer // requests that wait for a person
+	tickets seal.Sealer // encrypts requests that wait for the person, in the browser
 	fosite  *fosite.Fosite
-	codes   atomic.Int64 // issued since the start of the process
+	codes   atomic.Int64 // the number of codes issued since the start of the process
 }
 
-// NewAuthorizations makes the component, and adds its handlers to fosite.
+// New returns the component. It also sets the authorization endpoint's handlers of f.
 func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
 	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, tickets: tickets, fosite: f}
 	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
@@ -47,11 +52,12 @@ func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Cl
 	return p
 }
 
-// Codes says how many codes were issued since the start of the process.
+// CodesIssued returns the number of codes issued since the start of the process.
 func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 
-// mayOmitPKCE says whether an application may send a request without code_challenge:
-// a confidential one, for which an administrator is responsible.
+// MayOmitPKCE reports whether an application may send a request without code_challenge. Only
+// a confidential application may, if an administrator is responsible for it and the
+// operator's setting or the application's own setting permits it.
 func (p *Authorizations) MayOmitPKCE(a storage.Application) bool {
 	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
 }

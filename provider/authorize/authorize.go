@@ -21,36 +21,38 @@ import (
 	"mandate/storage"
 )
 
-// Authorization is an authorization request whose client and redirect URI are
-// proven. Refused is set where the rest of it is wrong: the client is told so
-// at its redirect URI.
+// Authorization is an authorization request whose client and redirect URI are valid. If
+// another part of the request is wrong, Refused holds the error, which is sent to the redirect
+// URI.
 type Authorization struct {
 	Application storage.Application
 	RedirectURI string
 	Scopes      []policy.Scope
-	Told        []policy.Scope // what the application learns by the claims parameter beyond its scopes
+	Told        []policy.Scope // the scopes for the claims that only the claims parameter asks for
 	Refused     *oauth.Error
 
 	state        string
 	redirectSent bool
-	sent         url.Values // the whole request
-	Parameters   url.Values // without those that count as left out
+	sent         url.Values // the request as it was sent
+	Parameters   url.Values // without the parameters that count as omitted
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
 
-// asks is all that the person is asked about, by name.
+// asks returns the names of all scopes that the person must approve.
 func (a *Authorization) asks() []string { return append(ScopeNames(a.Scopes), ScopeNames(a.Told)...) }
 
-// Authorize checks an authorization request (RFC 6749 §4.1.1). An error is for
-// a page: where it comes back, nothing may be redirected (RFC 9700 §4.11.2).
+// Authorize checks an authorization request (RFC 6749 §4.1.1). It returns the request, with
+// Refused set if the client must get an error at its redirect URI. If Authorize itself
+// returns an error, the error is shown on a page and the browser must not be redirected
+// (RFC 9700 §4.11.2).
 func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
 	a := &Authorization{sent: parameters, Parameters: url.Values{}, OpenID: OpenIDRequest{MaxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
-		// RFC 6749 §3.1: without a value it counts as left out, if it comes once.
+		// RFC 6749 §3.1: a parameter without a value counts as omitted, unless it is repeated.
 		if len(values) > 1 || values[0] != "" {
 			a.Parameters[name] = values
 		}
@@ -78,10 +80,10 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 	return a, nil
 }
 
-// readRefusedObject takes from a request object how the client wants to be told
-// that objects are not supported (OIDC Core §3.1.2.6): response_mode and state,
-// where they are nowhere else. They are worth no more than parameters, and are
-// checked like those. Nothing else of the object is used.
+// ReadRefusedObject reads response_mode and state from a request object, if the request does
+// not have them as parameters. The server does not support request objects (OIDC Core
+// §3.1.2.6); the two values only determine how the error is returned to the client. They
+// are checked like parameters, and the rest of the object is ignored.
 func (a *Authorization) ReadRefusedObject() {
 	object := a.Parameters["request"]
 	if len(object) != 1 {
@@ -108,6 +110,8 @@ func (a *Authorization) ReadRefusedObject() {
 	}
 }
 
+// proveClient finds the application by client_id. It returns an error if there is none, or if
+// the application is suspended.
 func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) error {
 	id := a.Parameters.Get("client_id")
 	if id == "" {
@@ -127,11 +131,12 @@ func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) erro
 	return nil
 }
 
+// proveRedirectURI checks that the redirect URI is registered for the application.
 func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
 	sent := a.Parameters.Get("redirect_uri")
 	if sent == "" {
-		// RFC 6749 §3.1.2.3: it may be left out where only one is possible.
+		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
 			return oauth.Refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
 		}
@@ -148,8 +153,9 @@ func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	return nil
 }
 
-// proveResponseMode: OIDC Core §3.1.2.6: a mode that is not known is none by which
-// the client could be told.
+// proveResponseMode checks response_mode.
+//
+// OIDC Core §3.1.2.6: an unknown response mode cannot be used to return an error to the client.
 func (p *Authorizations) proveResponseMode(a *Authorization) error {
 	modes := ResponseModes(p.config.OpenID)
 	if sent := a.Parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
@@ -158,7 +164,7 @@ func (p *Authorizations) proveResponseMode(a *Authorization) error {
 	return nil
 }
 
-// ResponseModes lists what response_mode may be.
+// ResponseModes returns the supported values of response_mode.
 func ResponseModes(openID bool) []string {
 	if openID {
 		return []string{"query", "form_post"}
@@ -166,14 +172,14 @@ func ResponseModes(openID bool) []string {
 	return []string{"query"}
 }
 
-// checkAuthorization checks what the client is told of at its redirect URI, in
-// the order of RFC 6749 §4.1.1 and RFC 7636 §4.3.
+// checkAuthorization makes the checks whose errors are sent to the redirect URI, in the order
+// of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization) error {
 	state := a.Parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
 		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
-	// RFC 6749 §4.1.2.1: whatever else is wrong, the error comes with the state.
+	// RFC 6749 §4.1.2.1: every error response contains the state, so state is read first.
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
@@ -213,15 +219,16 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	return p.newRequest(ctx, a)
 }
 
-// newRequest lets fosite make its request of what was checked.
+// newRequest makes fosite's request from the checked parameters.
 func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error {
-	// The client's list is the one proven URI: fosite's own match, which takes
-	// less care with loopback addresses, then compares it with itself.
+	// fosite gets the valid redirect URI as the only registered one, so that its own
+	// comparison always succeeds. That comparison is less strict about loopback
+	// addresses.
 	proven := a.Application
 	proven.RedirectURIs = a.RedirectURI
 	ctx = clients.WithCall(ctx, &clients.Call{Client: &proven})
-	// RFC 6749 §3.1: parameters that are not known are ignored. fosite knows some
-	// that this server does not.
+	// RFC 6749 §3.1: unknown parameters are ignored. fosite knows some parameters that
+	// this server does not support, so it gets only the parameters in this list.
 	form := url.Values{}
 	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge"} {
 		if a.Parameters.Has(name) {
@@ -230,15 +237,16 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 	}
 	var err error
 	a.request, err = p.fosite.NewAuthorizeRequest(ctx, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}, Form: form})
-	// RFC 6749 §4.1.1: state is optional. This is fosite's last check, so that
-	// all others have passed.
+	// RFC 6749 §4.1.1: state is optional. fosite checks state last, so all its other
+	// checks have succeeded.
 	if errors.Is(err, fosite.ErrInvalidState) {
 		err = nil
 	}
 	return err
 }
 
-// Complete issues the code, and says where to send the browser with it.
+// Complete issues the authorization code. It returns the response that the browser carries
+// to the redirect URI (RFC 6749 §4.1.2).
 func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
@@ -247,27 +255,28 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {
-			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client hears of it
+			return p.Refusal(a, e), nil // RFC 6749 §4.1.2.1: the client gets the error
 		}
 		return redirect.Response{}, e
 	}
 	return p.respond(a, redirect.Parameter{Name: "code", Value: response.GetCode()}), nil
 }
 
-// Refusal says where to send the browser with an error (RFC 6749 §4.1.2.1).
+// Refusal returns the error response that the browser carries to the redirect URI (RFC 6749
+// §4.1.2.1).
 func (p *Authorizations) Refusal(a *Authorization, e *oauth.Error) redirect.Response {
 	return p.respond(a, redirect.Parameter{Name: "error", Value: e.Code}, redirect.Parameter{Name: "error_description", Value: e.Description})
 }
 
-// Deny is the refusal of the person who was asked.
+// Deny returns the error response for a request that the person denied.
 func (p *Authorizations) Deny(a *Authorization) redirect.Response {
 	return p.Refusal(a, oauth.Refuse("access_denied", "The person denied the request."))
 }
 
-// respond completes a response.
+// respond returns a response with these parameters, state and iss.
 //
-// RFC 6749 §4.1.2: state comes back as it was sent.
-// RFC 9207 §2: iss is in every response, also in errors.
+// RFC 6749 §4.1.2: the response contains state exactly as it was sent.
+// RFC 9207 §2: every response contains iss, also an error response.
 func (p *Authorizations) respond(a *Authorization, parameters ...redirect.Parameter) redirect.Response {
 	if a.state != "" {
 		parameters = append(parameters, redirect.Parameter{Name: "state", Value: a.state})

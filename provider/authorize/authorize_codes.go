@@ -15,13 +15,17 @@ import (
 	"mandate/storage"
 )
 
-// authorizationCodes stores what the authorize half of fosite's code grant
-// issues; the rest is nil as above.
+// authorizationCodes stores the authorization codes that fosite's authorization endpoint
+// issues. The embedded interface is nil: fosite calls its other methods only at the token
+// endpoint, where this server has its own handlers.
 type authorizationCodes struct {
 	oauth2.CoreStorage
 	p *Authorizations
 }
 
+// CreateAuthorizeCodeSession stores the authorization grant with the digest of its code. It
+// returns an error if the application may not get an approval now, or if the person was
+// logged out meanwhile.
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*framework.Client), r.GetSession().(*approval)
 	err := s.p.tokens.MayApprove(ctx, c.Application, by.signedIn.User.ID)
@@ -30,7 +34,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	}
 	at := oauth.Now()
 	end := at + oauth.Seconds(s.p.config.CodeLifetime)
-	owner := "" // of an application that is to be told
+	owner := "" // of an application that must be notified of the logout
 	if s.p.config.OpenID && c.BackchannelURI != "" && r.GetGrantedScopes().Has("openid") {
 		owner = c.ID
 		if c.OwnerID != nil {
@@ -53,7 +57,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 	return oauth.Stored(err)
 }
 
-// approval is the session that an authorization request carries through fosite.
+// approval is fosite's session of an authorization request.
 type approval struct {
 	framework.Session
 	signedIn     *storage.SignedIn
@@ -61,5 +65,5 @@ type approval struct {
 	OpenID       *OpenIDRequest
 }
 
-// Clone is required by fosite.
+// Clone returns a copy. fosite requires this method.
 func (s *approval) Clone() fosite.Session { copied := *s; return &copied }

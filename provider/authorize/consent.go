@@ -17,24 +17,25 @@ import (
 	"mandate/storage"
 )
 
-// Asked is what the consent page must ask about.
+// Asked says what the person must do before the request can be completed: sign in, or
+// approve the request on the consent page.
 type Asked struct {
-	Login      bool     // not about consent: the person must sign in for this request first
-	Reason     Reason   // why they must, if Login is set
-	Remembered []string // agreed to before
-	Ticket     string   // comes back with the answer
+	Login      bool     // the person must sign in for this request first; there is no consent page yet
+	Reason     Reason   // why the person must sign in, if Login is true
+	Remembered []string // the names of the scopes that the person approved before
+	Ticket     string   // the form of the consent page sends it back with the answer
 }
 
-// Reason says why a person who has a session must sign in again.
+// Reason is the reason for which a person who has a session must sign in again.
 type Reason string
 
-// The reasons, most specific first. Each one is also a value in an address, so it
-// names no account.
+// The reasons, with the most specific one first. Each reason is also a parameter value in a
+// URL, so it does not name an account.
 const (
-	OtherAccount  Reason = "account" // the request names another account than theirs
+	OtherAccount  Reason = "account" // the request names another account
 	ChooseAccount Reason = "choose"  // prompt=select_account
 	LoginRequest  Reason = "request" // prompt=login or max_age=0
-	LoginTooOld   Reason = "age"     // their login is older than max_age
+	LoginTooOld   Reason = "age"     // the person's login is older than max_age
 )
 
 // whyLogin returns the reason for which MustLogin is true.
@@ -51,8 +52,8 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 	return LoginTooOld
 }
 
-// Next says what the person must still agree to, or nil where nothing is left
-// but to complete the request.
+// Next returns what the person must still do, or nil if the request can be completed. It
+// returns an error for the client if prompt=none forbids what the person must do.
 func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Asked, error) {
 	remembered, err := p.Remembered(ctx, a, s)
 	if err != nil {
@@ -60,10 +61,11 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	}
 	ask, login := p.mustAsk(a, remembered), p.MustLogin(a, s)
 	switch {
-	// Whom it names is not to be told to an application that nobody let in: the
-	// answer is the same for the right one and the wrong one.
+	// The person has never approved this application, so it must not learn who is
+	// signed in. The error is the same, whether the request names this person or
+	// another.
 	case a.Silent() && ask && len(remembered) == 0 && len(a.OpenID.Subjects) > 0, a.Silent() && ask && !login:
-		// OIDC Core §3.1.2.6
+		// OIDC Core §3.1.2.6: consent_required.
 		return nil, oauth.Refuse("consent_required", "The person must approve the request, which prompt=none forbids.")
 	case a.Silent() && login:
 		return nil, LoginRequired()
@@ -72,8 +74,8 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	case !ask:
 		return nil, nil
 	}
-	// The answer is to what the page shows: a default scope that grows
-	// meanwhile must not be approved with it.
+	// The person approves only what the page shows. If the default scopes grow
+	// meanwhile, the new ones must not be approved, so the ticket names the scopes.
 	parameters := maps.Clone(a.Parameters)
 	parameters.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
 	shown, err := a.shown()
@@ -87,10 +89,12 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	return &Asked{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
+// mustAsk reports whether the consent page must be shown. remembered holds the names of the
+// scopes that the person approved before.
 func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 	switch {
 	case a.Application.ClientType == policy.Public:
-		// RFC 8252 §8.6: any program can say that it is this one.
+		// RFC 8252 §8.6: any program can use the client_id of a public client.
 		return true
 	case a.Application.SkipConsent:
 		return slices.Contains(a.OpenID.Prompt, "consent")
@@ -100,6 +104,8 @@ func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 	return !oauth.Covers(remembered, a.asks())
 }
 
+// Remembered returns the names of the scopes that the person approved for this application
+// before.
 func (p *Authorizations) Remembered(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
 	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -111,9 +117,9 @@ func (p *Authorizations) Remembered(ctx context.Context, a *Authorization, s *st
 	return strings.Fields(c.Scope), nil
 }
 
-// ticket is a checked request on its way through the consent page. It is bound
-// to the session that saw the page: nobody can make another browser approve
-// what they began.
+// ticket is a checked request that waits for the answer of the consent page. It is bound to
+// the session to which the page was shown. An attacker therefore cannot make another browser
+// approve a request that the attacker began.
 type ticket struct {
 	Session      string
 	At           int64
@@ -123,17 +129,20 @@ type ticket struct {
 	Shown        string
 }
 
+// TicketLife is how long a ticket is valid, in seconds.
 const TicketLife = 3600
 
-// shown is a digest of what the consent page says of a request: who asks, and for
-// what. (Where the answer goes is compared by itself.)
+// shown returns a digest of what the consent page shows: the application, its owner, and the
+// scopes and claims for which it asks. The redirect URI is not part of it, because Resume
+// compares the redirect URI separately.
 func (a *Authorization) shown() (string, error) {
 	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.OpenID.Claims})
 	return seal.Digest(string(text)), err
 }
 
-// Resume checks a request again when the person has answered: the application
-// may have changed meanwhile, and what the same parameters mean.
+// Resume opens the ticket of an answered consent page and checks the request again, because
+// the application or the configuration may have changed meanwhile. It returns the request as
+// Authorize does, or an error if the ticket is no longer valid for this session.
 func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.SignedIn) (*Authorization, error) {
 	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
 		Description: "This approval page is no longer valid. Go back to the application and begin again."}
@@ -160,8 +169,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 	if err != nil || a.Refused != nil {
 		return a, err
 	}
-	// OIDC Core §3.1.2.4: the person agreed to what the page showed, and to nothing
-	// else.
+	// OIDC Core §3.1.2.4: the person approved what the page showed, and nothing else.
 	shown, err := a.shown()
 	if err == nil && shown != t.Shown {
 		err = stale
@@ -172,7 +180,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 	return a, nil
 }
 
-// Approve remembers the answer and completes the request.
+// Approve stores the person's consent and completes the request as Complete does.
 func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
 	remembered, err := p.Remembered(ctx, a, s)
 	if err != nil {
@@ -189,11 +197,12 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	return p.Complete(ctx, a, s)
 }
 
-// loggedOut is for an approval whose session ended while it was stored.
+// loggedOut returns the error for an approval whose session ended before it was stored.
 func loggedOut() *oauth.Error {
 	return oauth.Refuse("access_denied", "The person was logged out meanwhile.")
 }
 
+// ScopeNames returns the names of the scopes.
 func ScopeNames(scopes []policy.Scope) []string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {

@@ -17,32 +17,34 @@ import (
 	"mandate/storage"
 )
 
-// openIDRequest is what OpenID Connect adds to an authorization request (OIDC
-// Core §3.1.2.1).
+// OpenIDRequest holds the parameters that OpenID Connect adds to an authorization request
+// (OIDC Core §3.1.2.1).
 type OpenIDRequest struct {
 	nonce     string
 	Prompt    []string
-	MaxAge    int64 // seconds; -1 where it was not sent
+	MaxAge    int64 // in seconds; -1 if it was not sent
 	loginHint string
-	Subjects  []string // one of whom the person must be, by the hint or by claims; none: anybody
-	Claims    string   // the claims parameter, checked
-	Told      []string // the scopes that stand for its claims
+	Subjects  []string // by id_token_hint or claims: the person must be one of them; empty: any person
+	Claims    string   // the claims parameter, checked and reduced to what is supported
+	Told      []string // the scopes that contain the claims in Claims
 	formPost  bool
-	// wayBack is what the browser kept of a login for this request.
+	// wayBack is the value that WayBack made at a login for this request, if there was one.
 	wayBack string
 }
 
 const (
-	maxNonce  = 1024
+	maxNonce = 1024
+	// MaxClaims is the largest size of the claims parameter, in bytes.
 	MaxClaims = 8192
 )
 
+// readOpenID reads and checks the parameters of OpenID Connect into a.OpenID.
 func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error {
 	form := a.Parameters
-	// OIDC Form Post §2. It is read first: every error after it goes that way.
+	// OIDC Form Post §2: response_mode=form_post also applies to errors, so it is read first.
 	if form.Get("response_mode") == "form_post" {
-		// A form goes to a web server; a program on this computer that has a scheme of
-		// its own never sees it.
+		// A browser sends a form only to a web server. A native application with a
+		// private-use URI scheme cannot receive it.
 		if !strings.HasPrefix(a.RedirectURI, "https://") && !strings.HasPrefix(a.RedirectURI, "http://") {
 			return oauth.Refuse("invalid_request", "response_mode=form_post needs a redirect URI that begins with https:// or http://.")
 		}
@@ -66,6 +68,8 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 	return p.readHint(ctx, a)
 }
 
+// ReadPrompt reads and checks prompt, display and max_age of a request. It returns nil, or
+// the error for the client.
 func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
 	o.Prompt = strings.Fields(form.Get("prompt"))
 	for _, value := range o.Prompt {
@@ -75,7 +79,7 @@ func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
 			return oauth.Refuse("invalid_request", "prompt has the value %q: it may have none, login, consent and select_account.", oauth.Clip(value, 40))
 		}
 	}
-	// OIDC Core §3.1.2.1: none stands alone.
+	// OIDC Core §3.1.2.1: none must be the only value.
 	if slices.Contains(o.Prompt, "none") && len(o.Prompt) > 1 {
 		return oauth.Refuse("invalid_request", "prompt=none must have no other value beside it.")
 	}
@@ -92,9 +96,10 @@ func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
 	return nil
 }
 
-// readClaims checks the claims parameter (OIDC Core §5.5): a JSON object with
-// the members userinfo and id_token, whose members are null or objects. Others
-// are to be ignored.
+// ReadClaims reads and checks the claims parameter (OIDC Core §5.5). This is a JSON object with
+// the members userinfo and id_token, whose members are null or objects. Other members are
+// ignored, as are claims outside the allowed scopes. ReadClaims returns nil, or the error for
+// the client.
 func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
 	text := form.Get("claims")
 	if text == "" {
@@ -112,13 +117,13 @@ func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
 	asked = asked.Within(allowed)
 	var kept strings.Builder
 	plain := json.NewEncoder(&kept)
-	plain.SetEscapeHTML(false) // it would take six bytes for one
+	plain.SetEscapeHTML(false) // escaping would replace one byte by six
 	err = plain.Encode(asked)
 	if err != nil {
 		return err
 	}
 	o.Claims, o.Told = strings.TrimSpace(kept.String()), asked.Scopes()
-	// OIDC Core §5.5.1.1: an essential acr that cannot be had is a failed login.
+	// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
 	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
 		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", tokens.PasswordLogin)
 	}
@@ -128,8 +133,10 @@ func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
 	return nil
 }
 
-// readSubjects: OIDC Core §5.5.1: the answer is about a subject that was asked
-// for, or there is none (§3.1.2.2).
+// readSubjects reads the values of the claim sub for which the request asks.
+//
+// OIDC Core §5.5.1: the response is about one of the requested subjects, or it is an error
+// (§3.1.2.2).
 func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
 	for _, raw := range asked.Wanted() {
 		var subject string
@@ -142,11 +149,13 @@ func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
 	return nil
 }
 
-// about says whether an answer about a subject is one to the request.
+// about reports whether the request accepts this subject.
 func (o *OpenIDRequest) about(subject string) bool {
 	return len(o.Subjects) == 0 || slices.Contains(o.Subjects, subject)
 }
 
+// readHint reads id_token_hint. It checks that the ID token was issued to this client, and
+// records its subject as the only acceptable one.
 func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 	text := a.Parameters.Get("id_token_hint")
 	if text == "" {
@@ -167,28 +176,28 @@ func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 	return nil
 }
 
-// WayBackLife is how long a browser may take from the login page back to the
-// request that sent it there.
+// WayBackLife is how long a browser may take to return from the login page to the request
+// that needed the login.
 const WayBackLife = time.Minute
 
-// waits names an authorization request that waits for a login: in the session
-// that began with that login, and in no other, and nothing else that the same
-// client may ask for.
+// waits returns the name under which a WayBack value is sealed. The name is specific to one
+// session and to one authorization request, so the value is valid for these two only.
 func waits(sessionDigest string, request url.Values) string {
 	return "login " + sessionDigest + " " + seal.Digest(request.Encode())
 }
 
-// WayBack is what a browser keeps of a login on its way back to the request that
-// it was for, so that prompt=login asks once and not for ever. It comes of the
-// login itself: an address has nothing in it that could be carried elsewhere.
+// WayBack returns a value that proves that the person has just signed in for this request. The
+// browser keeps it while it returns from the login page. Without it, prompt=login would ask
+// for a login again and again. The value is not part of a URL, so nobody can copy it from
+// there.
 func (p *Authorizations) WayBack(in *people.SignIn, request url.Values) string {
 	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
 }
 
-// CameBy says what the browser kept.
+// CameBy records the value of WayBack that the browser kept.
 func (a *Authorization) CameBy(wayBack string) { a.OpenID.wayBack = wayBack }
 
-// hasCome says whether the person has just signed in for this very request.
+// hasCome reports whether the person has just signed in for this request.
 func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
 	text, err := p.tickets.Open(a.OpenID.wayBack, waits(s.Session.Digest, a.sent))
 	if err != nil {
@@ -198,7 +207,7 @@ func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
 	return err == nil && oauth.Now()-at <= oauth.Seconds(WayBackLife)
 }
 
-// mustLogin says whether the person who is signed in must sign in again.
+// MustLogin reports whether the person who is signed in must sign in again for this request.
 func (p *Authorizations) MustLogin(a *Authorization, s *storage.SignedIn) bool {
 	o := a.OpenID
 	if p.hasCome(a, s) {
@@ -210,16 +219,17 @@ func (p *Authorizations) MustLogin(a *Authorization, s *storage.SignedIn) bool {
 	case o.MaxAge >= 0 && oauth.Now()-s.Session.AuthTime > o.MaxAge:
 		return true
 	case o.MaxAge == 0:
-		// OIDC Core §3.1.2.1: the same as prompt=login.
+		// OIDC Core §3.1.2.1: max_age=0 is the same as prompt=login.
 		return true
 	}
-	// OIDC Core §3.1.2.1: somebody else than the hint names.
+	// OIDC Core §3.1.2.1: the hint names another person than the one who is signed in.
 	return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
 }
 
-// sessionBound is when a login's tokens end at the latest: with the session,
-// unless the person agreed to offline access (OIDC Core §11). An approval that is
-// no login has nothing to do with how long a browser is signed in; 0 is never.
+// SessionBound returns the time at which the session ends the tokens of an approval, or 0 if
+// it does not. The tokens of a login (scope openid) end with the session, unless the person
+// approved offline_access (OIDC Core §11). The tokens of any other approval do not depend on
+// the session.
 func (p *Authorizations) SessionBound(scopes []string, s storage.Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
@@ -227,15 +237,15 @@ func (p *Authorizations) SessionBound(scopes []string, s storage.Session) int64 
 	return s.ExpiresAt
 }
 
-// Silent says that nothing may be shown to the person: OIDC Core §3.1.2.1,
-// prompt=none.
+// Silent reports whether the request has prompt=none, which forbids every page for the person
+// (OIDC Core §3.1.2.1).
 func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.Prompt, "none") }
 
-// LoginHint is the name that the login page begins with.
+// LoginHint returns the name that the login page suggests.
 func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 150) }
 
-// LoginRequired is the refusal of a silent request that needs a login (OIDC
-// Core §3.1.2.6).
+// LoginRequired returns the error for a request with prompt=none that needs a login (OIDC Core
+// §3.1.2.6).
 func LoginRequired() *oauth.Error {
 	return oauth.Refuse("login_required", "The person must sign in, which prompt=none forbids.")
 }
