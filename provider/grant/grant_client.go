@@ -13,13 +13,15 @@ import (
 	"mandate/provider/tokens"
 )
 
-// clientGrant is fosite's client credentials grant (RFC 6749 §4.4), which
-// grants no scope by itself and answers a public client with the wrong error.
+// ClientGrant is the client credentials grant (RFC 6749 §4.4). It extends fosite's handler,
+// which grants no scope and returns the wrong error to a public client.
 type ClientGrant struct {
 	*oauth2.ClientCredentialsGrantHandler
 	p *Grants
 }
 
+// HandleTokenEndpointRequest checks that the application may use this grant, and grants
+// the scopes of the request.
 func (g *ClientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantClient)
 	if err != nil {
@@ -35,8 +37,8 @@ func (g *ClientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	return g.ClientCredentialsGrantHandler.HandleTokenEndpointRequest(ctx, request)
 }
 
-// PopulateTokenEndpointResponse leaves to fosite what is stored. Of a signed token
-// nothing is.
+// PopulateTokenEndpointResponse issues the access token. fosite's handler makes and stores an
+// opaque token. A signed token is made here and is not stored.
 func (g *ClientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest

@@ -16,18 +16,23 @@ import (
 	"mandate/storage"
 )
 
-// codeGrant exchanges an authorization code (RFC 6749 §4.1.3). fosite's own
-// token half deletes the PKCE challenge before it compares it, and reads the
-// code twice before it spends it: a code could be redeemed without its
-// verifier, and more than once.
+// codeGrant exchanges an authorization code for tokens (RFC 6749 §4.1.3). It replaces fosite's
+// handlers, which have two defects. They delete the PKCE challenge before they compare it, so
+// a code can be redeemed without its verifier. They read the code twice before they
+// invalidate it, so a code can be redeemed more than once.
 type codeGrant struct{ p *Grants }
 
+// CanSkipClientAuth returns false: every client must authenticate or identify itself.
 func (*codeGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
+// CanHandleTokenEndpointRequest reports whether the request has the grant type
+// authorization_code.
 func (*codeGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
 	return r.GetGrantTypes().ExactOne(policy.GrantCode)
 }
 
+// HandleTokenEndpointRequest checks the code and everything to which it is bound. It does
+// not invalidate the code, unless the code was used before.
 func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantCode)
 	if err != nil {
@@ -63,14 +68,15 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	return nil
 }
 
-// checkCode holds a code to what it was issued for.
+// checkCode checks that the code was issued to this client, for this redirect URI and this
+// code verifier.
 func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier string) error {
 	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
 	if grant.ApplicationID != a.ID {
 		return oauth.Refuse("invalid_grant", "The code was issued to another client.")
 	}
-	// RFC 6749 §4.1.3: the redirect URI is the one of the authorization request,
-	// and must be here if it was there.
+	// RFC 6749 §4.1.3: redirect_uri must be the one of the authorization request, and is
+	// required if the authorization request had it.
 	if redirectURI == "" && grant.RedirectSent {
 		return oauth.Refuse("invalid_request", "redirect_uri is missing: send the one of the authorization request.")
 	}
@@ -80,8 +86,9 @@ func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier
 	return pkce.CheckVerifier(grant.CodeChallenge, verifier)
 }
 
-// replayed ends the family of a code that came twice (RFC 6749 §4.1.2): one of
-// the two is a thief, and nobody knows which.
+// replayed revokes the token family of a code that is used a second time (RFC 6749 §4.1.2).
+// One of the two requests may come from an attacker, and the server cannot know which one. It
+// returns the error for the client.
 func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
 	err := g.p.store.RevokeGrant(ctx, grantID)
 	if err != nil {
@@ -91,12 +98,15 @@ func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
 	return oauth.Refuse("invalid_grant", "The code was used before. The tokens that it gave are revoked.")
 }
 
+// PopulateTokenEndpointResponse makes the tokens, and then redeems the code and stores the
+// tokens in one step.
 func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
 	issued := request.GetSession().(*Session)
-	// Signed before anything is spent: a key that fails costs nobody their code.
+	// The tokens are signed before the code is redeemed. If signing fails, the client can
+	// still use the code.
 	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*framework.Client).Application, tokens.FamilyOf(issued.grant), issued.scope)
 	if err != nil {
 		return err

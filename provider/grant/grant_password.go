@@ -19,24 +19,29 @@ import (
 	"mandate/storage"
 )
 
-// passwordGrant exchanges a person's password (RFC 6749 §4.3). fosite's own
-// stores the two tokens one by one, and asks for the password before it looks
-// at the scope.
+// passwordGrant exchanges a person's password for tokens (RFC 6749 §4.3). It replaces fosite's
+// handler, which stores the two tokens separately and checks the password before the scope.
 type passwordGrant struct{ p *Grants }
 
+// CanSkipClientAuth returns false: every client must authenticate or identify itself.
 func (*passwordGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
+// CanHandleTokenEndpointRequest reports whether the request has the grant type password.
 func (*passwordGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
 	return r.GetGrantTypes().ExactOne(policy.GrantPassword)
 }
 
+// HandleTokenEndpointRequest checks the application, the scope and the password, in this
+// order.
 func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
-	// An application that may not do this learns nothing about the password.
+	// An application that may not use this grant must not learn whether the password is
+	// right, so this check comes first.
 	a, err := mayUse(request, policy.GrantPassword)
 	if err != nil {
 		return err
 	}
-	// RFC 9700 §2.4 forbids this grant to new deployments.
+	// RFC 9700 §2.4: this grant must not be used. The log names each application that still
+	// uses it.
 	if _, told := g.p.deprecated.LoadOrStore(a.ID, true); !told {
 		g.p.log.Warn("an application uses the password grant, which RFC 9700 deprecates: move it to the authorization code grant", "client", a.ClientID)
 	}
@@ -67,12 +72,16 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 	return nil
 }
 
-// passwordTries counts the failures of a confidential application that an
-// administrator answers for per person and in all: its people come from one
-// address, and nobody else can spend its tries. All others are counted by where
-// they come from, as guesses at the login page are. Whoever may register
-// applications could have any number of them, so those of one owner share the
-// owner's tries.
+// passwordTries returns the limits that count a wrong password. They depend on the
+// application:
+//
+//   - A confidential application for which an administrator is responsible has a limit per
+//     person and a limit in total. All its requests come from one network address, and nobody
+//     else can use up its tries.
+//   - For any other application, the limits are those of the network address and of the user
+//     name, as on the login page.
+//   - If no administrator is responsible, the applications of one owner also share the owner's
+//     limits, because one owner can register many applications.
 func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	trusted := policy.StandingOf(a) == policy.StandingAdministrator
 	if trusted && a.ClientType == policy.Confidential {
@@ -86,6 +95,8 @@ func passwordTries(a storage.Application, key, address string) []throttle.Try {
 	return append(tries, throttle.Try{Kind: limits.OfPair, Key: "owner " + owner + " " + key, Wide: "owner " + owner}, throttle.Try{Kind: limits.OfOwner, Key: "owner " + owner, Wide: "owner " + owner})
 }
 
+// PopulateTokenEndpointResponse makes the tokens, and stores them with a new authorization
+// grant in one step.
 func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
@@ -100,7 +111,7 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	}
 	grant.ExpiresAt = made.ExpiresAt
 	err = g.p.store.AddGrantWithTokens(ctx, grant, made.Tokens, issued.person.Password)
-	if errors.Is(err, storage.ErrSpent) { // the password was changed meanwhile
+	if errors.Is(err, storage.ErrSpent) { // the password was changed after the check
 		return people.WrongPassword()
 	}
 	if err != nil {

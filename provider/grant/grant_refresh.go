@@ -17,17 +17,21 @@ import (
 	"mandate/storage"
 )
 
-// refreshGrant renews the tokens of a family (RFC 6749 §6). fosite's own
-// ignores scope, lets a family live for ever, and answers a race with
-// invalid_request.
+// refreshGrant issues new tokens of a token family for a refresh token (RFC 6749 §6). It
+// replaces fosite's handler, which ignores scope, does not limit the lifetime of a token
+// family, and returns invalid_request if two requests with one token race.
 type refreshGrant struct{ p *Grants }
 
+// CanSkipClientAuth returns false: every client must authenticate or identify itself.
 func (*refreshGrant) CanSkipClientAuth(context.Context, fosite.AccessRequester) bool { return false }
 
+// CanHandleTokenEndpointRequest reports whether the request has the grant type refresh_token.
 func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.AccessRequester) bool {
 	return r.GetGrantTypes().ExactOne(policy.GrantRefresh)
 }
 
+// HandleTokenEndpointRequest checks the refresh token and the scope. If the token was used
+// before, it calls again.
 func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantRefresh)
 	if err != nil {
@@ -64,12 +68,14 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	return err
 }
 
+// deadRefresh returns the error for a refresh token that is not valid.
 func deadRefresh() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
 }
 
-// scope gives the access token's: all that was granted, or the part that is
-// asked for, as far as the application may still have it.
+// scope returns the scope of the new access token: the scopes of the request, without those
+// that the application may no longer have. The scopes of a request without the parameter
+// scope are all scopes of the authorization grant.
 func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, parameter string) ([]string, error) {
 	asked, err := askedScope(token, parameter)
 	if err != nil {
@@ -82,14 +88,15 @@ func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, par
 	return kept, nil
 }
 
-// askedScope is what a request asks for: without a scope, all that was granted.
+// askedScope returns the scopes of the request. If parameter is empty, it returns all scopes
+// of the authorization grant.
 func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	granted := strings.Fields(token.Scope)
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
-	// RFC 6749 §6: nothing that was not granted at first.
+	// RFC 6749 §6: a request must not ask for a scope that was not granted originally.
 	if !oauth.Covers(granted, asked) {
 		return nil, oauth.Refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
 	}
@@ -99,12 +106,14 @@ func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	return asked, nil
 }
 
+// PopulateTokenEndpointResponse makes the new tokens, and then rotates the refresh token and
+// stores the new tokens in one step. If another request was faster, it calls lost.
 func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
 	issued := request.GetSession().(*Session)
-	if issued.Answer != nil { // the same successor, told again
+	if issued.Answer != nil { // the kept answer of the first request
 		issued.give(issued.Answer, responder)
 		return nil
 	}
@@ -117,7 +126,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if err != nil {
 		return err
 	}
-	// OIDC Core §12.2: the same login, and no nonce.
+	// OIDC Core §12.2: the ID token is about the same login, and has no nonce.
 	err = g.p.tokens.AddIDToken(ctx, made.Answer, issued.scope, tokens.IDTokenFor{Application: a, UserID: f.UserID, Sector: f.Sector, Offline: f.SessionEndsAt == 0,
 		AuthTime: *token.AuthTime, SessionID: oauth.Deref(token.SessionID), Claims: oauth.Deref(token.Claims)})
 	if err != nil {
@@ -138,8 +147,8 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	return nil
 }
 
-// keepSession: an application that goes on with a login keeps its session from
-// idling out.
+// keepSession records that the session of a login is in use, so that it does not expire for
+// lack of use while an application refreshes its tokens.
 func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken) error {
 	if oauth.Deref(token.SessionEndsAt) == 0 {
 		return nil
@@ -147,8 +156,10 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 	return oauth.Stored(g.p.store.TouchSession(ctx, *token.SessionID, oauth.Now()))
 }
 
-// spend rotates the token, or keeps it where the operator said so: rotation is
-// what protects a public client (RFC 9700 §4.14.2), so for those it stays.
+// spend invalidates the refresh token and stores the new tokens (rotation). If the operator
+// has set KeepRefreshTokens, a confidential application keeps its refresh token. The refresh
+// tokens of a public client are always rotated, because rotation protects them (RFC 9700
+// §4.14.2). The error is storage.ErrSpent if the token is no longer valid.
 func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, token *storage.LiveToken, made *tokens.Pair) error {
 	text := form.Get("refresh_token")
 	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
@@ -163,7 +174,8 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
 }
 
-// spent passes on that somebody was faster.
+// spent returns storage.ErrSpent unchanged, because the caller handles it. It converts every
+// other error to the error for the client.
 func spent(err error) error {
 	if errors.Is(err, storage.ErrSpent) {
 		return err
@@ -171,8 +183,8 @@ func spent(err error) error {
 	return oauth.Stored(err)
 }
 
-// lost is for the loser of a race: the token was spent, or its family ended,
-// since it was read.
+// lost handles a request whose refresh token was used, or whose token family was revoked, after
+// the request had read the token. It returns the answer of again, or an error.
 func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*tokens.TokenResponse, error) {
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
@@ -184,10 +196,10 @@ func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*tokens.Token
 	return g.again(ctx, form, token)
 }
 
-// again answers for a token that was rotated: within the grace, and while its
-// successor waits unused, with that same successor, so that a client that lost
-// the answer is not locked out. Else two parties hold the token, and the family
-// dies (RFC 9700 §4.14.2).
+// again handles a request with a refresh token that was used before. Within the grace period,
+// and while the successor of the token is unused, it returns the same answer as before. A
+// client that lost the answer can therefore continue. Otherwise two parties have the token, so
+// again revokes the token family and returns an error (RFC 9700 §4.14.2).
 func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
@@ -206,18 +218,18 @@ func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage
 	return nil, oauth.Refuse("invalid_grant", "The refresh token was used before. All tokens of this approval are revoked.")
 }
 
-// successor is an answer kept for the grace. It is sealed under the token that
-// it took the place of, of which the database knows only a digest: whoever
-// reads the table reads no token.
+// successor is a token response that is kept for the grace period. It is encrypted with the
+// refresh token that it replaces. The database has only the digest of that token, so a reader
+// of the database cannot read any token.
 type successor struct {
 	Answer tokens.TokenResponse
-	End    int64  // of the access token
-	Scope  string // the parameter of the request that it answers
+	End    int64  // when the access token expires
+	Scope  string // the parameter scope of the request for which it was made
 }
 
-// sameScope gives the answer to a request that asks for the same scope as the one
-// that it was made for. Another one spends nothing: the client that asks for the
-// same once more gets its answer.
+// sameScope returns the answer if the request asks for the same scopes as the request for which
+// the answer was made. Otherwise it returns an error and does not revoke anything: the client
+// still gets the answer when it asks for the same scopes.
 func (s *successor) sameScope(token storage.LiveToken, parameter string) (*tokens.TokenResponse, error) {
 	asked, err := askedScope(token, parameter)
 	if err != nil {
@@ -227,13 +239,16 @@ func (s *successor) sameScope(token storage.LiveToken, parameter string) (*token
 	if err != nil {
 		return nil, err
 	}
-	// RFC 6749 §6: the scope is a part of the request. This is another request, for a token that is spent.
+	// RFC 6749 §6: the scope is part of the request. A request with another scope is a new
+	// request, and the refresh token for it was already used.
 	if !oauth.Covers(asked, before) || !oauth.Covers(before, asked) {
 		return nil, oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the answer had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
 	}
 	return &s.Answer, nil
 }
 
+// sealSuccessor encrypts an answer with the refresh token text. It returns "" if there is no
+// grace period.
 func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error) {
 	if g.p.config.RefreshGrace == 0 {
 		return "", nil
@@ -249,6 +264,8 @@ func (g *refreshGrant) sealSuccessor(text string, kept successor) (string, error
 	return s.Seal(plain, seal.Digest(text)), nil
 }
 
+// openSuccessor decrypts an answer with the refresh token text. It also reports whether the
+// refresh token in the answer is still unused.
 func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (*successor, bool, error) {
 	s, err := seal.New([]byte(text), "successor")
 	if err != nil {

@@ -14,13 +14,15 @@ import (
 	"mandate/storage"
 )
 
-// accessTokens stores what fosite's client credentials grant issues. The rest
-// of the interface is nil: only the token halves that are not used call it.
+// accessTokens stores the access tokens that fosite's client credentials grant issues. The
+// embedded interface is nil, because only unused handlers of fosite call its other methods.
 type accessTokens struct {
 	oauth2.AccessTokenStorage
 	p *Grants
 }
 
+// CreateAccessTokenSession stores an opaque access token under its digest, and sets the
+// session's answer.
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*framework.Client), r.GetSession().(*Session)
 	at := oauth.Now()
@@ -29,16 +31,16 @@ func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature st
 		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
 }
 
-// session is what a token request carries through fosite from its first step to its
-// last.
+// Session is fosite's session of a token request. It passes values from the first step of a
+// grant, which checks the request, to the last, which issues the tokens.
 type Session struct {
 	framework.Session
-	grant  *storage.Grant     // of the code that is exchanged
-	token  *storage.LiveToken // that is refreshed
-	person *storage.User      // whose password was right
-	scope  []string           // of the access token
-	Answer *tokens.TokenResponse
+	grant  *storage.Grant        // the grant of the code, for the authorization code grant
+	token  *storage.LiveToken    // the refresh token of the request, for the refresh grant
+	person *storage.User         // the person whose password was right, for the password grant
+	scope  []string              // the scope of the new access token
+	Answer *tokens.TokenResponse // the token response
 }
 
-// Clone is required by fosite.
+// Clone returns a copy. fosite requires this method.
 func (s *Session) Clone() fosite.Session { copied := *s; return &copied }

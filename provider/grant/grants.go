@@ -1,3 +1,7 @@
+// Package grant implements the token endpoint (RFC 6749 §3.2) and its grants (RFC 6749 §4,
+// §6): authorization code, client credentials, the resource owner's password, and refresh
+// token. Each grant is a handler of fosite. This package replaces fosite's own handlers, of
+// which only the one for client credentials is used.
 package grant
 
 import (
@@ -17,13 +21,13 @@ import (
 	"mandate/storage"
 )
 
-// GrantConfig is what an operator decides about the token endpoint.
+// Config holds the operator's settings for the token endpoint.
 type Config struct {
 	RefreshGrace      time.Duration
-	KeepRefreshTokens bool // confidential applications keep theirs; public ones always rotate
+	KeepRefreshTokens bool // for confidential applications; those of public ones are always rotated
 }
 
-// Grants run the token endpoint.
+// Grants makes the decisions of the token endpoint.
 type Grants struct {
 	config     Config
 	rules      *policy.Rules
@@ -34,10 +38,10 @@ type Grants struct {
 	fosite     *fosite.Fosite
 	log        *slog.Logger
 	issued     counters
-	deprecated sync.Map // applications that the log has named for their password grant
+	deprecated sync.Map // the applications whose use of the password grant has been logged
 }
 
-// NewGrants makes the component, and adds its handlers to fosite.
+// New returns the component. It also sets the token endpoint's handlers of f.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, f *fosite.Fosite, log *slog.Logger) *Grants {
 	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, fosite: f, log: log}
 	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
@@ -50,14 +54,16 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 	return p
 }
 
-// Counters count the tokens that were issued since the start of the process.
+// counters hold the numbers of tokens issued since the start of the process.
 type counters struct{ access, refresh, ids atomic.Int64 }
 
-// Issued says how many tokens were issued since the start of the process.
+// Counts returns how many access tokens, refresh tokens and ID tokens were issued since the
+// start of the process.
 func (p *Grants) Counts() (access, refresh, ids int64) {
 	return p.issued.access.Load(), p.issued.refresh.Load(), p.issued.ids.Load()
 }
 
+// issue counts the tokens of a token response.
 func (c *counters) issue(answer *tokens.TokenResponse) {
 	c.access.Add(1)
 	if answer.RefreshToken != "" {

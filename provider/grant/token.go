@@ -14,8 +14,9 @@ import (
 	"mandate/storage"
 )
 
-// Token runs a grant (RFC 6749 §4). It says which application asked as soon as
-// that is proven, also where the rest fails.
+// Token handles a token request (RFC 6749 §4) from this network address. It returns the token
+// response and the authenticated application. If client authentication succeeds and a later
+// check fails, it returns the application together with the error.
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
 	form, err := oauth.ReadForm(r)
 	if err != nil {
@@ -28,8 +29,8 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	default:
 		return nil, nil, oauth.Refuse("unsupported_grant_type", "There is no grant_type %q here: use authorization_code, client_credentials, password or refresh_token.", oauth.Clip(grant, 80))
 	}
-	// RFC 6749 §3.2: parameters that are not known are ignored. fosite knows this
-	// one, and refuses it.
+	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
+	// refuse it, so it is removed.
 	form.Del("audience")
 	by := &clients.Call{Address: address}
 	ctx = clients.WithCall(ctx, by)
@@ -52,8 +53,8 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	return issued.Answer, by.Client, nil
 }
 
-// forPerson is whose tokens are asked for, or "" where the application asks for its
-// own.
+// forPerson returns the ID of the person for whom tokens are requested. It returns "" if the
+// application requests a token for itself.
 func (s *Session) forPerson() string {
 	switch {
 	case s.grant != nil:
@@ -66,15 +67,16 @@ func (s *Session) forPerson() string {
 	return ""
 }
 
-// give hands an answer to fosite, which looks whether there is one.
+// give sets the answer of the session. It also sets the values that fosite requires in every
+// token response.
 func (s *Session) give(answer *tokens.TokenResponse, responder fosite.AccessResponder) {
 	s.Answer = answer
 	responder.SetAccessToken(answer.AccessToken)
 	responder.SetTokenType("Bearer")
 }
 
-// mayUse gives unauthorized_client unless the application is registered for
-// the grant (RFC 6749 §5.2).
+// mayUse returns the application of a request. The error is unauthorized_client if the
+// application is not registered for the grant (RFC 6749 §5.2).
 func mayUse(request fosite.AccessRequester, grant string) (storage.Application, error) {
 	a := request.GetClient().(*framework.Client).Application
 	if !policy.HasGrant(a, grant) {
