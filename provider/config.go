@@ -15,59 +15,60 @@ import (
 	"mandate/provider/tokens"
 )
 
-// Config is what an operator decides.
+// Config holds the operator's settings.
 type Config struct {
-	Issuer    string // {base_url}/o, as it stands in metadata and in iss
-	ServerKey []byte // 32 bytes; everything sealed at rest is under it
+	Issuer    string // {base_url}/o: the issuer in the metadata and in iss
+	ServerKey []byte // 32 bytes; the keys that encrypt stored values are derived from it
 
 	Scopes        []policy.Scope // in the operator's order
-	DefaultScopes []string       // nil: every scope but introspection and openid
+	DefaultScopes []string       // nil: every scope except introspection and openid
 
 	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration
-	JWTAccessTokenLifetime  time.Duration // of those that an API checks by itself
-	RefreshTokenLifetime    time.Duration // idle
-	RefreshTokenMaxLifetime time.Duration // of the whole family
+	JWTAccessTokenLifetime  time.Duration // for signed tokens, which an API verifies without the server
+	RefreshTokenLifetime    time.Duration // for an unused refresh token
+	RefreshTokenMaxLifetime time.Duration // of the whole token family
 	RefreshGrace            time.Duration
-	KeepRefreshTokens       bool // confidential applications keep theirs; public ones always rotate
+	KeepRefreshTokens       bool // for confidential applications; those of public ones are always rotated
 
-	// What administrators may set an application's lifetimes to, beside
-	// RefreshTokenMaxLifetime; never less than the server's own.
+	// AccessTokenMax and JWTAccessTokenMax are the longest lifetimes that an administrator
+	// may set for an application. RefreshTokenMaxLifetime is the limit for refresh tokens. A
+	// maximum is never less than the server's own lifetime.
 	AccessTokenMax    time.Duration
 	JWTAccessTokenMax time.Duration
 
-	// What only applications may have for which an administrator answers.
+	// GrantsByAdministrator and ScopesByAdministrator are the grant types and the scopes that
+	// an application may have only if an administrator is responsible for it.
 	GrantsByAdministrator []string
 	ScopesByAdministrator []string
-	PersonQuota           policy.Quota // of all applications of one person
-	OpenQuota             policy.Quota // of all applications together that nobody answers for
+	PersonQuota           policy.Quota // for all applications of one person together
+	OpenQuota             policy.Quota // for all applications together for which nobody is responsible
 
-	// PKCEOptional lets a confidential application leave PKCE out, where an
-	// administrator answers for it. For deployments with clients that predate RFC
-	// 7636.
+	// PKCEOptional permits a confidential application to omit PKCE, if an administrator is
+	// responsible for it. It is for deployments with clients that predate RFC 7636.
 	PKCEOptional bool
-	// AlwaysAsk shows the consent page although it was agreed to before.
+	// AlwaysAsk shows the consent page even if the person approved the same request before.
 	AlwaysAsk bool
-	// RedirectSchemes restricts the schemes of redirect URIs; empty: https,
-	// http to this computer, and private-use schemes with a dot.
+	// RedirectSchemes lists the permitted schemes of redirect URIs. If it is empty, these are
+	// https, http to the person's own computer, and private-use schemes with a dot.
 	RedirectSchemes []string
-	// LocalhostLoopback lets the port of http://localhost vary as that of
-	// 127.0.0.1 may, for native clients that cannot use the literal.
+	// LocalhostLoopback permits any port in a redirect URI with http://localhost, as with
+	// 127.0.0.1. It is for native clients that cannot use the IP address.
 	LocalhostLoopback bool
 
 	// OpenID turns the server into an OpenID Provider (OIDC Core).
 	OpenID          bool
 	IDTokenLifetime time.Duration
-	RSAPrivateKey   string   // PEM; signs instead of our own RSA keys
-	RSAInactiveKeys []string // PEM; published only
+	RSAPrivateKey   string   // PEM; signs in place of the RSA keys that the server makes
+	RSAInactiveKeys []string // PEM; only published, for the verification of old signatures
 	KeyLifetime     time.Duration
 	JWKSMaxAge      time.Duration
 
 	RPLogout RPLogout
-	// OutboundNetworks are special-use addresses that the server may call where an
-	// application registered one.
+	// OutboundNetworks are the special-use addresses that the server may call if an
+	// application has registered one. It calls no other special-use address.
 	OutboundNetworks []netip.Prefix
-	// TraceOutbound tells somebody of each call; nil: nobody.
+	// TraceOutbound wraps the transport of each outbound call, for tracing; nil: no tracing.
 	TraceOutbound func(http.RoundTripper) http.RoundTripper
 
 	SessionLifetime time.Duration
@@ -76,26 +77,26 @@ type Config struct {
 	PasswordMinLength   int
 	PasswordMemoryKiB   uint32
 	PasswordIterations  uint32
-	PasswordConcurrency int // 0: from cores and memory
+	PasswordConcurrency int // 0: calculated from the cores and the memory
 
 	SweepInterval time.Duration
 	SweepBatch    int
 
-	// MaxStaleness is how long a node that does not hear the others goes on with
-	// what it has read of applications and tokens; 0: it reads them each time.
+	// MaxStaleness is how long a node uses its copies of applications and tokens while it
+	// receives no notifications of changes from other nodes. 0: it then reads them each time.
 	MaxStaleness time.Duration
 }
 
-// RPLogout is what an application may do to log people out (OIDC RP-Logout).
+// RPLogout holds the settings of logout by an application (OIDC RP-Logout).
 type RPLogout struct {
 	Enabled       bool
-	AlwaysPrompt  bool // ask the person, whatever the application proves
-	StrictURIs    bool // post-logout redirect URIs with http:// for confidential applications only
-	RefuseExpired bool // an ID token that has expired is no hint
-	KeepTokens    bool // the tokens do not end with the session
+	AlwaysPrompt  bool // ask the person, even if the application sends a valid ID token
+	StrictURIs    bool // permit post-logout redirect URIs with http:// only to confidential applications
+	RefuseExpired bool // refuse an expired ID token as a hint
+	KeepTokens    bool // do not revoke the tokens when the session ends
 }
 
-// rules gives what the configuration says about applications.
+// rules returns the rules of package policy under this configuration.
 func (c Config) rules() *policy.Rules {
 	return policy.New(policy.Settings{
 		Scopes: c.Scopes, DefaultScopes: c.DefaultScopes, OpenID: c.OpenID,
@@ -107,17 +108,17 @@ func (c Config) rules() *policy.Rules {
 	})
 }
 
-// people gives what the configuration says about people.
+// people returns the settings of package people.
 func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength}
 }
 
-// clients gives what the configuration says about clients.
+// clients returns the settings of package clients.
 func (c Config) clients() clients.Config {
 	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
 }
 
-// tokens gives what the configuration says about tokens.
+// tokens returns the settings of package tokens.
 func (c Config) tokens() tokens.Config {
 	return tokens.Config{
 		Issuer: c.Issuer, OpenID: c.OpenID, IDTokenLifetime: c.IDTokenLifetime, RefreshTokenMaxLifetime: c.RefreshTokenMaxLifetime,
@@ -125,17 +126,17 @@ func (c Config) tokens() tokens.Config {
 	}
 }
 
-// logout gives what the configuration says about logouts.
+// logout returns the settings of package logout.
 func (c Config) logout() logout.Config {
 	return logout.Config{Issuer: c.Issuer, AlwaysPrompt: c.RPLogout.AlwaysPrompt, RefuseExpired: c.RPLogout.RefuseExpired, KeepTokens: c.RPLogout.KeepTokens, Redirects: c.redirects()}
 }
 
-// authorize gives what the configuration says about authorization requests.
+// authorize returns the settings of package authorize.
 func (c Config) authorize() authorize.Config {
 	return authorize.Config{Issuer: c.Issuer, OpenID: c.OpenID, AlwaysAsk: c.AlwaysAsk, PKCEOptional: c.PKCEOptional, CodeLifetime: c.CodeLifetime, Redirects: c.redirects()}
 }
 
-// keys gives what the configuration says about signing keys.
+// keys returns the settings of package keys.
 func (c Config) keys(rules *policy.Rules) keys.Config {
 	return keys.Config{
 		OpenID: c.OpenID, RSAPrivateKey: c.RSAPrivateKey, RSAInactiveKeys: c.RSAInactiveKeys, KeyLifetime: c.KeyLifetime, JWKSMaxAge: c.JWKSMaxAge,
@@ -144,9 +145,10 @@ func (c Config) keys(rules *policy.Rules) keys.Config {
 	}
 }
 
-// Allowance gives what a standing allows under this configuration.
+// Allowance returns what a standing permits under this configuration.
 func (c Config) Allowance(s policy.Standing) policy.Allowance { return c.rules().Allowance(s) }
 
+// redirects returns the rules for redirect URIs.
 func (c Config) redirects() redirect.Policy {
 	return redirect.Policy{Schemes: c.RedirectSchemes, LocalhostLoopback: c.LocalhostLoopback}
 }

@@ -1,12 +1,14 @@
-// Package provider makes every protocol decision. It takes a request and returns a value
-// or an *Error; it writes no response. Provider composes the packages below this one:
+// Package provider makes every protocol decision of the server. It takes a request and returns
+// a value or an *Error. It writes no response. Provider combines the packages below this one,
+// and their package comments name the documents that they implement. This package itself
+// implements the metadata documents (RFC 8414, OIDC Discovery).
 //
 //	flows       authorize, grant, logout
 //	components  clients, people, tokens, keys, limits
 //	shared      policy, oauth, pkce, framework
 //	leaves      seal, password, throttle, outbound, jose, redirect, copies
 //
-// Imports go from the flows to the leaves, never back. Only framework, authorize and grant
-// know fosite, whose last release is frozen: its sound parts are used through their public
-// interfaces, and the others are replaced here.
+// Imports go from the flows to the leaves, never back. Only framework, authorize, grant and
+// this package import fosite. Its last release is frozen, so the server uses the parts of
+// fosite that have no known defects, and replaces the others.
 package provider

@@ -11,7 +11,7 @@ import (
 	"mandate/provider/tokens"
 )
 
-// Metadata is the authorization server's description of itself (RFC 8414 §2).
+// Metadata holds the metadata of the authorization server (RFC 8414 §2).
 type Metadata struct {
 	Issuer                                 string   `json:"issuer"`
 	AuthorizationEndpoint                  string   `json:"authorization_endpoint"`
@@ -32,7 +32,7 @@ type Metadata struct {
 	*OpenIDMetadata
 }
 
-// OpenIDMetadata is what an OpenID Provider adds (OIDC Discovery §3).
+// OpenIDMetadata holds the metadata that an OpenID Provider adds (OIDC Discovery §3).
 type OpenIDMetadata struct {
 	UserInfoEndpoint             string   `json:"userinfo_endpoint"`
 	SubjectTypesSupported        []string `json:"subject_types_supported"`
@@ -48,10 +48,10 @@ type OpenIDMetadata struct {
 	RequestURIParameterSupported bool     `json:"request_uri_parameter_supported"`
 	EndSessionEndpoint           string   `json:"end_session_endpoint,omitempty"`       // OIDC RP-Logout §2.1
 	BackchannelSupported         bool     `json:"backchannel_logout_supported"`         // OIDC Back-Channel §2.1
-	BackchannelSessionSupported  bool     `json:"backchannel_logout_session_supported"` // the same
+	BackchannelSessionSupported  bool     `json:"backchannel_logout_session_supported"` // OIDC Back-Channel §2.1
 }
 
-// Metadata describes what is enabled.
+// Metadata returns the metadata of this server. It contains only what is enabled.
 func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	secret := []string{"client_secret_basic", "client_secret_post"}
 	m := Metadata{
@@ -65,7 +65,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
 		GrantTypesSupported:      []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh},
 		TokenEndpointAuthMethods: append(secret, "none"),
-		// RFC 8414 §2: the values of the registry of token types count here too.
+		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
 		IntrospectionEndpointAuthMethods:       append(secret, "Bearer"),
 		RevocationEndpointAuthMethods:          append(secret, "none"),
 		CodeChallengeMethodsSupported:          []string{"S256"},
@@ -76,8 +76,8 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		m.OpenIDMetadata, m.JWKSURI = p.openIDMetadata(), p.config.Issuer+keys
 		return m, nil
 	}
-	// RFC 9068 §4: APIs find the keys here, also where there are no ID tokens. RFC
-	// 8414 §2: the address is of a set that is there.
+	// RFC 9068 §4: APIs need jwks_uri, even if the server issues no ID tokens.
+	// RFC 8414 §2: jwks_uri is omitted if there is no key set.
 	_, err := p.JWKSet(ctx)
 	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
@@ -86,6 +86,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	return m, err
 }
 
+// openIDMetadata returns the metadata that OpenID Connect adds.
 func (p *Provider) openIDMetadata() *OpenIDMetadata {
 	m := &OpenIDMetadata{
 		UserInfoEndpoint:          p.config.Issuer + "/userinfo/",
@@ -107,5 +108,5 @@ func (p *Provider) openIDMetadata() *OpenIDMetadata {
 	return m
 }
 
-// Issuer is this server's identifier.
+// Issuer returns the issuer identifier of this server.
 func (p *Provider) Issuer() string { return p.config.Issuer }

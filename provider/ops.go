@@ -10,50 +10,51 @@ import (
 	"mandate/storage"
 )
 
-// counters count since the start of the process.
+// sweepCounters holds numbers since the start of the process: the time of the last successful
+// clean-up, the failed clean-ups, and the lost connections for notifications.
 type sweepCounters struct{ swept, sweepsFailed, lost atomic.Int64 }
 
-// Stats is how the provider is doing. What has a count has it since the start
-// of the process.
+// Stats holds the measurements of the provider. Each count begins at the start of the process.
 type Stats struct {
 	Issued  []Issued
 	Copies  []Copies
 	Hashing []Hashing
-	Hears   bool  // what other processes change is known at once
-	Lost    int64 // how often the way was lost by which it is heard
+	Hears   bool  // whether notifications of changes from other processes arrive
+	Lost    int64 // how often the connection for these notifications was lost
 
-	LogoutsTold    int64 // back-channel logouts that an application took
-	LogoutsFailed  int64 // calls that did not succeed, each of which is tried again
-	LogoutsGivenUp int64
+	LogoutsTold    int64 // back-channel logouts that an application accepted
+	LogoutsFailed  int64 // failed calls; each of them is repeated later
+	LogoutsGivenUp int64 // back-channel logouts that are not tried again
 
-	SweptAt      int64 // when the clean-up last succeeded; 0: not yet
+	SweptAt      int64 // when the clean-up last succeeded; 0: never
 	SweepsFailed int64
 
 	Storage storage.Stats
 }
 
-// Issued is how many of a kind were given out: access, refresh and ID tokens,
-// and codes.
+// Issued is the number of issued tokens of one kind: access, refresh or ID tokens, or codes.
 type Issued struct {
 	Kind  string
 	Count int64
 }
 
-// Copies is how often a record was at hand, and how many are.
+// Copies holds the counts of one kind of copies in memory: how often a copy was found or not
+// found, and how many copies there are.
 type Copies struct {
 	Of           string
 	Hits, Misses int64
 	Entries      int
 }
 
-// Hashing is how the places are taken at which passwords are hashed.
+// Hashing holds the state of one password hasher: its slots, how many are in use, how many
+// requests wait for one, and how many requests it refused.
 type Hashing struct {
-	For                    string // people at a page, or programs
+	For                    string // people: the login page; programs: client secrets and the password grant
 	Places, InUse, Waiting int
 	Refused                int64
 }
 
-// Stats costs no statement.
+// Stats returns the current measurements. It does not use the database.
 func (p *Provider) Stats() Stats {
 	c := &p.counters
 	told, failed, givenUp := p.Logouts.Counts()
@@ -71,8 +72,8 @@ func (p *Provider) Stats() Stats {
 	}
 }
 
-// Lag is for how many seconds the clean-up is late: the age of the oldest row
-// whose time is up.
+// Lag returns by how many seconds the clean-up is late. This is the time since the oldest row
+// that it must delete expired.
 func (p *Provider) Lag(ctx context.Context) (int64, error) {
 	oldest, err := p.store.Oldest(ctx)
 	if err != nil || oldest == 0 {
@@ -81,20 +82,23 @@ func (p *Provider) Lag(ctx context.Context) (int64, error) {
 	return max(0, oauth.Now()-oldest), nil
 }
 
+// copiesOf returns the counts of one kind of copies.
 func copiesOf(of string, stats func() (hits, misses int64, entries int)) Copies {
 	hits, misses, entries := stats()
 	return Copies{of, hits, misses, entries}
 }
 
+// hashingOf returns the state of one password hasher.
 func hashingOf(of string, h limits.Hasher) Hashing {
 	s := h.Stats()
 	return Hashing{of, s.Slots, s.InUse, s.Waiting, s.Refused}
 }
 
-// readyPatience is less than what those wait who ask whether a node is ready.
+// readyPatience is how long Ready waits for the database. It is shorter than the usual timeout
+// of a readiness probe.
 const readyPatience = 3 * time.Second
 
-// Ready says whether the database answers.
+// Ready returns nil if the database answers, and an error otherwise.
 func (p *Provider) Ready(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, readyPatience)
 	defer stop()

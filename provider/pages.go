@@ -8,10 +8,11 @@ import (
 	"mandate/provider/policy"
 )
 
-// What pages show of the configuration, and of what is stored.
+// The methods in this file return what the pages show of the configuration and of the
+// database.
 
-// Choices are what may be registered for an application, or for the next one of the
-// actor where there is none yet.
+// Choices returns what the actor may register for an application. If a is nil, it returns what
+// the actor may register for a new application.
 func (p *Provider) Choices(actor User, a *Application) policy.Allowance {
 	if a == nil {
 		return p.rules.Allowance(policy.StandingOfPerson(actor))
@@ -19,31 +20,32 @@ func (p *Provider) Choices(actor User, a *Application) policy.Allowance {
 	return p.rules.AllowanceOf(*a)
 }
 
-// Scopes lists the scopes there are, but for introspection, which has a switch of
-// its own.
+// Scopes returns the names of the configured scopes, without introspection, which has its own
+// setting.
 func (p *Provider) Scopes() []string {
 	return oauth.Without(p.rules.ScopeNames(), policy.Introspection)
 }
 
-// Describe gives the scopes of these names with what they mean to a person.
+// Describe returns the scopes with these names, together with their descriptions.
 func (p *Provider) Describe(names []string) []policy.Scope { return p.rules.Describe(names) }
 
-// AllowedScopes lists what an application may ask for now.
+// AllowedScopes returns the names of the scopes for which an application may ask now.
 func (p *Provider) AllowedScopes(a Application) []string { return p.rules.AllowedScopes(a) }
 
-// Lifetimes are those of an application that has none of its own.
+// Lifetimes holds the token lifetimes of an application that has none of its own.
 type Lifetimes struct{ Access, JWT, Refresh time.Duration }
 
-// Lifetimes gives the server's own.
+// Lifetimes returns the token lifetimes of the server.
 func (p *Provider) Lifetimes() Lifetimes {
 	return Lifetimes{p.config.AccessTokenLifetime, p.config.JWTAccessTokenLifetime, p.config.RefreshTokenLifetime}
 }
 
-// OwnApplications counts what a person has registered.
+// OwnApplications returns how many applications a person has registered.
 func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	_, n, err := p.store.Applications(ctx, u.ID, "", 1, 0)
 	return n, oauth.Stored(err)
 }
 
-// InForce is an application as it may act now, and whether more is registered for it.
+// InForce returns the application with the rights that it has now. It also reports whether the
+// registration has more than these.
 func (p *Provider) InForce(a Application) (Application, bool) { return p.rules.InForce(a) }

@@ -30,8 +30,8 @@ import (
 	"mandate/storage"
 )
 
-// Provider decides. It reads requests and gives values or errors; it writes no
-// response and, but for Run and Listen, starts nothing.
+// Provider makes the protocol decisions. Each method takes a request and returns a value or an
+// error, and writes no response. Only Run and Listen start work in the background.
 type Provider struct {
 	*keys.Ring
 	*people.People
@@ -51,12 +51,12 @@ type Provider struct {
 
 	changes *copies.Changes
 
-	outbound *outbound.Client // to addresses that somebody registered
+	outbound *outbound.Client // for calls to addresses that applications registered
 
 	counters sweepCounters
 }
 
-// New makes a provider over an open, migrated store.
+// New returns a provider that uses this store. The store must be open and migrated.
 func New(ctx context.Context, config Config, store *storage.Store, log *slog.Logger) (*Provider, error) {
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
@@ -70,7 +70,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	// The link is good for this database alone.
+	// The salt makes the setup link valid for this database only.
 	salt, err := store.AddSetting(ctx, "setup_salt", seal.Random(16))
 	if err != nil {
 		return nil, fmt.Errorf("read the setup link's salt: %w", err)
@@ -102,16 +102,18 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	return p, nil
 }
 
-// sealers encrypt under the server's key, each for one purpose.
+// sealers encrypt and decrypt with keys that are derived from the server key. Each one has one
+// purpose.
 type sealers struct {
-	secrets seal.Sealer // client secrets that stay readable
-	tickets seal.Sealer // requests that wait for a person
-	devices seal.Sealer // browsers that are known
-	flashes seal.Sealer // texts that a page shows once
+	secrets seal.Sealer // client secrets that the server can read back
+	tickets seal.Sealer // requests that wait for the person, in the browser
+	devices seal.Sealer // the cookie that identifies a known browser
+	flashes seal.Sealer // messages that a page shows once
 	keySeal seal.Sealer // signing keys
-	names   seal.Sealer // what a signed access token belongs to
+	names   seal.Sealer // the jti of signed access tokens
 }
 
+// newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
 	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.keySeal, "token-name": &s.names} {
@@ -124,10 +126,11 @@ func newSealers(key []byte) (sealers, error) {
 	return s, nil
 }
 
-// changed is called by the store when changes have been committed, by this node or
-// by another.
+// changed removes the copies of changed records. The store calls it after this node or another
+// one has committed changes.
 func (p *Provider) changed(told []storage.Change) {
-	// The keys first: a copy that is made after the change uses the new keys.
+	// The keys are removed first, so that a copy that is made after the change uses the new
+	// keys.
 	if slices.ContainsFunc(told, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
 		p.Ring.Forget()
 	}
@@ -142,8 +145,8 @@ func (p *Provider) changed(told []storage.Change) {
 	p.changes.Tell(records...)
 }
 
-// checkServerKey notices at the start, and not at somebody's login, that the
-// database was sealed under another key.
+// checkServerKey returns an error if the values in the database were encrypted with another
+// server key. It runs at the start, so that the error does not occur first at a login.
 func (p *Provider) checkServerKey(ctx context.Context) error {
 	mark, err := seal.Derive(p.config.ServerKey, "fingerprint")
 	if err != nil {
@@ -159,9 +162,9 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 	return nil
 }
 
-// Run deletes expired rows until ctx ends. It deletes small batches all the time, so that
-// the tables stay as small as the live rows are. It also rotates the signing keys,
-// notifies applications of logouts, and removes old copies.
+// Run does the background work until ctx ends. It deletes expired rows in small batches, so
+// that the tables do not grow. It also rotates the signing keys, notifies applications of
+// logouts, and removes old copies from memory.
 func (p *Provider) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -191,9 +194,10 @@ func (p *Provider) Run(ctx context.Context) {
 	}
 }
 
-// Listen hears what other processes change, until ctx ends.
+// Listen receives the notifications of changes that other processes make, until ctx ends. It
+// connects again after an error.
 func (p *Provider) Listen(ctx context.Context) {
-	deaf := false // and it has been said
+	deaf := false // whether the connection is lost and the log says so
 	heard := func(upTo time.Time) {
 		p.changes.Heard(upTo)
 		if deaf {
@@ -209,7 +213,7 @@ func (p *Provider) Listen(ctx context.Context) {
 			p.log.Warn("this node does not hear what other processes change, and sees it late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
 		}
 		if errors.Is(err, storage.ErrDeaf) {
-			return // it never will
+			return // this database has no notifications
 		}
 		select {
 		case <-ctx.Done():
@@ -218,10 +222,11 @@ func (p *Provider) Listen(ctx context.Context) {
 	}
 }
 
-// departedBatch is how many times more rows are looked at for what deleted
-// applications left behind: most of them stay.
+// departedBatch multiplies the batch size for the search for rows of deleted applications. The
+// search reads more rows, because it deletes only a few of them.
 const departedBatch = 10
 
+// sweep ends old sessions and deletes expired rows, batch by batch, until none are left.
 func (p *Provider) sweep(ctx context.Context) {
 	batch := p.config.SweepBatch
 	for {

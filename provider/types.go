@@ -13,7 +13,7 @@ import (
 	"mandate/storage"
 )
 
-// The records that pages may name.
+// The records that handlers and pages use.
 type (
 	// User is a person who can sign in.
 	User = storage.User
@@ -21,40 +21,41 @@ type (
 	Application = storage.Application
 	// Group is a named set of people.
 	Group = storage.Group
-	// Session is a browser in which a person has signed in.
+	// Session is the session of a person who has signed in with a browser.
 	Session = storage.Session
-	// SignedIn is a live session with its person.
+	// SignedIn is a valid session together with its person.
 	SignedIn = storage.SignedIn
 	// Mismatch shows how a redirect URI differs from the registered ones.
 	Mismatch = redirect.Mismatch
 )
 
-// What pages say of errors.
+// The errors that handlers and pages use.
 type (
-	// Error is what a client may see of a refusal.
+	// Error is an error with the description that a client may see.
 	Error = oauth.Error
-	// Invalid lists the mistakes in a form, each with its field.
+	// Invalid lists the errors in a form, each with its field.
 	Invalid = oauth.Invalid
-	// FieldError is one mistake.
+	// FieldError is one error in a form.
 	FieldError = oauth.FieldError
 )
 
-// ErrNotFound says that a record does not exist, or not for this person.
+// ErrNotFound is the error for a record that does not exist, or that this person may not see.
 var ErrNotFound = oauth.ErrNotFound
 
-// What an operator and a standing allow (package policy).
+// The rules for applications (package policy).
 type (
 	// Scope is a configured scope.
 	Scope = policy.Scope
-	// Standing says who is responsible for an application.
+	// Standing is the kind of party that is responsible for an application.
 	Standing = policy.Standing
-	// Allowance is what a standing allows.
+	// Allowance holds what a standing permits.
 	Allowance = policy.Allowance
-	// Quota is how much those who are responsible for applications may have.
+	// Quota limits what the applications of one responsible party may have together.
 	Quota = policy.Quota
 )
 
-// The words of an application's record.
+// The values in the record of an application: client types, grant types, access token formats
+// and standings.
 const (
 	Confidential = policy.Confidential
 	Public       = policy.Public
@@ -72,80 +73,82 @@ const (
 	StandingOpen          = policy.StandingOpen
 )
 
-// Standings lists the standings, from the most trusted to the least.
+// Standings returns all standings, from the most trusted to the least trusted.
 func Standings() []Standing { return policy.Standings() }
 
-// StandingOf is the standing of an application.
+// StandingOf returns the standing of an application.
 func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
-// Suspended says that an application may do nothing until somebody is responsible for it.
+// Suspended reports whether an application is suspended, because nobody who is active is
+// responsible for it.
 func Suspended(a Application) bool { return policy.Suspended(a) }
 
-// CheckRSAKey says what is wrong with an operator's own key.
+// CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 
-// What pages say of people (package people).
+// The types for people (package people).
 type (
-	// Person is what an administrator says of a user.
+	// Person is the description of a user by an administrator, the CLI or the sample API.
 	Person = people.Person
 	// Profile holds the standard claims that have no column of their own.
 	Profile = people.Profile
-	// Address is the address claim.
+	// Address is the claim address.
 	Address = people.Address
-	// Browser is what is known of where a request comes from.
+	// Browser holds what the server knows about the browser that sends a request.
 	Browser = people.Browser
-	// SignIn is what a browser gets for the right password.
+	// SignIn is the result of a successful login, for the browser.
 	SignIn = people.SignIn
 	// Passwords are the fields of the form that changes a password.
 	Passwords = people.Passwords
 )
 
-// What happens to the applications of a person who is deleted.
+// The choices for the applications of a person who is deleted.
 const (
 	DeleteApplications = people.DeleteApplications
 	TakeOver           = people.TakeOver
 )
 
-// ProfileOf reads the stored profile of a person.
+// ProfileOf returns the stored profile of a person.
 func ProfileOf(u User) (Profile, error) { return people.ProfileOf(u) }
 
-// What pages say of applications (package clients).
+// The types for applications (package clients).
 type (
-	// Registration is what somebody says of an application.
+	// Registration holds the fields of an application that a person may set.
 	Registration = clients.Registration
-	// Registered is an application with its new secret.
+	// Registered is an application together with its new client secret.
 	Registered = clients.Registered
 )
 
-// SecretIsReadable says whether the server can read the client secret back.
+// SecretIsReadable reports whether the server can read the client secret back.
 func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }
 
-// AnsweredByOwner says that the owner alone is responsible for an application.
+// AnsweredByOwner reports whether the owner of an application, and not the operator, is
+// responsible for it.
 func AnsweredByOwner(a Application) bool { return clients.AnsweredByOwner(a) }
 
-// AccessAlgorithm signs the access tokens of an application.
+// AccessAlgorithm returns the algorithm that signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
 
-// Response is what goes to the client through the browser.
+// Response is a response that the browser carries to the client.
 type Response = redirect.Response
 
 // LogoutRequest is an application's request to log the person out.
 type LogoutRequest = logout.LogoutRequest
 
-// EndedLife is how long a browser keeps the session that ended in it.
+// EndedLife is how long a browser remembers a session that has ended.
 const EndedLife = logout.EndedLife
 
-// What pages say of authorization requests (package authorize).
+// The types for authorization requests (package authorize).
 type (
-	// Authorization is an authorization request whose client and redirect URI are proven.
+	// Authorization is an authorization request whose client and redirect URI are valid.
 	Authorization = authorize.Authorization
-	// Asked is what the consent page must ask about.
+	// Asked says what the person must do before the request can be completed.
 	Asked = authorize.Asked
-	// Reason says why a person who has a session must sign in again.
+	// Reason is the reason for which a person who has a session must sign in again.
 	Reason = authorize.Reason
 )
 
-// The reasons for which a person must sign in again.
+// The reasons for which a person who has a session must sign in again.
 const (
 	OtherAccount  = authorize.OtherAccount
 	ChooseAccount = authorize.ChooseAccount
@@ -153,9 +156,9 @@ const (
 	LoginTooOld   = authorize.LoginTooOld
 )
 
-// WayBackLife is how long a browser may take from the login page back to the request that
-// sent it there.
+// WayBackLife is how long a browser may take to return from the login page to the request that
+// needed the login.
 const WayBackLife = authorize.WayBackLife
 
-// LoginRequired refuses a silent request that needs a login.
+// LoginRequired returns the error for a request with prompt=none that needs a login.
 func LoginRequired() *Error { return authorize.LoginRequired() }
