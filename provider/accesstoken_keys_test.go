@@ -13,8 +13,8 @@ import (
 	"mandate/provider/policy"
 )
 
-// RFC 9068 §4: the keys are there where something is signed, and as long as what
-// they signed lives.
+// RFC 9068 §4: a key is published before it signs, and until the last token that it signed has
+// expired.
 func TestSignedAccessTokenKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT, func(c *Config) { c.KeyLifetime = 24 * time.Hour })
@@ -35,7 +35,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		if published(f.Provider) || published(node) {
 			t.Error("there are keys, and nothing to sign")
 		}
-		// A lifetime of its own, much longer than a key signs.
+		// The application's own token lifetime is much longer than the time in which a key signs.
 		app := f.app(signed, func(r *clients.Registration) { r.AccessTokenLifetime = 3 * 24 * 3600 })
 		other := &fixture{node, t, f.file, nil, nil}
 		text := other.must(other.token(app, "grant_type", policy.GrantClient)).AccessToken
@@ -96,8 +96,8 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 	})
 }
 
-// What it costs to give a signed access token, and to say what one is: at first,
-// and again within the life of a copy.
+// BenchmarkSignedAccessToken measures how long it takes to issue a signed access token and to
+// introspect one: for the first time, and again while there is a copy in memory.
 func BenchmarkSignedAccessToken(b *testing.B) {
 	f := begin(b, shortJWT, withOpenID)
 	caller := f.app(introspects)

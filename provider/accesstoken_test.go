@@ -26,7 +26,7 @@ func withOpenID(c *Config) {
 }
 func (f *fixture) own() string { return f.config.tokens().Audience() }
 
-// claimsOf reads a token with the published keys alone.
+// claimsOf verifies a token with the published keys and returns its claims and its header.
 func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
 	f.t.Helper()
 	claims := jwt.MapClaims{}
@@ -49,7 +49,7 @@ func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
 	return claims, parsed.Header
 }
 
-// RFC 9068 §2: what a signed access token says, and what is stored of it.
+// RFC 9068 §2: the claims of a signed access token, and what the database stores of it.
 func TestSignedAccessToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT)
@@ -98,8 +98,8 @@ func TestSignedAccessToken(t *testing.T) {
 	})
 }
 
-// RFC 9068 §6: applications of other hosts cannot compare who is who, and one that
-// shows the sub is told the same by introspection.
+// RFC 9068 §6: applications of different hosts get different subjects for one person, and
+// introspection returns the same sub as the token.
 func TestSignedAccessTokenPairwise(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	s, caller := f.login("alice"), f.app(introspects)
@@ -122,7 +122,7 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 	}
 }
 
-// RFC 9068 §2.1, §4: RS256 where nothing else was chosen, and never by a secret.
+// RFC 9068 §2.1, §4: the default algorithm is RS256, and a client secret never signs.
 func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	for chosen, want := range map[string]string{"": "RS256", "RS256": "RS256", "PS256": "PS256", "ES256": "ES256", "EdDSA": "EdDSA", "HS256": "RS256"} {
@@ -149,8 +149,8 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	wantInvalid(t, err, "access_token_format")
 }
 
-// RFC 9068 §5: neither an ID token nor anything else that the same keys sign is an
-// access token, nor is an access token one of those.
+// RFC 9068 §5: no other token that the same keys sign, such as an ID token, is accepted as an
+// access token. An access token is not accepted as one of the others.
 func TestSignedAccessTokenConfusion(t *testing.T) {
 	f := begin(t, shortJWT, withOpenID)
 	app, s := f.app(signed), f.login("alice")
@@ -200,13 +200,13 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 	wantError(t, err, "400 invalid_grant")
 }
 
-// RFC 7009: one that was revoked is remembered until its end, and no longer.
+// RFC 7009: the server remembers a revoked token until the token expires, and no longer.
 func TestSignedAccessTokenRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app, other := f.app(signed), f.app()
 		first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
-		time.Sleep(time.Second) // later than all changes before
+		time.Sleep(time.Second) // so that it is later than all changes above
 		f.wantActive(true, first.AccessToken, second.AccessToken)
 		time.Sleep(time.Second)
 		_, err := f.Revoke(t.Context(), by(other, "token", first.AccessToken), "")
@@ -217,7 +217,7 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 			wantError(t, err, "no error")
 			f.wantActive(false, first.AccessToken)
 		}
-		// Its name stands in it for everybody to read, and takes nothing back.
+		// Everybody who has the token can read its jti. The jti alone does not revoke it.
 		claims, _ := f.claimsOf(first.AccessToken)
 		_, err = f.Revoke(t.Context(), by(app, "token", claims["jti"].(string)), "")
 		wantError(t, err, "no error")
@@ -237,7 +237,7 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d rows for a token that has ended", n)
 		}
-		// RFC 7009 §2.1: who gives back what has ended is done too.
+		// RFC 7009 §2.1: the revocation of an expired token succeeds too.
 		late := f.tokens(app, f.login("bob"))
 		time.Sleep(10 * time.Minute)
 		_, err = f.Revoke(t.Context(), by(app, "token", late.AccessToken), "")
@@ -250,8 +250,8 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 	})
 }
 
-// What happens to the person, the approval and the application reaches a signed
-// token as it does an opaque one, at once, at a node that has a copy.
+// A change of the person, the approval or the application affects a signed token in the same
+// way as an opaque one: at once, also on a node that has a copy.
 func TestSignedAccessTokenMeanwhile(t *testing.T) {
 	for rule, change := range map[string]func(*fixture, *clients.Registered, *SignedIn) error{
 		"the person is deactivated": func(f *fixture, _ *clients.Registered, s *SignedIn) error {

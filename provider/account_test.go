@@ -28,7 +28,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		time.Sleep(time.Minute)
 		answer, second := f.tokens(app, alice, "scope", "write"), f.tokens(app, alice, "scope", "read")
 		f.tokens(other, alice, "scope", "groups")
-		f.code(unused, alice) // not exchanged: nobody was let in
+		f.code(unused, alice) // the code is not exchanged, so the application has no tokens
 		list := func(s *SignedIn) []people.Authorized {
 			apps, err := f.Authorized(t.Context(), s.User.ID)
 			if err != nil {
@@ -82,8 +82,9 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// The copies of tokens hear what ends a person, also of families that no session
-// stands behind: those for a password, and those that have outlived their session.
+// When a person is deactivated or deleted, the copies of the person's tokens are removed. This
+// includes token families without a session: those of the password grant, and those whose
+// session has ended.
 func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 	ctx := t.Context()
 	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
@@ -107,7 +108,7 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 			}
 			typed := f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))
 			here := f.login("alice")
-			f.wantActive(true, outlived.AccessToken, typed.AccessToken) // and a copy is kept
+			f.wantActive(true, outlived.AccessToken, typed.AccessToken) // this also makes the copies
 			err = end(f, here)
 			if err != nil {
 				t.Fatal(err)

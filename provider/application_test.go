@@ -8,7 +8,8 @@ import (
 	"mandate/provider/policy"
 )
 
-// What an administrator vouched for is not the owner's to point elsewhere.
+// If an administrator is responsible for an application, its owner cannot change its redirect
+// URIs or scopes.
 func TestVouchedApplication(t *testing.T) {
 	f := begin(t)
 	owner, root := f.person("owner"), User{Administrator: true}
@@ -74,7 +75,7 @@ func TestVouchedApplication(t *testing.T) {
 	}
 }
 
-// Nor how its tokens are made.
+// The owner cannot change how the tokens of such an application are made, either.
 func TestVouchedApplicationsTokens(t *testing.T) {
 	f := begin(t, withOpenID)
 	owner := f.person("owner")

@@ -42,7 +42,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 		{"RFC6749/3.1.2.4 no redirect URI is registered, and none sent", none, []string{"redirect_uri", "-"}, "400 invalid_request"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			// RFC 9700 §4.11.2: whatever else is in it, nothing may be redirected.
+			// RFC 9700 §4.11.2: the server must not redirect, whatever else the request contains.
 			a, err := f.Authorize(t.Context(), f.query(test.app, append(test.form, "scope", "bad", "state", "s")...))
 			wantError(t, err, test.want)
 			if a != nil {
@@ -104,10 +104,10 @@ func TestAuthorizeRefused(t *testing.T) {
 			wantError(t, a.Refused, test.want)
 			location := f.Refusal(a, a.Refused).Location()
 			got := queryOf(t, location)
-			// RFC 6749 §4.1.2.1, RFC 9207 §2: the error, the state, the issuer, and nothing more.
+			// RFC 6749 §4.1.2.1, RFC 9207 §2: the response has the error, the state and the issuer, and nothing else.
 			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
 			if form.Get("state") != "s & %" {
-				want.Del("state") // it is what is wrong
+				want.Del("state") // the state itself is wrong, so the response omits it
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
@@ -147,7 +147,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 			}
 			got := queryOf(t, location.Location())
 			code := got.Get("code")
-			// RFC 6749 §4.1.2, RFC 9207 §2: the code and the issuer, and nothing more.
+			// RFC 6749 §4.1.2, RFC 9207 §2: the response has the code and the issuer, and nothing else.
 			if d := cmp.Diff(url.Values{"code": {code}, "iss": {"https://auth.example/o"}}, got); d != "" || !strings.HasPrefix(code, tokens.CodePrefix) || len(code) != 47 {
 				t.Error(d, code)
 			}
@@ -167,7 +167,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 	t.Run("the database never sees a code or a token", func(t *testing.T) {
 		code := f.code(app, s)
 		answer := f.tokens(app, s)
-		f.store.Close() // writes the log into the file
+		f.store.Close() // this writes the write-ahead log into the database file
 		for _, secret := range []string{code, answer.AccessToken, answer.RefreshToken, app.Secret, goodPassword} {
 			if f.contains(secret) || f.contains(strings.TrimPrefix(secret, tokens.CodePrefix)) {
 				t.Errorf("%.8s... is in the database", secret)
@@ -260,7 +260,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 	})
 }
 
-// OIDC Core §3.1.2.6: by a mode that is not known, or that shows the code to scripts, nobody is told anything.
+// OIDC Core §3.1.2.6: the client gets no response by an unknown mode, or by one that shows the code to scripts.
 func TestResponseModeThatIsNotThereIsForAPage(t *testing.T) {
 	off, on := begin(t), begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})

@@ -19,12 +19,12 @@ import (
 	"mandate/provider/policy"
 )
 
-// toldAt answers calls in the place of the network, and notes when they came.
+// toldAt is a transport that answers calls in place of the network and records their times.
 type toldAt struct {
 	sync.Mutex
 	calls  []time.Duration // since the start
 	start  time.Time
-	answer func(n int) (int, error) // of the n-th call, from 0
+	answer func(n int) (int, error) // the status of the n-th call, from 0
 }
 
 func (a *toldAt) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,19 +36,20 @@ func (a *toldAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if status == 0 { // it hangs
+	if status == 0 { // the call hangs
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-// calls has a provider call this, and not the network.
+// calls makes a provider use this transport in place of the network.
 func calls(at http.RoundTripper) func(*Config) {
 	return func(c *Config) { c.TraceOutbound = func(http.RoundTripper) http.RoundTripper { return at } }
 }
 
-// telling is a provider with one login whose session has just ended.
+// telling returns a provider with one login whose session has just ended, its transport and its
+// log.
 func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, *strings.Builder) {
 	t.Helper()
 	at := &toldAt{start: time.Now(), answer: answer}
@@ -59,7 +60,7 @@ func telling(t *testing.T, answer func(n int) (int, error)) (*fixture, *toldAt, 
 	return f, at, f.logged
 }
 
-// loggedOut is the end of somebody's login at an application that is to be told.
+// loggedOut ends the login of a person at an application that must be notified.
 func (f *fixture) loggedOut(name string) {
 	f.t.Helper()
 	app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
@@ -71,7 +72,7 @@ func (f *fixture) loggedOut(name string) {
 	}
 }
 
-// tells runs the teller for a while.
+// tells runs the notification of applications for this time.
 func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
@@ -79,8 +80,8 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	f.Notify(ctx)
 }
 
-// round tells what is due, waits for the calls, and lets the time go by until
-// something is due again.
+// round sends the notifications that are due, waits for the calls, and then waits until other
+// notifications are due.
 func (f *fixture) round(t *testing.T) {
 	t.Helper()
 	err := f.NotifyDue(t.Context())
@@ -155,12 +156,12 @@ func TestBackChannel_2_8_application_that_comes_back_is_told(t *testing.T) {
 	})
 }
 
-// One application that is slow does not make the others wait.
+// A slow application does not delay the notifications of other applications.
 func TestBackChannel_slow_application_delays_nobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at, _ := telling(t, func(n int) (int, error) {
 			if n == 0 {
-				return 0, nil // it hangs until the time is up
+				return 0, nil // the call hangs until its timeout
 			}
 			return 200, nil
 		})
@@ -198,7 +199,8 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 	})
 }
 
-// A stranger's applications that hang do not keep those of others waiting.
+// Applications of one owner that hang do not delay the notifications of other owners'
+// applications.
 func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -248,7 +250,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A row that this release does not understand costs no more than itself.
+// A row that this release cannot read does not affect other rows.
 func TestBackChannel_row_that_is_wrong_ends_nothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at, log := telling(t, func(int) (int, error) { return 200, nil })
@@ -260,8 +262,8 @@ func TestBackChannel_row_that_is_wrong_ends_nothing(t *testing.T) {
 	})
 }
 
-// A session that nobody uses ends as any other does. An application that goes
-// on with the login uses it.
+// An idle session ends in the same way as any other session. A session is not idle while an
+// application refreshes the tokens of its login.
 func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := &toldAt{start: time.Now(), answer: func(int) (int, error) { return 200, nil }}

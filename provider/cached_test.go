@@ -2,8 +2,8 @@ package provider
 
 import "testing"
 
-// A refresh token is spent without a word to anybody, so that a copy would show a
-// spent one as active.
+// Other nodes get no notification when a refresh token is used. A copy would therefore show a
+// used refresh token as active.
 func TestRefreshTokenIsNoCopy(t *testing.T) {
 	f := begin(t)
 	app, asker := f.app(), f.app(introspects)

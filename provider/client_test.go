@@ -54,7 +54,7 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// with changes a request that stands otherwise.
+// with returns the request with these headers in place of its Authorization header.
 func with(r *http.Request, headers ...string) *http.Request {
 	r.Header.Del("Authorization")
 	for _, h := range headers {
@@ -149,7 +149,7 @@ func TestClientAuthentication(t *testing.T) {
 				t.Error("another client:", got)
 			}
 		}
-		// What cannot be guessed waits for nobody; what can, waits.
+		// A generated secret cannot be guessed, so it is not limited. A chosen secret is.
 		if got := guess(app, "198.51.100.1"); got != "no error" {
 			t.Error("a generated secret:", got)
 		}
@@ -182,7 +182,7 @@ func TestClientAuthentication(t *testing.T) {
 	})
 }
 
-// A gateway asks from one address, many times at once, and always rightly.
+// A gateway sends many requests at once from one address, all with the right credentials.
 func TestManyRightCredentialsAtOnce(t *testing.T) {
 	f := begin(t)
 	app := f.app()
@@ -228,7 +228,7 @@ func FuzzBasic(f *testing.F) {
 		if !oauth.PlainText(id) || !oauth.PlainText(secret) {
 			return
 		}
-		// RFC 6749 §2.3.1: whatever is encoded as it says comes out again.
+		// RFC 6749 §2.3.1: decoding returns exactly what was encoded.
 		got, err = clients.ParseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
 		if err != nil || got != (clients.Credentials{ID: id, Secret: secret}) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
@@ -236,7 +236,8 @@ func FuzzBasic(f *testing.F) {
 	})
 }
 
-// What a person thought of can be guessed, in whichever form it is kept.
+// Guesses at a secret that a person has chosen are limited, in every form in which it is
+// stored.
 func TestChosenSecretIsSlowed(t *testing.T) {
 	for form, hash := range map[string]bool{"hashed": true, "readable": false} {
 		t.Run(form, func(t *testing.T) {
@@ -248,10 +249,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
-				for range 3 * int(limits.PerPair.Tries) { // who is right spends none
+				for range 3 * int(limits.PerPair.Tries) { // the right secret uses no try
 					ask(app.Secret, "no error")
 				}
-				for range int(limits.PerPair.Tries) { // each costs one
+				for range int(limits.PerPair.Tries) { // a wrong secret uses one try
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")
@@ -260,7 +261,7 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					t.Fatal(err)
 				}
 				ask(made.Secret, "429 temporarily_unavailable")
-				time.Sleep(time.Second) // the chosen one has ended, and the other cannot be guessed
+				time.Sleep(time.Second) // the chosen secret has expired, and the generated one cannot be guessed
 				ask(made.Secret, "no error")
 			})
 		})

@@ -17,7 +17,7 @@ import (
 	"mandate/provider/seal"
 )
 
-// ask gives the ticket of a consent page that must be shown.
+// ask returns what the consent page must ask, and fails if no page must be shown.
 func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Asked {
 	t.Helper()
 	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
@@ -27,7 +27,7 @@ func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs 
 	return asked
 }
 
-// approve answers a consent page with yes.
+// approve approves a request on the consent page.
 func (f *fixture) approve(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) string {
 	t.Helper()
 	a, err := f.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
@@ -162,7 +162,7 @@ func TestConsentTicket(t *testing.T) {
 			changed := []byte(ticket)
 			changed[i] = map[bool]byte{true: 'B', false: 'A'}[changed[i] == 'A']
 			if i == len(ticket)-1 {
-				break // its last bits may be padding, which the decoder refuses
+				break // the last bits may be padding, which the decoder refuses
 			}
 			refused(t, string(changed), alice)
 		}
@@ -197,14 +197,14 @@ func TestConsentTicket(t *testing.T) {
 	})
 }
 
-// CVE-2025-4143: what was checked before the page is checked again after it.
+// CVE-2025-4143: the checks before the consent page are repeated after it.
 func TestConsentMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		sent    []string
 		change  func(*testing.T, *fixture, *clients.Registered) error
-		err     string // for a page
-		refused string // for the client
+		err     string // shown on a page
+		refused string // sent to the client
 		scope   string
 	}{
 		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
@@ -288,7 +288,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1.2.4: the answer is to what the page showed.
+// OIDC Core §3.1.2.4: the person approves only what the page showed.
 func TestConsentIsToWhatWasShown(t *testing.T) {
 	f := begin(t, openID)
 	s, owner := f.login("alice"), f.person("owner")

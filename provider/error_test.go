@@ -86,7 +86,7 @@ func TestErrorText(t *testing.T) {
 		for i, err := range told {
 			e, ok := errors.AsType[*oauth.Error](err)
 			switch {
-			case err == nil: // such a parameter is none of ours
+			case err == nil: // this server ignores the parameter
 			case strings.Contains(err.Error(), secret):
 				t.Errorf("%d: %v", i, err)
 			case ok && strings.Contains(e.Description, secret):
@@ -115,14 +115,14 @@ func TestErrorText(t *testing.T) {
 			wantError(t, framework.Failed(test.err), test.want)
 		}
 		e := framework.Failed(fosite.ErrInvalidScope.WithHint("hint").WithDebug("debug"))
-		if e.Description != "hint" || strings.Contains(e.Error(), "hint") { // the client's words may be in it
+		if e.Description != "hint" || strings.Contains(e.Error(), "hint") { // the hint may contain what the client sent
 			t.Error(e.Description, e)
 		}
 	})
 }
 
-// CVE-2020-15223 and its kind: a database that fails is a 5xx, never an answer
-// about the record.
+// CVE-2020-15223 and similar defects: if the database fails, the status is 5xx. The error never
+// says that a record does not exist.
 func TestDatabaseFails(t *testing.T) {
 	type world struct {
 		*fixture
@@ -152,7 +152,7 @@ func TestDatabaseFails(t *testing.T) {
 	bearer := func(w *world, pairs ...string) *http.Request {
 		return with(post(values(pairs...)), "Bearer "+w.machine.AccessToken)
 	}
-	// Each call, and the tables without which it cannot be answered.
+	// Each call, and the tables that it needs.
 	calls := []struct {
 		name, tables string
 		call         func(*testing.T, *world) error

@@ -84,7 +84,7 @@ func TestForm(t *testing.T) {
 	})
 }
 
-// CVE-2026-9689: no parameter may come twice, whichever reader would win.
+// CVE-2026-9689: no parameter may be sent twice, because two readers may use different values.
 func TestParameterPollution(t *testing.T) {
 	f := begin(t)
 	app := f.app(introspects)
@@ -131,7 +131,7 @@ func TestParameterPollution(t *testing.T) {
 					t.Fatal("accepted:", location)
 				}
 				wantError(t, a.Refused, "400 invalid_request")
-				// RFC 6749 §4.1.2.1: the error has the state, if that is one.
+				// RFC 6749 §4.1.2.1: the error response contains the state, if the state is valid.
 				if state := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("state"); name != "state" && state != "s" {
 					t.Errorf("the error comes with the state %q", state)
 				}

@@ -27,15 +27,15 @@ import (
 
 // Two defects of fosite v0.49.0 are open upstream: pull request 883 (PKCE
 // downgrade) and issue 778 (double redemption of a code). Each attack is
-// written once, over HTTP, and run against fosite's stock handlers, where it
-// works, and against ours, where it does not. Where it no longer works there,
-// upstream has changed, and we may look again at what we replaced.
+// written once, over HTTP. It works against fosite's stock handlers, and does
+// not work against the handlers of this server. If it no longer works against
+// the stock handlers, fosite has changed, and the replacement can be reviewed.
 
-// An attacked server has /authorize, at which the person has said yes, and
-// /token.
+// attacked is a server with /authorize, where the person has approved the
+// request, and /token.
 type attacked struct {
 	http.Handler
-	client string // public
+	client string // a public client
 }
 
 func (a attacked) code(t *testing.T, pairs ...string) string {
@@ -50,7 +50,7 @@ func (a attacked) code(t *testing.T, pairs ...string) string {
 	return code
 }
 
-// token gives the access token, or "".
+// token redeems a code. It returns the access token, or "" after an error.
 func (a attacked) token(code string, pairs ...string) string {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(values(append([]string{"grant_type", policy.GrantCode, "client_id", a.client, "code", code, "redirect_uri", callback}, pairs...)...).Encode()))
@@ -63,8 +63,8 @@ func (a attacked) token(code string, pairs ...string) string {
 	return answer.Token
 }
 
-// downgrade redeems a code without its verifier: a wrong one first makes the
-// server forget the challenge.
+// downgrade redeems a code without its verifier. A wrong verifier first makes
+// the server delete the challenge.
 func downgrade(t *testing.T, a attacked) bool {
 	code := a.code(t, "code_challenge", challenge, "code_challenge_method", "S256")
 	if a.token(code, "code_verifier", strings.Repeat("x", 43)) != "" {
@@ -73,7 +73,8 @@ func downgrade(t *testing.T, a attacked) bool {
 	return a.token(code) != ""
 }
 
-// redeemTwice sends one code in two requests at once, and counts the tokens.
+// redeemTwice sends one code in two requests at once and returns the number of
+// tokens.
 func redeemTwice(t *testing.T, a attacked, request, exchange []string) int {
 	code := a.code(t, request...)
 	var wg sync.WaitGroup
@@ -91,7 +92,7 @@ func redeemTwice(t *testing.T, a attacked, request, exchange []string) int {
 	return n
 }
 
-// stockServer is fosite as compose.ComposeAllEnabled makes it.
+// stockServer returns a server with fosite as compose.ComposeAllEnabled makes it.
 func stockServer(store any, config *fosite.Config) http.Handler {
 	config.GlobalSecret = []byte(strings.Repeat("s", 32))
 	p := compose.ComposeAllEnabled(config, store, nil)
@@ -131,7 +132,7 @@ func stockStore() *stock.MemoryStore {
 	return store
 }
 
-// server is ours, with the person's yes.
+// server returns this server, where the person has approved the request.
 func (f *fixture) server(s *SignedIn) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
@@ -175,8 +176,8 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 		if downgrade(t, attacked{f.server(s), f.app(public).Application.ClientID}) {
 			t.Error("a code is redeemed without its verifier")
 		}
-		// A confidential client that may leave PKCE out must keep to it once it
-		// began with it.
+		// A confidential client that may omit PKCE must send the verifier if its
+		// authorization request had a challenge.
 		app := f.app(exempt)
 		code := f.code(app, s)
 		_, err := f.exchange(app, code, "code_verifier", strings.Repeat("x", 43))
@@ -185,7 +186,7 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 		wantError(t, err, "400 invalid_request")
 	})
 	t.Run("it does not work with our code grant in the place of fosite's", func(t *testing.T) {
-		// The stock PKCE handler is what forgets: ours is not of its kind.
+		// The stock PKCE handler deletes the challenge. This server does not use it.
 		f := begin(t)
 		for _, h := range framework.ConfigOf(f.fosite).TokenEndpointHandlers {
 			if _, ok := any(h).(*pkce.Handler); ok {
@@ -198,9 +199,9 @@ func TestUpstream883PKCEDowngrade(t *testing.T) {
 	})
 }
 
-// together lets both requests read the code before either spends it. For the
-// rest only one of them runs at a time: stock handlers share a session, and
-// that race is not the one that this is about.
+// together lets both requests read the code before one of them invalidates it.
+// After that, only one request runs at a time. The stock handlers share a
+// session, and the test is not about that race.
 type together struct {
 	*stock.MemoryStore
 	both *sync.WaitGroup
@@ -214,7 +215,7 @@ func (s together) InvalidateAuthorizeCodeSession(ctx context.Context, code strin
 	go func() { s.both.Wait(); close(met) }()
 	select {
 	case <-met:
-	case <-time.After(5 * time.Second): // the other never came
+	case <-time.After(5 * time.Second): // the other request never arrived
 	}
 	s.turn.Lock()
 	return s.MemoryStore.InvalidateAuthorizeCodeSession(ctx, code)
@@ -277,7 +278,7 @@ func TestUpstream778DoubleRedemption(t *testing.T) {
 	})
 }
 
-// CVE-2026-53517: the same for refresh tokens.
+// CVE-2026-53517: the same attack, with refresh tokens.
 func TestDoubleRefresh(t *testing.T) {
 	for name, setting := range map[string]func(*Config){"strict": func(*Config) {}, "with a grace": grace} {
 		t.Run(name+", where both have read before either spends", func(t *testing.T) {

@@ -17,14 +17,14 @@ import (
 	"mandate/provider/tokens"
 )
 
-// TestFositeDefects has one test for each defect of fosite v0.49.0 that touches
-// what is built here. A name says what fosite does; the test shows what this
-// server does.
+// TestFositeDefects has one test for each defect of fosite v0.49.0 that concerns
+// this server. The name says what fosite does. The test shows what this server
+// does.
 func TestFositeDefects(t *testing.T) {
 	shared := newDefect(t)
-	shared.backDoor() // stays open for all
+	shared.backDoor() // it is open for all tests
 	for name, test := range map[string]func(*testing.T, *defect){
-		// Races and bugs. For 1 and 2 see framework_attack_test.go, for 8 TestNothingIsWrittenLazily.
+		// Races and other defects. See framework_attack_test.go for 1 and 2, and TestNothingIsWrittenLazily for 8.
 		"3 the loser of a race for a code gets a 500": func(t *testing.T, d *defect) {
 			code := d.code(d.app, d.s)
 			d.must(d.exchange(d.app, code))
@@ -110,7 +110,7 @@ func TestFositeDefects(t *testing.T) {
 			app := d.fixture.app(func(r *clients.Registration) { r.ClientSecret = "p%ss+w rd:ü/\"\\ and more" })
 			_, err := d.token(app, "grant_type", policy.GrantClient)
 			wantError(t, err, "no error")
-			// What we make ourselves needs no encoding.
+			// A secret that the server makes needs no encoding.
 			if strings.Trim(d.app.Secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 				t.Error(d.app.Secret)
 			}
@@ -213,7 +213,7 @@ func TestFositeDefects(t *testing.T) {
 				t.Error("RFC9207/2")
 			}
 		},
-		// Introspection and revocation. For a database that fails see TestDatabaseFails.
+		// Introspection and revocation. See TestDatabaseFails for a database that fails.
 		"any bearer token introspects": func(t *testing.T, d *defect) {
 			token := d.tokens(d.app, d.s).AccessToken
 			_, _, err := d.Introspect(t.Context(), with(post(values("token", token)), "Bearer "+token), "")
@@ -290,14 +290,14 @@ func newDefect(t *testing.T) *defect {
 	return &defect{f, f.app(), f.app(public), f.app(introspects), f.login("alice")}
 }
 
-// want asks the token endpoint for a grant.
+// want sends a token request with this grant type and checks its error.
 func (d *defect) want(t *testing.T, want, grant string, pairs ...string) {
 	t.Helper()
 	_, err := d.token(d.app, append([]string{"grant_type", grant}, pairs...)...)
 	wantError(t, err, want)
 }
 
-// refused asks the authorization endpoint for what the client is told of.
+// refused sends an authorization request and checks the error that the client gets.
 func (d *defect) refused(t *testing.T, want string, pairs ...string) {
 	t.Helper()
 	a, err := d.Authorize(t.Context(), d.query(d.app, pairs...))

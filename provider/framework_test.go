@@ -24,7 +24,8 @@ import (
 	"mandate/provider/tokens"
 )
 
-// What we rely on in fosite, which is frozen: a change there fails here.
+// The tests in this file check the behavior of fosite on which this server relies. They fail
+// if a new version of fosite behaves differently.
 
 func TestStateIsFositesLastCheck(t *testing.T) {
 	f := begin(t)
@@ -85,7 +86,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	if uri != callback || sum != challenge {
 		t.Errorf("a code is stored with %q and %q", uri, sum)
 	}
-	// What is not in the list does not reach the storage: hence the list.
+	// A parameter that is not in this list does not reach the storage.
 	framework.ConfigOf(f.fosite).SanitationWhiteList = []string{"code"}
 	uri, sum = stored()
 	if uri != "" || sum != "" {
@@ -93,7 +94,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	}
 }
 
-// recorder notes what fosite asks of the storage that it was given.
+// recorder records which methods of its storage fosite calls.
 type recorder struct {
 	oauth2.CoreStorage
 	clients fosite.ClientManager
@@ -132,7 +133,7 @@ func (r *recorder) InvalidateAuthorizeCodeSession(context.Context, string) error
 	return framework.ErrUnused
 }
 
-// accessRecorder does the same for access tokens.
+// accessRecorder records the calls for access tokens.
 type accessRecorder struct {
 	oauth2.AccessTokenStorage
 	*recorder
@@ -225,7 +226,7 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	if len(config.TokenIntrospectionHandlers)+len(config.RevocationHandlers)+len(config.PushedAuthorizeEndpointHandlers) > 0 {
 		t.Error("fosite answers where we do")
 	}
-	// Append drops the second handler of a type, which is why it is not used.
+	// Append omits the second handler of a type. This server therefore does not use it.
 	var list fosite.TokenEndpointHandlers
 	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
 	list.Append(framework.ConfigOf(f.fosite).TokenEndpointHandlers[0])
@@ -239,8 +240,8 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	}
 }
 
-// fosite fills some fields of its configuration at the first request, without
-// a lock. With -race this test finds one that we left to it.
+// fosite sets some fields of its configuration during the first request, without
+// a lock, if they are empty. With -race, this test finds such a field.
 func TestNothingIsWrittenLazily(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(), f.login("alice")
@@ -281,8 +282,8 @@ func TestNothingIsWrittenLazily(t *testing.T) {
 	}
 }
 
-// A bubble waits until every goroutine in it has ended: one that New started
-// would never end.
+// synctest.Test waits until every goroutine in it has ended. A goroutine that
+// New started would never end.
 func TestNewStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { begin(t) })
 }

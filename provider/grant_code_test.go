@@ -20,8 +20,8 @@ const elsewhere = "https://client.example/cb2"
 
 func twoURIs(r *clients.Registration) { r.RedirectURIs = []string{callback, elsewhere} }
 
-// Each binding of a code, broken in turn. What is refused spends nothing: the
-// right request afterwards still works.
+// Each test case breaks one binding of a code. A refused request does not invalidate the code:
+// the right request still works afterwards.
 func TestCodeBinding(t *testing.T) {
 	f := begin(t)
 	app, other, open, open2 := f.app(twoURIs), f.app(), f.app(public), f.app(public)
@@ -82,7 +82,7 @@ func TestCodeBinding(t *testing.T) {
 	})
 }
 
-// What happens between the approval and the exchange.
+// Changes between the approval and the exchange of the code.
 func TestCodeMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -162,7 +162,7 @@ func TestCodeMeanwhile(t *testing.T) {
 	})
 }
 
-// change registers the application anew, from the fixture's defaults.
+// change updates the application to the fixture's defaults with these changes.
 func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Registration)) error {
 	r := clients.Registration{Name: "Client", ClientType: app.Application.ClientType, GrantTypes: strings.Fields(app.Application.GrantTypes),
 		RedirectURIs: oauth.Lines(app.Application.RedirectURIs), HashClientSecret: true, MayIntrospect: app.Application.MayIntrospect}
@@ -243,7 +243,7 @@ func TestCodeReplay(t *testing.T) {
 			if len(won) != 1 {
 				t.Fatal(len(won), "exchanges of one code")
 			}
-			// The others proved that two hold the code.
+			// The other requests proved that two parties have the code, so its tokens are revoked.
 			f.wantActive(false, won[0].AccessToken, won[0].RefreshToken)
 		}
 	})

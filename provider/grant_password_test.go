@@ -160,7 +160,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 		return kind(second(f.token(app, "grant_type", policy.GrantPassword, "username", name, "password", password)))
 	}
 	const looked, refused = "400 invalid_grant", "429 temporarily_unavailable"
-	// spray guesses at a name of its own each time, or at one, and says how many guesses were looked at.
+	// spray guesses passwords, at different names or at one name. It returns how many guesses were checked.
 	spray := func(f *fixture, app func(i int) *clients.Registered, name, address func(i int) string) int {
 		n := 0
 		for i := range 3 * limits.PerOwner.Tries {
@@ -275,7 +275,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	})
 }
 
-// owned is an application that a person registered.
+// owned returns an application that a person has registered.
 func (f *fixture) owned(by User) *clients.Registered {
 	f.t.Helper()
 	made, err := f.Register(f.t.Context(), &by, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})

@@ -40,7 +40,7 @@ func TestRefreshGrace(t *testing.T) {
 		}
 		f.must(f.refresh(app, second.RefreshToken))
 	})
-	// RFC 6749 §6: the scope is a part of the request; a successor that has another one would not be an answer to it.
+	// RFC 6749 §6: the scope is part of the request. The kept answer with another scope does not answer this request.
 	bubble("another scope is refused within the grace, and spends nothing", func(t *testing.T, f *fixture, app *clients.Registered, _, second *tokens.TokenResponse) {
 		const all = "read write groups"
 		for _, test := range []struct{ asked, same, other string }{
@@ -62,7 +62,7 @@ func TestRefreshGrace(t *testing.T) {
 			}
 			f.wantActive(true, first.AccessToken, second.AccessToken, second.RefreshToken)
 			third := f.must(f.refresh(app, second.RefreshToken))
-			// It is theft still where the successor was used, whatever the scope.
+			// If the successor was used, the token family is revoked, whatever the scope of the request is.
 			_, err = f.refresh(app, first.RefreshToken, "scope", test.other)
 			wantError(t, err, "400 invalid_grant")
 			f.wantActive(false, third.AccessToken, third.RefreshToken)
@@ -100,7 +100,7 @@ func TestRefreshGrace(t *testing.T) {
 			}
 		}
 	})
-	// The server's own key must not be enough, nor anything else that lies beside the database.
+	// The server key and the database together must not be enough to read the successor.
 	bubble("the successor is sealed under the token that it took the place of", func(t *testing.T, f *fixture, _ *clients.Registered, first, second *tokens.TokenResponse) {
 		token, err := f.store.TokenByDigest(t.Context(), seal.Digest(first.RefreshToken))
 		if err != nil {
@@ -132,8 +132,8 @@ func TestRefreshGrace(t *testing.T) {
 	})
 }
 
-// Of two requests that race with one token and ask for different scopes, one is
-// answered and the other refused, and the family goes on.
+// Two requests with one refresh token and different scopes race. One gets tokens, the other gets
+// an error, and the token family stays valid.
 func TestRefreshGraceOfTwoScopesAtOnce(t *testing.T) {
 	f := begin(t, grace)
 	app := f.app(public)

@@ -131,8 +131,8 @@ func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*t
 	return won
 }
 
-// CVE-2026-43983: what happens to the person, the application and the approval
-// reaches the refresh token.
+// CVE-2026-43983: a change of the person, the application or the approval affects the refresh
+// token.
 func TestRefreshMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -239,7 +239,7 @@ func TestRefreshLifetime(t *testing.T) {
 				time.Sleep(time.Second)
 				_, err := f.refresh(app, answer.RefreshToken)
 				wantError(t, err, "400 invalid_grant")
-				f.wantActive(true, answer.AccessToken) // it has a lifetime of its own
+				f.wantActive(true, answer.AccessToken) // the access token has its own lifetime
 				_, err = f.store.Sweep(t.Context(), oauth.Now(), 1000)
 				if err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"mandate/provider/policy"
 )
 
-// What a signature costs by each algorithm, beside all else that a login takes.
+// The benchmark measures the time for a signature with each algorithm, in a complete login.
 func BenchmarkIDToken(b *testing.B) {
 	f := begin(b, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})

@@ -15,13 +15,13 @@ import (
 	"mandate/provider/seal"
 )
 
-// openID turns a provider into an OpenID Provider.
+// openID configures a provider as an OpenID Provider.
 func openID(c *Config) {
 	c.OpenID, c.IDTokenLifetime, c.JWTAccessTokenLifetime, c.RPLogout.Enabled = true, time.Hour, time.Hour, true
 	c.Scopes = append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"}, policy.Scope{Name: "email", Description: "Email"}, policy.Scope{Name: "profile", Description: "Profile"}, policy.Scope{Name: "offline_access", Description: "Stay"})
 }
 
-// signsHS256 is an application whose ID tokens are signed with its secret.
+// signsHS256 registers an application whose ID tokens are signed with its client secret.
 func signsHS256(r *clients.Registration) { r.Algorithm, r.HashClientSecret = jose.HS256, false }
 
 func readableSecret(secret string) func(*clients.Registration) {
@@ -30,7 +30,7 @@ func readableSecret(secret string) func(*clients.Registration) {
 
 const shortSecret = "of only 30 bytes, and not 32.."
 
-// claimsOf reads a token without a look at its signature.
+// claimsOf returns the claims of a token. It does not check the signature.
 func claimsOf(t testing.TB, text string) jwt.MapClaims {
 	t.Helper()
 	claims := jwt.MapClaims{}
@@ -41,7 +41,7 @@ func claimsOf(t testing.TB, text string) jwt.MapClaims {
 	return claims
 }
 
-// forge signs the claims of a token anew, with changes.
+// forge returns a token with the claims of another one, changed and signed again.
 func forge(t testing.TB, like, secret string, changes jwt.MapClaims) string {
 	t.Helper()
 	claims := claimsOf(t, like)
@@ -57,7 +57,7 @@ func TestHint(t *testing.T) {
 	f := begin(t, openID)
 	s, app, secret := f.login("alice"), f.app(), f.app(signsHS256)
 	rsa, hmac := f.tokens(app, s, "scope", "openid").IDToken, f.tokens(secret, s, "scope", "openid").IDToken
-	readable := f.app(readableSecret(seal.Random(32))) // and RS256
+	readable := f.app(readableSecret(seal.Random(32))) // the algorithm is RS256
 	for _, test := range []struct {
 		rule, hint, want string
 	}{
@@ -76,7 +76,7 @@ func TestHint(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			_, err := f.Hint(t.Context(), test.hint)
 			wantError(t, err, test.want)
-			// OIDC RP-Logout §4: with client_id beside it too nothing comes of a wrong one.
+			// OIDC RP-Logout §4: a wrong hint has no effect, also together with client_id.
 			audience, _ := claimsOf(t, test.hint).GetAudience()
 			_, err = f.ReadLogout(t.Context(), values("id_token_hint", test.hint, "client_id", audience[0]))
 			wantError(t, err, test.want)
@@ -96,7 +96,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// RFC 7518 §3.2: a key for HS256 has 32 bytes at least.
+// RFC 7518 §3.2: a key for HS256 has at least 32 bytes.
 func TestShortSecretIsNoKey(t *testing.T) {
 	f := begin(t, openID)
 	s := f.login("alice")
@@ -145,7 +145,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 }
 
-// OIDC Core §11: an application that goes on without the session does not bring it back to life by its sid.
+// OIDC Core §11: after offline access, an ID token does not name the session in sid.
 func TestOfflineRefreshNamesNoSession(t *testing.T) {
 	f := begin(t, openID)
 	s, app := f.login("alice"), f.app()
@@ -162,7 +162,7 @@ func TestOfflineRefreshNamesNoSession(t *testing.T) {
 	}
 }
 
-// OIDC Core §11: what lasts as long as a session is not begun after its end, also where no sweep has come by.
+// OIDC Core §11: a code that ends with its session is not redeemed after the end of the session, even before the sweep.
 func TestCodeEndsWithItsSession(t *testing.T) {
 	for scope, want := range map[string]string{"openid": "400 invalid_grant", "openid offline_access": "no error", "read": "no error"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		}
 		want["token_type"], want["exp"], want["jti"] = "refresh_token", begun+30*24*3600, seal.Digest(answer.RefreshToken)[:22]
 		for _, hint := range []string{"-", "refresh_token", "access_token", "unknown"} {
-			// An API that only looks at active must not take it for an access token.
+			// An API that checks only active must not accept a refresh token as an access token.
 			if hint != "refresh_token" && ask(answer.RefreshToken, "token_type_hint", hint) != inactive {
 				t.Errorf("RFC7662/2.2 a refresh token of another client by the hint %s is shown", hint)
 			}
