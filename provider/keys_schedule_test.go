@@ -23,10 +23,10 @@ import (
 	"mandate/provider/tokens"
 )
 
-// keyLife is what others see of a key: when it was published and when it signed.
+// keyLife records what other parties see of a key: when it was published and when it signed.
 type keyLife struct {
-	published, signed [2]time.Time // first and last
-	expires           time.Time    // of the last token that it signed
+	published, signed [2]time.Time // the first time and the last time
+	expires           time.Time    // when the last token that it signed expires
 }
 
 func extend(span *[2]time.Time) {
@@ -36,8 +36,8 @@ func extend(span *[2]time.Time) {
 	span[1] = time.Now()
 }
 
-// OIDC Core §10.1.1: by the schedule a key is published first, signs when everybody has had the time to read it,
-// and stays published until the last token that it signed has ended. Two nodes look after one set of keys.
+// OIDC Core §10.1.1: a key is published first. It signs when all parties have had time to read it. It stays published
+// until the last token that it signed has expired. Two nodes rotate one set of keys.
 func TestKeysRotateBySchedule(t *testing.T) {
 	for name, maxAge := range map[string]time.Duration{"kept for an hour at least": 0, "kept for as long as is said": 75 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestKeysRotateBySchedule(t *testing.T) {
 					running.Go(func() { p.Ring.Run(ctx) })
 				}
 				began := time.Now()
-				time.Sleep(ring.Check / 2) // so that nothing else happens at the moments at which we look
+				time.Sleep(ring.Check / 2) // so that nothing else happens at the times of the checks
 				order := map[string][]string{}
 				keys := map[string]*keyLife{}
 				for time.Since(began) < watched {
@@ -76,12 +76,12 @@ func TestKeysRotateBySchedule(t *testing.T) {
 							t.Errorf("%s: key %d was published %v before it signed", algorithm, i, ahead)
 						}
 						if i == len(ids)-1 || k.published[1].Sub(began) > watched-2*ring.Check {
-							continue // the end is not in sight
+							continue // the test does not see the end of this key
 						}
 						if signed := k.signed[1].Sub(k.signed[0]); signed < rotation-ring.Check || signed > rotation+2*ring.Check {
 							t.Errorf("%s: key %d signed for %v", algorithm, i, signed)
 						}
-						// An hour more is for clocks.
+						// A tolerance of one hour is for wrong clocks.
 						if after := k.published[1].Sub(k.expires); after < -ring.Check || after > time.Hour+2*ring.Check {
 							t.Errorf("%s: key %d was published for %v after the last token it signed", algorithm, i, after)
 						}
@@ -92,7 +92,7 @@ func TestKeysRotateBySchedule(t *testing.T) {
 	}
 }
 
-// lookAtKeys notes what is published and what signs at this moment.
+// lookAtKeys records which keys are published now, and which keys sign.
 func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyLife, order map[string][]string) {
 	t.Helper()
 	set, err := publisher.JWKSet(t.Context())
@@ -137,7 +137,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 	}
 }
 
-// key reads a published key as others do.
+// keyOf returns a published key as a client reads it, or nil if it verifies nothing.
 func keyOf(t *testing.T, k jose.JWK) any {
 	t.Helper()
 	read := func(text string) []byte {
@@ -159,10 +159,10 @@ func keyOf(t *testing.T, k jose.JWK) any {
 	case "OKP":
 		return ed25519.PublicKey(read(k.X))
 	}
-	return nil // it verifies nothing
+	return nil // the key verifies nothing
 }
 
-// Whoever checks a signature goes on while the database is away.
+// While the database is not available, signatures can still be verified.
 func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
 	f := begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})

@@ -19,7 +19,8 @@ import (
 	"mandate/provider/throttle"
 )
 
-// asked starts a request for each secret, one after the other, and gives what became of those that have ended.
+// asked starts a request with each secret, one after the other. The returned function gives the results of the
+// requests that have ended.
 func (f *fixture) asked(app *clients.Registered, address string, secrets ...string) (ended func() map[string]int) {
 	results := make(chan string, len(secrets))
 	for _, secret := range secrets {
@@ -63,7 +64,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t, one)
 			app := chosen(f)
-			take(t, f.limits.Programs) // no hash is worked for
+			take(t, f.limits.Programs) // no request gets a slot for its hash
 			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
 			wants(t, "at once:", ended(), map[string]int{refused: 51 - limits.PerPair.Tries})
 			f.limits.Programs.Release()
@@ -141,7 +142,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 				t.Errorf("of one address %d are refused, want %d", n, want)
 			}
 			f.limits.Programs.Release()
-			// Who was refused there has not used up a try.
+			// The refused requests above have not used a try.
 			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.PerPair.Tries)...)(), map[string]int{wrong: limits.PerPair.Tries})
 		})
 	})
@@ -161,7 +162,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 	})
 }
 
-// What is refused is refused before it costs a slow hash, and a place in the queue for one.
+// A request above the limit is refused before it enters the queue for a slow hash.
 func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
@@ -211,7 +212,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 	})
 }
 
-// One address cannot fill the queue for the login page, nor use up tries by being refused there.
+// One address cannot fill the queue of the login page. A request that the queue refuses uses no try.
 func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
@@ -261,7 +262,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 	})
 }
 
-// Nor does one client or address fill the queue for programs by the password grant.
+// One client or address cannot fill the queue for programs with the password grant.
 func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
@@ -296,7 +297,7 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 	})
 }
 
-// left counts how many tries there are, and uses them.
+// left uses all remaining tries and returns how many there were.
 func left(t *throttle.Throttle, want throttle.Try) int {
 	for n := 0; ; n++ {
 		if _, wait := t.Take(want); wait > 0 || n == 1000 {
@@ -305,7 +306,7 @@ func left(t *throttle.Throttle, want throttle.Try) int {
 	}
 }
 
-// take keeps a slot busy, so that no hash is worked for.
+// take occupies a slot of the hasher, so that no other request can use it.
 func take(t *testing.T, h limits.Hasher) {
 	t.Helper()
 	err := h.Acquire(t.Context())

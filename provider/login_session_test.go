@@ -7,7 +7,7 @@ import (
 	"mandate/provider/people"
 )
 
-// The cookie is all that a session is protected by: nobody guesses 256 random bits.
+// Only the cookie protects a session, so it has 256 random bits, which nobody can guess.
 func TestSessionCookieHas256Bits(t *testing.T) {
 	f := begin(t)
 	f.person("alice")
@@ -25,7 +25,7 @@ func TestSessionCookieHas256Bits(t *testing.T) {
 			seen[string(raw[8*i:8*i+8])] = true
 		}
 	}
-	// No part of it repeats, within a cookie or from one to the next.
+	// No part of a cookie is repeated, in the same cookie or in the next one.
 	if len(seen) != 8*4 {
 		t.Errorf("%d of 32 parts differ", len(seen))
 	}

@@ -256,7 +256,7 @@ func TestSession(t *testing.T) {
 		}
 		f.sql("UPDATE users SET active = TRUE")
 		s := f.login("alice")
-		for range 2 { // signing out twice is signing out
+		for range 2 { // a second logout succeeds too
 			err := f.Logout(t.Context(), s)
 			if err != nil {
 				t.Error(err)
@@ -290,7 +290,7 @@ func TestSetup(t *testing.T) {
 	}
 	wantInvalid(t, f.Setup(t.Context(), link, people.Person{Username: "root", Password: "short"}), "password")
 	wantError(t, f.CheckSetup(t.Context(), link), "no error")
-	// Of many at once one wins.
+	// If many requests use the link at once, exactly one succeeds.
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	results := make(chan error, 8)
@@ -315,7 +315,7 @@ func TestSetup(t *testing.T) {
 	if err != nil || won != 1 || total != 1 || !people[0].Administrator {
 		t.Error(won, total, err)
 	}
-	// The link is used up.
+	// The link cannot be used again.
 	link2, err := f.SetupLink(t.Context())
 	if d := cmp.Diff("", link2); d != "" || err != nil {
 		t.Error(d, err)
@@ -325,8 +325,8 @@ func TestSetup(t *testing.T) {
 	}
 }
 
-// The link is for one database: whoever has seen it cannot use it on another,
-// nor again after everything was restored to its beginning.
+// The setup link is valid for one database. It does not work on another database, or after the
+// database was restored to its first state.
 func TestSetupLinkIsForOneDatabase(t *testing.T) {
 	one, other := begin(t), begin(t)
 	again, err := New(t.Context(), testConfig(), one.store, one.log)
@@ -346,8 +346,8 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 	wantError(t, again.Setup(t.Context(), linkOf(t, one.Provider), person), "no error")
 }
 
-// Checking a password takes a while. What it opens is not opened any more where
-// the password was changed meanwhile.
+// The check of a password takes time. If the password is changed during the check, the check
+// must not succeed.
 func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 	for rule, open := range map[string]func(*testing.T, *fixture, *clients.Registered) error{
 		"at the login": func(t *testing.T, f *fixture, _ *clients.Registered) error {
@@ -405,8 +405,8 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 	}
 }
 
-// Programs can send any number of passwords at once. People at a page do not
-// wait for them, nor the other way round.
+// Programs can send any number of passwords at once. People at the login page do not wait for
+// programs, and programs do not wait for people.
 func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 	byPassword := func(_ *testing.T, f *fixture, app *clients.Registered) error {
 		return second(f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword))

@@ -13,7 +13,7 @@ const byeURI = "https://client.example/bye"
 
 func leaves(r *clients.Registration) { r.PostLogoutURIs = []string{byeURI} }
 
-// leave reads an application's logout request.
+// leave sends an application's logout request to the provider.
 func (f *fixture) leave(hint string) *logout.LogoutRequest {
 	f.t.Helper()
 	l, err := f.ReadLogout(f.t.Context(), values("id_token_hint", hint, "post_logout_redirect_uri", byeURI))
@@ -23,7 +23,8 @@ func (f *fixture) leave(hint string) *logout.LogoutRequest {
 	return l
 }
 
-// RFC 9700 §4.11.2, OIDC RP-Logout §3: where nobody is signed in, the hint has to be of the session that was here.
+// RFC 9700 §4.11.2, OIDC RP-Logout §3: if nobody is signed in, the hint must belong to the session that ended in this
+// browser.
 func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)

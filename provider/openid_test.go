@@ -19,7 +19,7 @@ import (
 	"mandate/provider/tokens"
 )
 
-// OIDC Core §3.1.2.1.
+// OIDC Core §3.1.2.1: prompt, display and max_age.
 func TestReadPrompt(t *testing.T) {
 	for _, test := range []struct {
 		sent   url.Values
@@ -53,7 +53,7 @@ func TestReadPrompt(t *testing.T) {
 	}
 }
 
-// OIDC Core §5.5.
+// OIDC Core §5.5: the claims parameter.
 func TestReadClaims(t *testing.T) {
 	allowed := []string{"openid", "email", "profile"}
 	for _, test := range []struct{ sent, kept, told, subjects, err string }{
@@ -89,7 +89,7 @@ func TestReadClaims(t *testing.T) {
 	}
 }
 
-// OIDC Core §3.1.2.1, §3.1.2.2.
+// OIDC Core §3.1.2.1, §3.1.2.2: id_token_hint.
 func TestReadHint(t *testing.T) {
 	f := begin(t, openID)
 	s, app, other, pairwise := f.login("alice"), f.app(), f.app(), f.app(func(r *clients.Registration) { r.Pairwise = true })
@@ -127,7 +127,7 @@ func TestReadHint(t *testing.T) {
 	}
 }
 
-// OIDC Core §3.1.2.1, §3.1.2.3.
+// OIDC Core §3.1.2.1, §3.1.2.3: when the person must sign in again.
 func TestMustLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
@@ -150,7 +150,7 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"max_age", "101", "prompt", "login"}, true},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
-			// What an address says of a login is nothing.
+			// A parameter in the URL proves no login.
 			{[]string{"prompt", "login", "mandate_login", f.WayBack(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
@@ -164,7 +164,7 @@ func TestMustLogin(t *testing.T) {
 	})
 }
 
-// OIDC Core §3.1.2.1: a login is for the request that asked for it, in the browser where it happened, and once.
+// OIDC Core §3.1.2.1: a login counts only for the request that needed it, in the same browser, and for a short time.
 func TestWayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
@@ -232,7 +232,7 @@ func TestWayBack(t *testing.T) {
 	})
 }
 
-// OIDC Core §11.
+// OIDC Core §11: when the session ends the tokens.
 func TestSessionBound(t *testing.T) {
 	for _, test := range []struct {
 		openID bool
@@ -248,7 +248,7 @@ func TestSessionBound(t *testing.T) {
 	}
 }
 
-// OIDC Core §3.1.2.6: what prompt=none is answered with, to whom somebody is.
+// OIDC Core §3.1.2.6: the errors for prompt=none.
 func TestSilentRequests(t *testing.T) {
 	f := begin(t, openID)
 	s, known, unknown := f.login("alice"), f.app(), f.app()
@@ -282,8 +282,8 @@ func TestSilentRequests(t *testing.T) {
 	}
 }
 
-// OIDC Core §3.1.2.6: of a request object that is refused two parameters are used, where they are not outside, and
-// whatever it is, nothing else.
+// OIDC Core §3.1.2.6: two parameters of a refused request object are used, if the request does not have them itself.
+// The rest of the object is ignored, whatever it is.
 func FuzzRefusedObject(f *testing.F) {
 	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x","prompt":"none"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
 		f.Add("." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".")

@@ -39,7 +39,7 @@ func TestSectors(t *testing.T) {
 	}
 }
 
-// OIDC Core §8.1: a password grant from before its sector was kept is no way to the global subject either.
+// OIDC Core §8.1: a password grant that was stored before grants had a sector does not show the global subject, either.
 func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 	f := begin(t, openID)
 	s := f.login("alice")
@@ -69,7 +69,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The username goes with the global subject, and only with it.
+			// The username is shown together with the global subject, and never otherwise.
 			if found.Subject != test.subject || (found.Username == "") != (test.subject == theirs) {
 				t.Errorf("%s, %s: sub %q, username %q, want %q", format, test.rule, found.Subject, found.Username, test.subject)
 			}

@@ -15,13 +15,13 @@ import (
 
 func TestChallenge(t *testing.T) {
 	confidential, free, open := Application{ClientType: policy.Confidential, Responsible: storage.ByOperator}, Application{ClientType: policy.Confidential, PKCEExempt: true, Responsible: storage.ByOperator}, Application{ClientType: policy.Public, Responsible: storage.ByOperator}
-	odd := Application{ClientType: policy.Public, PKCEExempt: true, Responsible: storage.ByOperator} // cannot be registered
+	odd := Application{ClientType: policy.Public, PKCEExempt: true, Responsible: storage.ByOperator} // such an application cannot be registered
 	persons := owned(storage.ByOwner, true, false)
 	persons.ClientType, persons.PKCEExempt = policy.Confidential, true
 	for _, test := range []struct {
 		rule              string
 		challenge, method string
-		want              map[string]string // application and setting: error
+		want              map[string]string // for each application and setting, the error
 	}{
 		{"RFC7636/4.3 S256", challenge, "S256", map[string]string{"*": "no error"}},
 		{"RFC9700/2.1.1 PKCE for every client, but where a setting leaves it out", "", "", map[string]string{"*": "400 invalid_request", "exempt": "no error", "exempt optional": "no error", "confidential optional": "no error"}},
@@ -101,7 +101,7 @@ func TestVerifier(t *testing.T) {
 	})
 }
 
-// The combinations of challenge and verifier, through both endpoints.
+// All combinations of challenge and verifier, at both endpoints.
 func TestPKCE(t *testing.T) {
 	f := begin(t)
 	s := f.login("alice")

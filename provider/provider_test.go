@@ -33,14 +33,14 @@ const (
 	challenge    = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// fixture is a provider over a database of its own.
+// fixture is a provider with its own database.
 type fixture struct {
 	*Provider
 	t    testing.TB
 	file string
 	back *sql.DB
 
-	logged *strings.Builder // what the log says
+	logged *strings.Builder // the text of the log
 }
 
 func testConfig() Config {
@@ -79,7 +79,8 @@ func begin(t testing.TB, changes ...func(*Config)) *fixture {
 	return &fixture{p, t, file, nil, log}
 }
 
-// app registers a confidential application for everything.
+// app registers a confidential application that may use every grant and scope, with these
+// changes.
 func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registered {
 	f.t.Helper()
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword},
@@ -112,7 +113,7 @@ func (f *fixture) person(name string) User {
 	return u
 }
 
-// login signs a person in, whom it makes where there is none.
+// login signs a person in. It creates the person if there is none with this name.
 func (f *fixture) login(name string) *SignedIn {
 	f.t.Helper()
 	_, err := f.UserByName(f.t.Context(), name)
@@ -130,8 +131,8 @@ func (f *fixture) login(name string) *SignedIn {
 	return s
 }
 
-// values makes a form of names and values; a later value takes the place of an
-// earlier one, and "-" takes the name out.
+// values returns a form with these names and values. A later value replaces an earlier one, and
+// "-" removes the name.
 func values(pairs ...string) url.Values {
 	form := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -148,7 +149,7 @@ func (f *fixture) query(app *clients.Registered, pairs ...string) url.Values {
 		"code_challenge", challenge, "code_challenge_method", "S256"}, pairs...)...)
 }
 
-// authorize makes a request that must be accepted.
+// authorize makes an authorization request, which must succeed.
 func (f *fixture) authorize(app *clients.Registered, pairs ...string) *authorize.Authorization {
 	f.t.Helper()
 	a, err := f.Authorize(f.t.Context(), f.query(app, pairs...))
@@ -189,7 +190,7 @@ func postBody(body string) *http.Request {
 	return r
 }
 
-// by is a request that the application authenticates.
+// by returns a request with the application's client authentication.
 func by(app *clients.Registered, pairs ...string) *http.Request {
 	if app.Application.ClientType == policy.Public {
 		return post(values(append([]string{"client_id", app.Application.ClientID}, pairs...)...))
@@ -212,7 +213,7 @@ func (f *fixture) refresh(app *clients.Registered, token string, pairs ...string
 	return f.token(app, append([]string{"grant_type", policy.GrantRefresh, "refresh_token", token}, pairs...)...)
 }
 
-// tokens is a whole code flow.
+// tokens runs the complete authorization code grant and returns the tokens.
 func (f *fixture) tokens(app *clients.Registered, s *SignedIn, pairs ...string) *tokens.TokenResponse {
 	f.t.Helper()
 	answer, err := f.exchange(app, f.code(app, s, pairs...))
@@ -230,7 +231,7 @@ func (f *fixture) must(answer *tokens.TokenResponse, err error) *tokens.TokenRes
 	return answer
 }
 
-// active says whether an API would accept the token.
+// active reports whether the provider accepts the token as a valid one.
 func (f *fixture) active(token string) bool {
 	f.t.Helper()
 	_, err := f.LiveToken(f.t.Context(), token)
@@ -249,7 +250,7 @@ func (f *fixture) wantActive(want bool, tokens ...string) {
 	}
 }
 
-// sql changes the database behind the provider's back.
+// sql runs statements directly in the database, without the provider.
 func (f *fixture) sql(statements ...string) {
 	f.t.Helper()
 	for _, statement := range statements {
@@ -261,7 +262,8 @@ func (f *fixture) sql(statements ...string) {
 	f.forgetCopies()
 }
 
-// forgetCopies is for what changes by the back door, of which nobody is told.
+// forgetCopies removes all copies in memory. It is needed after direct changes of the database,
+// because they send no notifications.
 func (f *fixture) forgetCopies() { f.changed([]storage.Change{{Kind: storage.OfAll}}) }
 
 func (f *fixture) backDoor() *sql.DB {
@@ -287,7 +289,7 @@ func (f *fixture) count(table string) int {
 	return n
 }
 
-// kind is what a client sees first of an error: "400 invalid_grant".
+// kind returns the status and the code of an error, such as "400 invalid_grant".
 func kind(err error) string {
 	if err == nil {
 		return "no error"
@@ -343,7 +345,7 @@ func TestProvider(t *testing.T) {
 			app, s := f.app(), f.login("alice")
 			kept := f.tokens(app, s)
 			for range 5 {
-				f.code(app, s) // never exchanged
+				f.code(app, s) // this code is never exchanged
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
@@ -360,7 +362,7 @@ func TestProvider(t *testing.T) {
 	})
 }
 
-// contains says whether a text is anywhere in the database's files.
+// contains reports whether the files of the database contain a text.
 func (f *fixture) contains(text string) bool {
 	f.t.Helper()
 	files, err := filepath.Glob(f.file + "*")

@@ -7,7 +7,7 @@ import (
 	"mandate/provider/policy"
 )
 
-// What may be registered, by who answers for the application.
+// What may be registered depends on who is responsible for the application.
 func TestRegistrationByStanding(t *testing.T) {
 	f := begin(t, restricted)
 	alice, root := f.person("alice"), f.person("root")
@@ -18,7 +18,7 @@ func TestRegistrationByStanding(t *testing.T) {
 	for name, test := range map[string]struct {
 		field         string
 		change        func(*clients.Registration)
-		administrator bool // whether an administrator's application may have it
+		administrator bool // whether it is permitted if an administrator is responsible
 	}{
 		"nothing special":                              {"", func(*clients.Registration) {}, true},
 		"a shorter life":                               {"", func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 60 }, true},
@@ -67,7 +67,8 @@ func TestRegistrationByStanding(t *testing.T) {
 	}
 }
 
-// What was given while an administrator answered for the application is cut when none does.
+// A lifetime that needs an administrator is reduced when no administrator is responsible any
+// more.
 func TestLifetimesEndWithTheStanding(t *testing.T) {
 	f := begin(t, shortJWT)
 	root := f.person("root")
@@ -98,7 +99,7 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 	}
 }
 
-// One person cannot use up what all need of an application.
+// One person cannot use up the quota that all users of an application share.
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
@@ -111,7 +112,7 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
 	_, err = f.refresh(app, answer.RefreshToken)
 	wantError(t, err, "429 temporarily_unavailable")
-	f.wantActive(true, answer.RefreshToken) // nothing is spent
+	f.wantActive(true, answer.RefreshToken) // the refused request did not invalidate the refresh token
 	f.tokens(app, carol)
 	f.must(f.token(app, "grant_type", policy.GrantClient))
 }

@@ -72,7 +72,7 @@ func TestStoredSecret(t *testing.T) {
 			if got {
 				t.Error("it matches")
 			}
-			// The row was tampered with, or the key is another: nothing is known.
+			// The row was changed, or the server key is another one, so the secret cannot be checked.
 			wantError(t, err, "503 temporarily_unavailable")
 		}
 	})
@@ -90,7 +90,8 @@ func TestStoredSecret(t *testing.T) {
 	})
 }
 
-// matches compares, by the slow hash where that is what the stored form asks for.
+// matches reports whether the secret is the stored one. It uses the slow hash if the stored form
+// needs it.
 func (f *fixture) matches(ctx context.Context, id, stored, secret string) (bool, error) {
 	ok, slow, err := f.SecretMatches(id, stored, secret)
 	if slow {

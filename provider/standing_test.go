@@ -48,7 +48,7 @@ func TestStandingOf(t *testing.T) {
 	}
 }
 
-// restricted has a setting of each kind that the table depends on.
+// restricted sets one setting of each kind on which the allowances depend.
 func restricted(c *Config) {
 	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{policy.GrantPassword}, []string{"groups"}
 	c.DefaultScopes = []string{"read", "groups"}
@@ -75,7 +75,7 @@ func TestAllowance(t *testing.T) {
 			t.Error(standing, d)
 		}
 	}
-	// A maximum below the server's own takes nothing away.
+	// A maximum below the server's own lifetime has no effect.
 	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
 	if got := c.Allowance(policy.StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
 		t.Error(got.AccessMax, got.JWTMax)
@@ -121,7 +121,8 @@ func TestInForce(t *testing.T) {
 	}
 }
 
-// Suspended: no new tokens, no introspection, no login through it, and nothing of what it had.
+// A suspended application gets no tokens, no introspection and no login, and its old tokens are
+// not active.
 func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
@@ -158,7 +159,7 @@ func TestSuspendedApplication(t *testing.T) {
 		}
 		a.PostLogoutURIs = callback
 		wantError(t, f.CheckLogoutURI(&logout.LogoutRequest{Application: &a, RedirectURI: callback}), page)
-		// Who does not know the secret learns nothing of the owner.
+		// Without the right secret, the error does not show that the owner is missing.
 		_, err = f.token(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantClient)
 		if strings.Contains(err.Error(), "suspended") {
 			t.Error(err)
@@ -273,8 +274,8 @@ func TestQuotas(t *testing.T) {
 		if n := issue(50); n != 10 {
 			t.Errorf("%d more tokens live, want 10", n)
 		}
-		f.must(f.token(f.app(), "grant_type", policy.GrantClient)) // the operator's
-		// Who asks again at once costs no other count.
+		f.must(f.token(f.app(), "grant_type", policy.GrantClient)) // an application of the operator
+		// A second request right after the first needs no other count in the database.
 		f.sql("DELETE FROM tokens")
 		if n := issue(1); n != 0 {
 			t.Error("it was counted again at once")
@@ -300,7 +301,7 @@ func TestQuotas(t *testing.T) {
 				}
 			}
 		}
-		// One person has a tenth of what all have of an application.
+		// One person may use a tenth of the quota that all users of an application share.
 		approve(apps[0], s, 2)
 		refused("a third approval of one person", apps[0], s)
 		for _, name := range []string{"c", "d", "e", "f", "g", "h"} {
@@ -309,7 +310,7 @@ func TestQuotas(t *testing.T) {
 		approve(apps[2], f.login("c"), 2)
 		approve(apps[2], f.login("d"), 2)
 		approve(apps[2], f.login("e"), 2)
-		for range 100 { // the page alone uses nothing up
+		for range 100 { // a request without an approval does not count
 			f.authorize(apps[2])
 		}
 		refused("the twenty-first approval", apps[2], s)
@@ -333,7 +334,8 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// What the application may no longer have leaves its live tokens, of both formats, and comes back with it.
+// A scope that the application may no longer have is removed from its valid tokens of both formats. It returns when the
+// application may have it again.
 func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 	f := begin(t, shortJWT)
 	asker := f.app(introspects)
@@ -357,7 +359,8 @@ func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 	}
 }
 
-// A signed token lives as long as the table says, and so does what checks it.
+// A signed token is valid for its permitted lifetime, and the key that verifies it is published
+// for as long.
 func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	f := begin(t, shortJWT, func(c *Config) { c.JWTAccessTokenMax = 24 * time.Hour })
 	f.app(signed)
@@ -382,7 +385,7 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	}
 }
 
-// Both tokens of an approval count against the quota, and so do those of a refresh.
+// Both tokens of an approval count in the quota, and so do both tokens of a refresh.
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
@@ -399,12 +402,12 @@ func TestEveryTokenIsCharged(t *testing.T) {
 	answer := f.tokens(app, bob)
 	charged(2)
 	f.must(f.refresh(app, answer.RefreshToken))
-	charged(3) // the refresh token that was spent no longer counts
+	charged(3) // the used refresh token no longer counts
 	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
 	charged(5)
 	if n := f.count("grants WHERE charged_to = '" + alice.ID + "'"); n != 2 {
 		t.Errorf("%d grants are charged, want 2", n)
 	}
-	f.tokens(f.app(), bob) // the operator's
+	f.tokens(f.app(), bob) // an application of the operator
 	charged(5)
 }

@@ -95,7 +95,7 @@ func TestTokenRequest(t *testing.T) {
 	})
 }
 
-// CVE-2026-27840: a token works as a whole, and nothing near it does.
+// CVE-2026-27840: only the exact token is valid. A changed or shortened token is not.
 func TestTokensAreExact(t *testing.T) {
 	f := begin(t)
 	app, s := f.app(), f.login("alice")
@@ -145,7 +145,7 @@ func FuzzTokenForm(f *testing.F) {
 			}
 			return r
 		}
-		// Guessing is slowed down, which here would hide everything else.
+		// The limit of guesses is reset, because it would refuse all later requests here.
 		h.limits.Throttle = limits.NewThrottle(limits.Size)
 		_, _, err := h.Token(t.Context(), made(), "")
 		check(t, err)

@@ -74,7 +74,7 @@ func TestNames(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A hash is work: who asks for a name that is taken costs none.
+// A password hash is expensive, so a name that is already in use is refused before the hash.
 func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
@@ -111,7 +111,7 @@ func TestLastAdministrator(t *testing.T) {
 	wantError(t, f.DeleteUser(t.Context(), &User{}, root.ID, ""), "no error")
 }
 
-// OIDC Core §2, §5.7: whoever takes the name of somebody who is gone is somebody else.
+// OIDC Core §2, §5.7: a new person with the name of a deleted person gets another subject.
 func TestSubjectIsNeverGivenAgain(t *testing.T) {
 	f := begin(t)
 	root, seen := f.person("root"), map[string]bool{}
