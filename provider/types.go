@@ -57,20 +57,31 @@ type (
 // The values in the record of an application: client types, grant types, access token formats
 // and standings.
 const (
+	// Confidential is the client type of a client that can keep a secret.
 	Confidential = policy.Confidential
-	Public       = policy.Public
+	// Public is the client type of a client that cannot keep a secret.
+	Public = policy.Public
 
-	GrantCode     = policy.GrantCode
-	GrantClient   = policy.GrantClient
+	// GrantCode is the authorization code grant.
+	GrantCode = policy.GrantCode
+	// GrantClient is the client credentials grant.
+	GrantClient = policy.GrantClient
+	// GrantPassword is the grant with a person's password.
 	GrantPassword = policy.GrantPassword
-	GrantRefresh  = policy.GrantRefresh
+	// GrantRefresh is the refresh token grant.
+	GrantRefresh = policy.GrantRefresh
 
+	// FormatOpaque is the format of an access token that only this server can read.
 	FormatOpaque = policy.FormatOpaque
-	FormatJWT    = policy.FormatJWT
+	// FormatJWT is the format of a signed access token (RFC 9068).
+	FormatJWT = policy.FormatJWT
 
+	// StandingAdministrator means that an administrator or the operator is responsible.
 	StandingAdministrator = policy.StandingAdministrator
-	StandingPerson        = policy.StandingPerson
-	StandingOpen          = policy.StandingOpen
+	// StandingPerson means that a person who is not an administrator is responsible.
+	StandingPerson = policy.StandingPerson
+	// StandingOpen means that nobody is responsible.
+	StandingOpen = policy.StandingOpen
 )
 
 // Standings returns all standings, from the most trusted to the least trusted.
@@ -79,8 +90,8 @@ func Standings() []Standing { return policy.Standings() }
 // StandingOf returns the standing of an application.
 func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
-// Suspended reports whether an application is suspended, because nobody who is active is
-// responsible for it.
+// Suspended reports whether an application is suspended, because the account of its owner was
+// deleted or is not active.
 func Suspended(a Application) bool { return policy.Suspended(a) }
 
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
@@ -104,8 +115,10 @@ type (
 
 // The choices for the applications of a person who is deleted.
 const (
+	// DeleteApplications deletes the applications together with the person.
 	DeleteApplications = people.DeleteApplications
-	TakeOver           = people.TakeOver
+	// TakeOver makes the actor responsible for the applications.
+	TakeOver = people.TakeOver
 )
 
 // ProfileOf returns the stored profile of a person.
@@ -150,10 +163,14 @@ type (
 
 // The reasons for which a person who has a session must sign in again.
 const (
-	OtherAccount  = authorize.OtherAccount
+	// OtherAccount is the reason if the request names another account.
+	OtherAccount = authorize.OtherAccount
+	// ChooseAccount is the reason for prompt=select_account.
 	ChooseAccount = authorize.ChooseAccount
-	LoginRequest  = authorize.LoginRequest
-	LoginTooOld   = authorize.LoginTooOld
+	// LoginRequest is the reason for prompt=login and max_age=0.
+	LoginRequest = authorize.LoginRequest
+	// LoginTooOld is the reason if the login is older than max_age.
+	LoginTooOld = authorize.LoginTooOld
 )
 
 // WayBackLife is how long a browser may take to return from the login page to the request that
