@@ -9,7 +9,7 @@ import (
 )
 
 // If an administrator is responsible for an application, its owner cannot change its redirect
-// URIs or scopes.
+// URIs, scopes, grant types or client type.
 func TestVouchedApplication(t *testing.T) {
 	f := begin(t)
 	owner, root := f.person("owner"), User{Administrator: true}

@@ -145,7 +145,7 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 }
 
-// OIDC Core §11: after offline access, an ID token does not name the session in sid.
+// OIDC Core §11: with offline_access, the ID token of a refresh does not name the session in sid.
 func TestOfflineRefreshNamesNoSession(t *testing.T) {
 	f := begin(t, openID)
 	s, app := f.login("alice"), f.app()
