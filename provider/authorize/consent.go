@@ -38,20 +38,6 @@ const (
 	LoginTooOld   Reason = "age"     // the person's login is older than max_age
 )
 
-// whyLogin returns the reason for which MustLogin is true.
-func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason {
-	o := a.OpenID
-	switch {
-	case !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID)):
-		return OtherAccount
-	case slices.Contains(o.Prompt, "select_account"):
-		return ChooseAccount
-	case slices.Contains(o.Prompt, "login"), o.MaxAge == 0:
-		return LoginRequest
-	}
-	return LoginTooOld
-}
-
 // Next returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
 func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Asked, error) {
@@ -59,7 +45,8 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	if err != nil {
 		return nil, err
 	}
-	ask, login := p.mustAsk(a, remembered), p.MustLogin(a, s)
+	ask, reason := p.mustAsk(a, remembered), p.whyLogin(a, s)
+	login := reason != ""
 	switch {
 	// The person has never approved this application, so it must not learn who is
 	// signed in. The error is the same, whether the request names this person or
@@ -70,7 +57,7 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	case a.Silent() && login:
 		return nil, LoginRequired()
 	case login:
-		return &Asked{Login: true, Reason: p.whyLogin(a, s)}, nil
+		return &Asked{Login: true, Reason: reason}, nil
 	case !ask:
 		return nil, nil
 	}

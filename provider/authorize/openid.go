@@ -209,21 +209,27 @@ func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
 
 // MustLogin reports whether the person who is signed in must sign in again for this request.
 func (p *Authorizations) MustLogin(a *Authorization, s *storage.SignedIn) bool {
+	return p.whyLogin(a, s) != ""
+}
+
+// whyLogin returns why the person who is signed in must sign in again, or "" if they need not.
+func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason {
 	o := a.OpenID
-	if p.hasCome(a, s) {
-		return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
-	}
 	switch {
-	case slices.Contains(o.Prompt, "login"), slices.Contains(o.Prompt, "select_account"):
-		return true
-	case o.MaxAge >= 0 && oauth.Now()-s.Session.AuthTime > o.MaxAge:
-		return true
-	case o.MaxAge == 0:
+	case !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID)):
+		// OIDC Core §3.1.2.1: the request names another person than the one who is signed in.
+		return OtherAccount
+	case p.hasCome(a, s):
+		return ""
+	case slices.Contains(o.Prompt, "select_account"):
+		return ChooseAccount
+	case slices.Contains(o.Prompt, "login"), o.MaxAge == 0:
 		// OIDC Core §3.1.2.1: max_age=0 is the same as prompt=login.
-		return true
+		return LoginRequest
+	case o.MaxAge > 0 && oauth.Now()-s.Session.AuthTime > o.MaxAge:
+		return LoginTooOld
 	}
-	// OIDC Core §3.1.2.1: the hint names another person than the one who is signed in.
-	return !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID))
+	return ""
 }
 
 // SessionBound returns the time at which the session ends the tokens of an approval, or 0 if
