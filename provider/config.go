@@ -113,9 +113,10 @@ func (c Config) people() people.Config {
 	return people.Config{SessionLifetime: c.SessionLifetime, SessionIdle: c.SessionIdle, PasswordMinLength: c.PasswordMinLength}
 }
 
-// clients returns the settings of package clients.
-func (c Config) clients() clients.Config {
-	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), ServerKey: c.ServerKey}
+// clients returns the settings of package clients. They contain a key that is derived from
+// the server key, and not the server key itself.
+func (c Config) clients(sampleSecret string) clients.Config {
+	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), SampleSecret: sampleSecret}
 }
 
 // tokens returns the settings of package tokens.

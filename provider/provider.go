@@ -92,7 +92,11 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
+	sampleSecret, err := seal.Derive(config.ServerKey, "sample-api")
+	if err != nil {
+		return nil, err
+	}
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
 	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)

@@ -26,7 +26,8 @@ type Config struct {
 	OpenID     bool
 	StrictURIs bool // post-logout redirect URIs with http:// are for confidential applications only
 	Redirects  redirect.Policy
-	ServerKey  []byte
+	// SampleSecret is the client secret of the sample API, the same on every node.
+	SampleSecret string
 }
 
 // Clients manages the registered applications and their secrets, and authenticates

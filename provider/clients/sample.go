@@ -16,10 +16,7 @@ const sampleClientID = "mandate-sample-api"
 // and registers its application if there is none. The secret is derived from the
 // server's key, so that all nodes compute the same one and none has to store it.
 func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err error) {
-	secret, err = seal.Derive(p.config.ServerKey, "sample-api")
-	if err != nil {
-		return "", "", err
-	}
+	secret = p.config.SampleSecret
 	a, err := p.store.ApplicationByClientID(ctx, sampleClientID)
 	if errors.Is(err, storage.ErrNotFound) {
 		at := oauth.Now()
