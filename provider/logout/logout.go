@@ -95,7 +95,7 @@ func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 		return nil
 	}
 	e := oauth.Refuse("invalid_request", "The post-logout redirect URI of this request is not registered for the application.")
-	e.Mismatch = p.redirects.Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
+	e.Mismatch = p.config.Redirects.Compare(l.RedirectURI, registered, oauth.Deref(l.Application.OwnerID))
 	return e
 }
 

@@ -43,7 +43,7 @@ func New(most int, kinds ...Limit) *Throttle {
 	t := &Throttle{began: time.Now()}
 	for _, l := range kinds {
 		wide := &counterSet{Limit: l, most: max(1, most/8), known: map[digest16]*counter{}}
-		t.kinds = append(t.kinds, &counterSet{Limit: l, most: most, known: map[digest16]*counter{}, Wide: wide})
+		t.kinds = append(t.kinds, &counterSet{Limit: l, most: most, known: map[digest16]*counter{}, wide: wide})
 	}
 	return t
 }
@@ -99,7 +99,7 @@ func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, di
 	of, key := t.kinds[want.Kind], short(want.Key)
 	c := of.known[key]
 	if c == nil && of.spent(now) > 0 {
-		of, key = of.Wide, short(want.Wide)
+		of, key = of.wide, short(want.Wide)
 		c = of.known[key]
 	}
 	return c, of, key
@@ -140,14 +140,14 @@ type counterSet struct {
 	most  int
 	known map[digest16]*counter
 	order []*counter // a heap: the counter that will be full first is in front
-	Wide  *counterSet
+	wide  *counterSet
 }
 
 // counter stores only the time when it will be full again. The number of tries that are
 // left follows from it.
 type counter struct {
 	full  time.Duration // since the throttle began
-	Key   digest16
+	key   digest16
 	of    *counterSet
 	index int
 }
@@ -193,7 +193,7 @@ func (c *counterSet) add(key digest16, now time.Duration) *counter {
 	if len(c.order) >= c.most {
 		heap.Pop(c)
 	}
-	one := &counter{full: now, Key: key, of: c}
+	one := &counter{full: now, key: key, of: c}
 	heap.Push(c, one)
 	return one
 }
@@ -211,7 +211,7 @@ func (c *counterSet) Push(one any) {
 	added := one.(*counter)
 	added.index = len(c.order)
 	c.order = append(c.order, added)
-	c.known[added.Key] = added
+	c.known[added.key] = added
 }
 
 func (c *counterSet) Pop() any {
@@ -220,7 +220,7 @@ func (c *counterSet) Pop() any {
 	c.order[last] = nil
 	c.order = c.order[:last]
 	removed.index = gone
-	delete(c.known, removed.Key)
+	delete(c.known, removed.key)
 	return removed
 }
 
@@ -230,7 +230,7 @@ func (t *Throttle) Size() int {
 	defer t.mu.Unlock()
 	n := 0
 	for _, of := range t.kinds {
-		n += len(of.order) + len(of.Wide.order)
+		n += len(of.order) + len(of.wide.order)
 	}
 	return n
 }
