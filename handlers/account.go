@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
@@ -94,7 +95,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 		noteInvalid(r, invalid)
 		current, next = invalid.At("current_password"), invalid.At("new_password")
 	} else if e, ok := errors.AsType[*provider.Error](err); ok && e.Status == http.StatusTooManyRequests {
-		note(r.Context(), "error", e.Code)
+		request.Note(r.Context(), "error", e.Code)
 		retryAfter(w, e)
 		status, current = e.Status, e.Description
 	} else {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/jose"
 	"mandate/templates"
@@ -43,7 +44,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "client", made.Application.ClientID)
+	request.Note(r.Context(), "client", made.Application.ClientID)
 	s.keepSecret(w, who, made.Application.ID, made.Secret)
 	s.say(w, "registered")
 	redirect(w, r, s.applicationPath(made.Application.ID, ""))
@@ -77,7 +78,7 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "client", a.ClientID)
+	request.Note(r.Context(), "client", a.ClientID)
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
 	if now.ClientType == provider.Confidential && !now.HashClientSecret && !provider.SecretIsReadable(now) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -175,7 +176,7 @@ func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "client", a.ClientID)
+	request.Note(r.Context(), "client", a.ClientID)
 	s.say(w, "deleted")
 	redirect(w, r, s.path("/o/applications/"))
 	return nil

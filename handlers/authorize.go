@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -33,7 +34,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.unproven(w, r, err)
 	}
-	note(r.Context(), "client", a.Application.ClientID)
+	request.Note(r.Context(), "client", a.Application.ClientID)
 	who, err := s.signedIn(r)
 	if err != nil {
 		return err
@@ -51,8 +52,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if refused == nil {
 		refused = provider.LoginRequired()
 	}
-	note(r.Context(), "error", refused.Code)
-	ended(r.Context(), refused.Code)
+	request.Note(r.Context(), "error", refused.Code)
+	request.Outcome(r.Context(), refused.Code)
 	return s.answer(w, r, s.provider.Refusal(a, refused))
 }
 
@@ -123,12 +124,12 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "error", e.Code)
-	ended(r.Context(), e.Code)
+	request.Note(r.Context(), "error", e.Code)
+	request.Outcome(r.Context(), e.Code)
 	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
 		Heading: "The application’s redirect URI is not registered",
 		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
-		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: requestID(r)}
+		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: request.ID(r)}
 	return s.render(w, r, e.Status, page)
 }
 
@@ -162,15 +163,15 @@ func segments(uri string, from, to int) []templates.Segment {
 // error, shows the login page or the consent page, or issues the code.
 func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn) error {
 	if a.Refused != nil {
-		note(r.Context(), "error", a.Refused.Code)
-		ended(r.Context(), a.Refused.Code)
+		request.Note(r.Context(), "error", a.Refused.Code)
+		request.Outcome(r.Context(), a.Refused.Code)
 		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
 	}
 	s.cameBy(w, r, a)
 	asked, err := s.provider.Next(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
-		note(r.Context(), "error", e.Code)
-		ended(r.Context(), e.Code)
+		request.Note(r.Context(), "error", e.Code)
+		request.Outcome(r.Context(), e.Code)
 		return s.answer(w, r, s.provider.Refusal(a, e))
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -59,7 +60,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.unproven(w, r, err)
 	}
-	note(r.Context(), "client", a.Application.ClientID)
+	request.Note(r.Context(), "client", a.Application.ClientID)
 	var response provider.Response
 	switch {
 	case a.Refused != nil:

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -41,8 +40,10 @@ func TestEndpointsDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{config: Config{BaseURL: &url.URL{}, SampleAPI: guard, OpenID: true, RPLogout: true}, pages: pages,
-		ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
+	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard, OpenID: true, RPLogout: true}, nil, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
 	routes := s.routes().(*router)
 	paths := map[string]bool{}
 	for path := range maps.Keys(routes.fixed) {

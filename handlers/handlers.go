@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/handlers/resource"
 	"mandate/provider"
 	"mandate/templates"
@@ -36,7 +37,7 @@ type Config struct {
 
 	Log *slog.Logger // nil: nothing is logged
 
-	Watch    Watch
+	Watch    request.Watch
 	Stopping <-chan struct{} // closed when the node shuts down: readiness then fails
 	// OwnOps leaves health and readiness to the handler of NewOps.
 	OwnOps bool
@@ -46,14 +47,11 @@ type server struct {
 	config   Config
 	provider *provider.Provider
 	pages    *templates.Pages
-	log      *slog.Logger
+	requests *request.Observer
 
 	origin string // scheme://host[:port] of BaseURL
 	base   string // its path, without the final slash
 	secure bool   // browsers use https
-
-	nowhere  func(Seen) // counts the requests that match no route
-	refusals refusals
 
 	ownForms   *http.CrossOriginProtection // protects pages that use a person's session
 	loginForms *http.CrossOriginProtection // the same, but also accepts the operator's own login page
@@ -61,11 +59,16 @@ type server struct {
 
 // New returns the handler of all routes.
 func New(c Config, p *provider.Provider, pages *templates.Pages) (http.Handler, error) {
+	s, err := newServer(c, p, pages)
+	if err != nil {
+		return nil, err
+	}
+	return s.requests.Observe(s.routes()), nil
+}
+
+func newServer(c Config, p *provider.Provider, pages *templates.Pages) (*server, error) {
 	if c.BaseURL == nil || c.BaseURL.Host == "" || c.BaseURL.Scheme != "http" && c.BaseURL.Scheme != "https" {
 		return nil, errors.New("the base URL must be absolute: http:// or https:// and a host")
-	}
-	if c.MaxBodyBytes <= 0 {
-		c.MaxBodyBytes = 64 << 10
 	}
 	if c.ReadScope == "" {
 		c.ReadScope = "read"
@@ -73,18 +76,12 @@ func New(c Config, p *provider.Provider, pages *templates.Pages) (http.Handler, 
 	if c.WriteScope == "" {
 		c.WriteScope = "write"
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &server{config: c, provider: p, pages: pages, log: c.Log,
+	s := &server{config: c, provider: p, pages: pages,
 		origin: c.BaseURL.Scheme + "://" + c.BaseURL.Host, base: strings.TrimRight(c.BaseURL.EscapedPath(), "/"),
 		secure: c.BaseURL.Scheme == "https", ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
-	err := s.trustOrigins()
-	if err != nil {
-		return nil, err
-	}
-	s.nowhere = s.watch(unmatched)
-	return s.observe(s.routes()), nil
+	s.requests = request.NewObserver(request.Config{TrustedProxies: c.TrustedProxies, MaxBodyBytes: c.MaxBodyBytes, HTTPS: s.secure,
+		Log: c.Log, Watch: c.Watch, Fail: failWith(s.pageError)})
+	return s, s.trustOrigins()
 }
 
 // trustOrigins lists the origins whose forms are accepted. It includes this server's

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
 	"mandate/templates"
@@ -75,7 +76,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	}
 	in, err := s.provider.Login(r.Context(), page.Name.Value, password, s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
-		note(r.Context(), "error", e.Code)
+		request.Note(r.Context(), "error", e.Code)
 		page.Error = e.Description
 		retryAfter(w, e)
 		return s.render(w, r, formStatus(e), page)
@@ -83,7 +84,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "subject", in.User.ID)
+	request.Note(r.Context(), "subject", in.User.ID)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setCookie(w, "device", in.Device, deviceLife)
 	s.keepWayBack(w, in, page.Next)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -57,7 +58,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 		return s.cannotLogOut(w, r, err)
 	}
 	if l.Application != nil {
-		note(r.Context(), "client", l.Application.ClientID)
+		request.Note(r.Context(), "client", l.Application.ClientID)
 	}
 	ticket, err := s.provider.LogoutTicket(l)
 	if err != nil {
@@ -157,10 +158,10 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	if !ok || e.Status >= http.StatusInternalServerError {
 		return err
 	}
-	note(r.Context(), "error", e.Error())
+	request.Note(r.Context(), "error", e.Error())
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
 		Heading: "The application’s logout request is wrong", Message: e.Description + " Nobody was logged out.",
-		RequestID: requestID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"}
+		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"}
 	if e.Mismatch != nil {
 		who, err := s.signedIn(r)
 		if err != nil {

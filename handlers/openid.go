@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -29,7 +30,7 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	answer, client, err := s.provider.UserInfo(r.Context(), r)
-	note(r.Context(), "client", client)
+	request.Note(r.Context(), "client", client)
 	if err != nil {
 		return err
 	}

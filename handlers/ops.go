@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 )
 
@@ -16,13 +17,13 @@ type health struct {
 // healthy reports that this process answers requests.
 func (s *server) healthy(w http.ResponseWriter, r *http.Request) error {
 	// Load balancers send this request every few seconds.
-	recordOf(r.Context()).level = slog.LevelDebug
+	request.RecordOf(r.Context()).Quiet = true
 	return writeJSON(w, http.StatusOK, health{"ok"})
 }
 
 // ready reports that the server can handle requests.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) error {
-	recordOf(r.Context()).level = slog.LevelDebug
+	request.RecordOf(r.Context()).Quiet = true
 	err := readiness(r.Context(), s.config.Stopping, s.provider.Ready)
 	if err != nil {
 		return err

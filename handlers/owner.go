@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -58,7 +59,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	note(r.Context(), "client", a.ClientID)
+	request.Note(r.Context(), "client", a.ClientID)
 	s.say(w, said)
 	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil

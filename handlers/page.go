@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -107,9 +108,9 @@ func (s *server) pageError(w http.ResponseWriter, r *http.Request, e *provider.E
 	retryAfter(w, e)
 	status := statusOf(e)
 	err := s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: heading(status),
-		Message: e.Description, Code: e.Code, RequestID: requestID(r), BackURL: s.path("/"), BackLabel: "Go to the start page"})
+		Message: e.Description, Code: e.Code, RequestID: request.ID(r), BackURL: s.path("/"), BackLabel: "Go to the start page"})
 	if err != nil {
-		note(r.Context(), "error", fmt.Sprintf("%v; then: %v", e, err))
+		request.Note(r.Context(), "error", fmt.Sprintf("%v; then: %v", e, err))
 		http.Error(w, "Internal error", http.StatusInternalServerError)
 	}
 }
@@ -152,5 +153,5 @@ const invalidForm = http.StatusUnprocessableEntity
 
 // noteInvalid logs the names of the invalid fields. The page explains the errors.
 func noteInvalid(r *http.Request, invalid *provider.Invalid) {
-	note(r.Context(), "error", "invalid: "+fieldNames(invalid))
+	request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 )
 
@@ -19,17 +20,26 @@ type handle func(w http.ResponseWriter, r *http.Request) error
 // failure writes an error in the format that the caller expects.
 type failure func(w http.ResponseWriter, r *http.Request, e *provider.Error)
 
+// failWith returns a function that notes an error of any kind for the log, and
+// writes the part that the caller may see.
+func failWith(write failure) request.Failure {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		e := refusal(r, err)
+		request.Outcome(r.Context(), e.Code)
+		write(w, r, e)
+	}
+}
+
 // adapt turns a handle into a handler. It sets the headers first, and writes the
 // error if the handle fails.
-func adapt(h handle, prepare func(http.Header), fail failure) http.Handler {
+func adapt(h handle, prepare func(http.Header), write failure) http.Handler {
+	fail := failWith(write)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recordOf(r.Context()).fail = fail
+		request.RecordOf(r.Context()).Fail = fail
 		prepare(w.Header())
 		err := h(w, r)
 		if err != nil {
-			e := refusal(r, err)
-			ended(r.Context(), e.Code)
-			fail(w, r, e)
+			fail(w, r, err)
 		}
 	})
 }
@@ -51,24 +61,24 @@ func uncached(h http.Header) {
 // error for the log.
 func refusal(r *http.Request, err error) *provider.Error {
 	if e, ok := errors.AsType[*provider.Error](err); ok {
-		note(r.Context(), "error", e.Error())
+		request.Note(r.Context(), "error", e.Error())
 		return e
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		// The messages may contain what the person typed.
-		note(r.Context(), "error", "invalid: "+fieldNames(invalid))
+		request.Note(r.Context(), "error", "invalid: "+fieldNames(invalid))
 		return &provider.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Description: invalid.Error()}
 	}
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		note(r.Context(), "error", err.Error())
+		request.Note(r.Context(), "error", err.Error())
 		return tooLarge(big)
 	}
-	note(r.Context(), "error", err.Error())
+	request.Note(r.Context(), "error", err.Error())
 	if errors.Is(err, provider.ErrNotFound) {
 		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "There is nothing at this address."}
 	}
 	return &provider.Error{Status: http.StatusInternalServerError, Code: "server_error",
-		Description: "Internal error. The server's log has it under " + requestID(r) + "."}
+		Description: "Internal error. The server's log has it under " + request.ID(r) + "."}
 }
 
 func fieldNames(invalid *provider.Invalid) string {
@@ -108,7 +118,7 @@ func writeError(w http.ResponseWriter, r *http.Request, e *provider.Error, body 
 	uncached(w.Header())
 	err := writeJSON(w, statusOf(e), body)
 	if err != nil {
-		note(r.Context(), "error", err.Error())
+		request.Note(r.Context(), "error", err.Error())
 	}
 }
 

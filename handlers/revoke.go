@@ -1,11 +1,15 @@
 package handlers
 
-import "net/http"
+import (
+	"net/http"
+
+	"mandate/handlers/request"
+)
 
 // revoke is the revocation endpoint (RFC 7009 §2).
 func (s *server) revoke(w http.ResponseWriter, r *http.Request) error {
-	client, err := s.provider.Revoke(r.Context(), r, s.address(r))
-	note(r.Context(), "client", client)
+	client, err := s.provider.Revoke(r.Context(), r, s.requests.Address(r))
+	request.Note(r.Context(), "client", client)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (s *server) routes() http.Handler {
 	at("/admin/users/{id}/delete/", own, on{get: s.deleteUserPage, post: s.deleteUser})
 	at("/admin/groups/", own, on{get: s.groups, post: s.addGroup})
 	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})
-	r.PathPrefix(s.base + "/static/").Handler(s.watched(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
+	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
 	if !s.config.OwnOps {
 		at("/healthz", s.protocol, on{get: s.healthy})
@@ -147,7 +147,7 @@ func (r *router) add(path string, h http.Handler) {
 func (s *server) atRoot(r *router) routing {
 	return func(path string, adapter func(handle) http.Handler, methods on) {
 		path = strings.TrimSuffix(path, "/")
-		named := s.watched(path+"/", adapter(methods.serve))
+		named := s.requests.Route(path+"/", adapter(methods.serve))
 		r.add(path+"/", named)
 		if path != "" {
 			r.add(path, named)

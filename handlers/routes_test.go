@@ -27,8 +27,10 @@ func TestEveryOtherFormIsProtected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{config: Config{BaseURL: &url.URL{}, SampleAPI: guard}, pages: pages,
-		ownForms: http.NewCrossOriginProtection(), loginForms: http.NewCrossOriginProtection()}
+	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "https", Host: "id.example.com"}, SampleAPI: guard}, nil, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
 	routes := s.routes().(*router)
 	paths := slices.Collect(maps.Keys(routes.fixed))
 	err = routes.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/provider/oauth"
 )
@@ -16,26 +17,37 @@ var errSignIn = errors.New("nobody is signed in")
 
 const deviceLife = 365 * 24 * time.Hour
 
+// lookup is the result of looking the session up.
+type lookup struct {
+	who *provider.SignedIn
+	err error
+}
+
 // signedIn returns the session of this browser. It returns nil and no error if
 // nobody is signed in.
 func (s *server) signedIn(r *http.Request) (*provider.SignedIn, error) {
-	rec := recordOf(r.Context())
-	if rec.looked {
-		return rec.signedIn, rec.err
+	rec := request.RecordOf(r.Context())
+	known, ok := rec.Session.(lookup)
+	if !ok {
+		known = s.lookUp(r)
+		rec.Session = known
 	}
-	rec.looked = true
+	return known.who, known.err
+}
+
+func (s *server) lookUp(r *http.Request) lookup {
 	value := s.cookie(r, "session")
 	if value == "" {
-		return nil, nil
+		return lookup{}
 	}
-	rec.signedIn, rec.err = s.provider.SignedIn(r.Context(), value)
-	if errors.Is(rec.err, provider.ErrNotFound) {
-		rec.signedIn, rec.err = nil, nil
+	who, err := s.provider.SignedIn(r.Context(), value)
+	if errors.Is(err, provider.ErrNotFound) {
+		return lookup{}
 	}
-	if rec.signedIn != nil {
-		note(r.Context(), "subject", rec.signedIn.User.ID)
+	if who != nil {
+		request.Note(r.Context(), "subject", who.User.ID)
 	}
-	return rec.signedIn, rec.err
+	return lookup{who, err}
 }
 
 // person returns the session like signedIn, but returns errSignIn if nobody is
@@ -62,7 +74,7 @@ func (s *server) administrator(r *http.Request) (*provider.SignedIn, error) {
 func (s *server) browser(r *http.Request) provider.Browser {
 	// A header may contain any bytes. The database accepts only valid text.
 	agent := oauth.Clip(strings.ToValidUTF8(r.UserAgent(), ""), 256)
-	return provider.Browser{Address: s.address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
+	return provider.Browser{Address: s.requests.Address(r), UserAgent: agent, Session: s.cookie(r, "session"), Device: s.cookie(r, "device")}
 }
 
 // backHere returns the address to which a person returns after the login. If the

@@ -10,6 +10,7 @@ import (
 	"mandate/cmd/mandate/config"
 	"mandate/cmd/mandate/httpserve"
 	"mandate/handlers"
+	"mandate/handlers/request"
 )
 
 // opsPatience is long because a profile is sent when it is complete, after the time
@@ -37,8 +38,8 @@ func (p *program) serveOps(c *config.Config, ops handlers.Ops, log *slog.Logger)
 }
 
 // watch is what the handlers report to metrics and traces.
-func (o *opened) watch() handlers.Watch {
-	var w handlers.Watch
+func (o *opened) watch() request.Watch {
+	var w request.Watch
 	if o.metrics != nil {
 		w.Route = o.metrics.Route
 	}

@@ -181,7 +181,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.13/a50-proxy-headers", Level: Must,
 			Text:      "The server believes headers about the client only from configured proxies.",
-			Elsewhere: "handlers/address_test.go:TestAddress",
+			Elsewhere: "handlers/request/address_test.go:TestAddress",
 		},
 		{
 			ID: "RFC9700/4.13/a50-own-proxy-sanitizes", Level: Must,

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"mandate/handlers"
+	"mandate/handlers/request"
 	"mandate/provider"
 )
 
@@ -34,8 +34,8 @@ func (m *Metrics) OfServer(p *provider.Provider) {
 	m.registry.MustRegister(newCollector(p), m.requests.total, m.requests.duration, m.requests.tokens, m.requests.introspections)
 }
 
-// Route counts the requests of a route, for handlers.Watch.
-func (m *Metrics) Route(pattern string) func(handlers.Seen) { return m.requests.route(pattern) }
+// Route counts the requests of a route, for request.Watch.
+func (m *Metrics) Route(pattern string) func(request.Seen) { return m.requests.route(pattern) }
 
 // Handler serves a scrape. A metric that fails is left out and logged: the others
 // are needed most when something fails.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"mandate/handlers"
+	"mandate/handlers/request"
 	"mandate/provider"
 )
 
@@ -55,9 +55,9 @@ type cell struct {
 	took  prometheus.Observer
 }
 
-func (r *requests) route(pattern string) func(handlers.Seen) {
+func (r *requests) route(pattern string) func(request.Seen) {
 	var cells [len(methods)][len(classes)]atomic.Pointer[cell]
-	count := func(seen handlers.Seen) {
+	count := func(seen request.Seen) {
 		method, class := place(methods[:], seen.Method), max(0, min(seen.Status/100-1, len(classes)-1))
 		c := cells[method][class].Load()
 		if c == nil {
@@ -69,12 +69,12 @@ func (r *requests) route(pattern string) func(handlers.Seen) {
 	}
 	switch {
 	case strings.HasSuffix(pattern, "/o/token/"):
-		return func(seen handlers.Seen) {
+		return func(seen request.Seen) {
 			count(seen)
 			r.granted[place(grants[:], seen.Grant)][place(outcomes[:], seen.Outcome)].Inc()
 		}
 	case strings.HasSuffix(pattern, "/o/introspect/"):
-		return func(seen handlers.Seen) {
+		return func(seen request.Seen) {
 			count(seen)
 			r.introspected[verdict(seen)].Inc()
 		}
@@ -92,7 +92,7 @@ func place(words []string, word string) int {
 	return len(words) - 1
 }
 
-func verdict(seen handlers.Seen) int {
+func verdict(seen request.Seen) int {
 	switch {
 	case seen.Outcome == "active":
 		return 0

@@ -16,7 +16,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"mandate/handlers"
+	"mandate/handlers/request"
 )
 
 // Tracing sends spans to the endpoint that the environment variables of
@@ -112,14 +112,14 @@ func (t *Tracing) start(ctx context.Context, name string, kind trace.SpanKind, a
 	return context.WithValue(ctx, spanKey{}, span), span
 }
 
-// Begin begins the span of a request, for handlers.Watch. It continues the trace of
+// Begin begins the span of a request, for request.Watch. It continues the trace of
 // the caller (W3C Trace Context). OTEL_TRACES_SAMPLER decides whether the caller
 // chooses what is sampled.
-func (t *Tracing) Begin(r *http.Request) (context.Context, string, func(handlers.Seen)) {
+func (t *Tracing) Begin(r *http.Request) (context.Context, string, func(request.Seen)) {
 	method := methods[place(methods[:], r.Method)]
 	caller := t.w3c.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
 	_, span := t.tracer.Start(caller, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
-	end := func(seen handlers.Seen) {
+	end := func(seen request.Seen) {
 		span.SetName(method + " " + seen.Route)
 		span.SetAttributes(attribute.String("http.route", seen.Route), attribute.Int("http.response.status_code", seen.Status), attribute.String("mandate.request", seen.ID))
 		if seen.Grant != "" {

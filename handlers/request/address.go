@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"net"
@@ -10,17 +10,17 @@ import (
 	"mandate/provider/oauth"
 )
 
-// address returns the address of the client. It follows X-Forwarded-For only from
+// Address returns the address of the client. It follows X-Forwarded-For only from
 // proxies that are trusted: the first hop that is not trusted could name any address
 // (RFC 9700 §4.13).
-func (s *server) address(r *http.Request) string {
+func (o *Observer) Address(r *http.Request) string {
 	at := peer(r)
 	if !at.IsValid() {
 		return oauth.Clip(r.RemoteAddr, 64)
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !s.trusted(at) {
+		if !o.trusts(at) {
 			break
 		}
 		next, ok := parseHop(strings.TrimSpace(hop))
@@ -38,8 +38,8 @@ func peer(r *http.Request) netip.Addr {
 	return at
 }
 
-func (s *server) trusted(at netip.Addr) bool {
-	return slices.ContainsFunc(s.config.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(at) })
+func (o *Observer) trusts(at netip.Addr) bool {
+	return slices.ContainsFunc(o.config.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(at) })
 }
 
 // parseHop reads an address. Some proxies add a port to it.

@@ -34,7 +34,11 @@ func bare(t *testing.T) (*server, *logged) {
 		t.Fatal(err)
 	}
 	log := &logged{}
-	return &server{config: Config{MaxBodyBytes: 100}, pages: pages, log: slog.New(slog.NewTextHandler(log, nil))}, log
+	s, err := newServer(Config{BaseURL: &url.URL{Scheme: "http", Host: "localhost"}, MaxBodyBytes: 100, Log: slog.New(slog.NewTextHandler(log, nil))}, nil, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, log
 }
 
 func TestPanicIsAnInternalError(t *testing.T) {
@@ -42,20 +46,20 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	broken := func(http.ResponseWriter, *http.Request) error { panic("the lamp fell") }
 	for kind, h := range map[string]http.Handler{"application/json": s.protocol(broken), "text/html; charset=utf-8": s.page(broken)} {
 		w := httptest.NewRecorder()
-		s.observe(h).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		s.requests.Observe(h).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		if w.Code != 500 || w.Header().Get("Content-Type") != kind || strings.Contains(w.Body.String(), "lamp") ||
 			!strings.Contains(w.Body.String(), w.Header().Get("X-Request-Id")) {
 			t.Errorf("%d %v\n%s", w.Code, w.Header(), w.Body)
 		}
 	}
-	if text := log.String(); strings.Count(text, "the lamp fell") != 2 || !strings.Contains(text, "middleware_test.go") || !strings.Contains(text, "level=ERROR") {
+	if text := log.String(); strings.Count(text, "the lamp fell") != 2 || !strings.Contains(text, "respond_test.go") || !strings.Contains(text, "level=ERROR") {
 		t.Errorf("log: %s", text)
 	}
 }
 
 func TestPanicBehindHalfAnAnswerCutsIt(t *testing.T) {
 	s, log := bare(t)
-	server := httptest.NewServer(s.observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
+	server := httptest.NewServer(s.requests.Observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"a":`)
 		panic("the lamp fell")
@@ -89,7 +93,7 @@ func TestErrors(t *testing.T) {
 		{errors.New("disk on fire"), 500, "Internal error"},
 	} {
 		w := httptest.NewRecorder()
-		s.observe(s.protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
+		s.requests.Observe(s.protocol(func(http.ResponseWriter, *http.Request) error { return test.err })).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
 		if w.Code != test.status || !strings.Contains(w.Body.String(), test.text) || strings.Contains(w.Body.String(), "fire") || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%v: %d %s", test.err, w.Code, w.Body)
 		}

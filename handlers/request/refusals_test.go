@@ -1,34 +1,28 @@
-package handlers
+package request
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"mandate/provider"
 )
 
 func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 	// server answers with a status, to an address.
 	type ask func(address string, status int)
-	var s *server
-	begin := func(t *testing.T, rule string, test func(t *testing.T, ask ask, log *logged)) {
+	var o *Observer
+	begin := func(t *testing.T, rule string, test func(t *testing.T, ask ask, log *bytes.Buffer)) {
 		t.Run(rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var log *logged
-				s, log = bare(t)
+				log := &bytes.Buffer{}
+				o = NewObserver(Config{Log: slog.New(slog.NewTextHandler(log, nil))})
 				test(t, func(address string, status int) {
-					h := s.observe(s.protocol(func(w http.ResponseWriter, _ *http.Request) error {
-						if status < 400 {
-							w.WriteHeader(status)
-							return nil
-						}
-						return &provider.Error{Status: status, Code: "odd"}
-					}))
+					h := o.Observe(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 					r := httptest.NewRequest("POST", "/", nil)
 					r.RemoteAddr = address
 					h.ServeHTTP(httptest.NewRecorder(), r)
@@ -37,13 +31,13 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		})
 	}
 	const here, there = "198.51.100.1:1", "[2001:db8::1]:1"
-	wants := func(t *testing.T, log *logged, text string, want int) {
+	wants := func(t *testing.T, log *bytes.Buffer, text string, want int) {
 		t.Helper()
 		if n := strings.Count(log.String(), text); n != want {
 			t.Errorf("%q is there %d times, want %d:\n%.2000s", text, n, want, log)
 		}
 	}
-	begin(t, "of one network, and the rest is counted", func(t *testing.T, ask ask, log *logged) {
+	begin(t, "of one network, and the rest is counted", func(t *testing.T, ask ask, log *bytes.Buffer) {
 		for range 500 {
 			ask(here, 401)
 		}
@@ -75,7 +69,7 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		ask(here, 401)
 		wants(t, log, "left out of the log", 3)
 	})
-	begin(t, "of many networks together", func(t *testing.T, ask ask, log *logged) {
+	begin(t, "of many networks together", func(t *testing.T, ask ask, log *bytes.Buffer) {
 		address := func(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i>>8, i&255) }
 		const networks = 3 * networksCounted
 		for i := range networks {
@@ -85,14 +79,14 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 		}
 		ask(address(7), 401)
 		wants(t, log, "status=401", linesInAll)
-		if n := len(s.refusals.from); n > networksCounted+1 {
+		if n := len(o.refusals.from); n > networksCounted+1 {
 			t.Errorf("%d networks are counted one by one", n)
 		}
 		lines := strings.Count(log.String(), "\n")
 		time.Sleep(refusalInterval)
 		ask(here, 200)
-		if n := strings.Count(log.String(), "\n") - lines; n > networksTold+2 {
-			t.Errorf("%d lines tell what was left out", n)
+		if n := strings.Count(log.String(), "\n") - lines; n > networksLogged+2 {
+			t.Errorf("%d lines say what was left out", n)
 		}
 		total := 0
 		for line := range strings.Lines(log.String()) {
@@ -104,7 +98,7 @@ func TestRefusalsAreBoundedInTheLog(t *testing.T) {
 			}
 		}
 		if want := networks + networks/2 + 1 - linesInAll; total != want {
-			t.Errorf("%d are told of, want %d", total, want)
+			t.Errorf("the lines count %d requests, want %d", total, want)
 		}
 	})
 }

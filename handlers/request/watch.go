@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"mandate/provider"
 	"mandate/provider/oauth"
 )
 
@@ -29,20 +28,19 @@ type Seen struct {
 	Method  string
 	Status  int
 	Took    time.Duration
-	Grant   string // at the token endpoint: a grant type, or otherGrant
+	Grant   string // at the token endpoint: the grant type
 	Outcome string // ok, active, inactive, or the code of the error; empty at most pages
 }
 
 const (
-	unmatched  = "unmatched" // the route of a request that matches none
-	otherGrant = "other"
+	unmatched = "unmatched" // the route of a request that matches none
 
 	// clientGone is nginx's status for a client that did not wait for the response.
 	clientGone = 499
 )
 
 // sum describes the request after it has ended.
-func (rec *record) sum(w *response, r *http.Request) Seen {
+func (rec *Record) sum(w *response, r *http.Request) Seen {
 	status := w.status
 	switch {
 	case status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled):
@@ -50,7 +48,7 @@ func (rec *record) sum(w *response, r *http.Request) Seen {
 	case status == 0:
 		status = http.StatusOK
 	}
-	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began), Grant: rec.grant, Outcome: rec.outcome}
+	return Seen{ID: rec.id, Route: rec.route, Method: r.Method, Status: status, Took: time.Since(rec.began), Grant: rec.Grant, Outcome: rec.outcome}
 }
 
 // attrs returns the first attributes of the log line.
@@ -65,34 +63,4 @@ func (s Seen) attrs() []slog.Attr {
 		attrs = append(attrs, slog.String("outcome", s.Outcome))
 	}
 	return attrs
-}
-
-// watched adds the pattern of the route to the record of each request.
-func (s *server) watched(pattern string, h http.Handler) http.Handler {
-	seen := s.watch(pattern)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := recordOf(r.Context())
-		rec.route, rec.seen = pattern, seen
-		h.ServeHTTP(w, r)
-	})
-}
-
-func (s *server) watch(pattern string) func(Seen) {
-	if s.config.Watch.Route == nil {
-		return nil
-	}
-	return s.config.Watch.Route(pattern)
-}
-
-// ended records the outcome of the request in one word.
-func ended(ctx context.Context, outcome string) { recordOf(ctx).outcome = outcome }
-
-// grantOf returns the grant type, or otherGrant if it is unknown. A client must not
-// be able to put text of its own into the log or into the name of a metric.
-func grantOf(r *http.Request) string {
-	switch asked := r.PostForm.Get("grant_type"); asked {
-	case provider.GrantCode, provider.GrantClient, provider.GrantPassword, provider.GrantRefresh:
-		return asked
-	}
-	return otherGrant
 }

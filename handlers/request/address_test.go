@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	s := &server{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}}
+	o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}}
 	for _, test := range []struct {
 		name, remote string
 		forwarded    []string
@@ -36,7 +36,7 @@ func TestAddress(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr, r.Header = test.remote, http.Header{"X-Forwarded-For": test.forwarded}
-			if got := s.address(r); got != test.expect {
+			if got := o.Address(r); got != test.expect {
 				t.Errorf("address is %q, expected %q", got, test.expect)
 			}
 		})
@@ -44,7 +44,7 @@ func TestAddress(t *testing.T) {
 }
 
 func TestRequestIDIsOursOrATrustedProxys(t *testing.T) {
-	s := &server{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
+	o := &Observer{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
 	for _, test := range []struct {
 		remote, sent string
 		kept         bool
@@ -59,7 +59,7 @@ func TestRequestIDIsOursOrATrustedProxys(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = test.remote
 		r.Header.Set("X-Request-Id", test.sent)
-		got := s.newRequestID(r)
+		got := o.newID(r)
 		if (got == test.sent) != test.kept || got == "" {
 			t.Errorf("%s sends %q: id %q", test.remote, test.sent, got)
 		}

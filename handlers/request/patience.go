@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const patience = 25 * time.Second
 // and a timer would add a twentieth to its work.
 type patient struct {
 	context.Context
-	rec *record
+	rec *Record
 
 	once sync.Once
 	set  context.Context

@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"context"
@@ -21,11 +21,11 @@ type refusals struct {
 	mu    sync.Mutex
 	until time.Time // the end of the interval
 	lines int
-	from  map[string]*refusedThere
+	from  map[string]*networkRefusals
 }
 
-// refusedThere counts the refused requests of one network.
-type refusedThere struct {
+// networkRefusals counts the refused requests of one network.
+type networkRefusals struct {
 	lines int
 	left  map[int]int // by status
 }
@@ -35,7 +35,7 @@ const (
 	linesPerNetwork = 30
 	linesInAll      = 300
 	networksCounted = 1000 // further networks are counted together
-	networksTold    = 20   // further networks share one log line per status
+	networksLogged  = 20   // further networks share one log line per status
 )
 
 // otherNetworks is the name under which the log puts all further networks together.
@@ -46,7 +46,7 @@ func (f *refusals) admit(address string, status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.from == nil {
-		f.from = map[string]*refusedThere{}
+		f.from = map[string]*networkRefusals{}
 	}
 	network := throttle.Network(address)
 	there := f.from[network]
@@ -55,7 +55,7 @@ func (f *refusals) admit(address string, status int) bool {
 		there = f.from[network]
 	}
 	if there == nil {
-		there = &refusedThere{left: map[int]int{}}
+		there = &networkRefusals{left: map[int]int{}}
 		f.from[network] = there
 	}
 	if there.lines < linesPerNetwork && f.lines < linesInAll {
@@ -84,33 +84,35 @@ func (f *refusals) roll(ctx context.Context, log *slog.Logger, refused bool) {
 	f.from, f.lines, f.until = nil, 0, at.Add(refusalInterval)
 	f.left.Store(false)
 	f.mu.Unlock()
-	tell(ctx, log, from)
+	logCounts(ctx, log, from)
 }
 
-func tell(ctx context.Context, log *slog.Logger, from map[string]*refusedThere) {
-	sum := func(there *refusedThere) int {
+// logCounts writes one line per network and status. The networks with the most
+// requests come first; the rest is counted together.
+func logCounts(ctx context.Context, log *slog.Logger, from map[string]*networkRefusals) {
+	sum := func(there *networkRefusals) int {
 		n := 0
 		for _, left := range there.left {
 			n += left
 		}
 		return n
 	}
-	maps.DeleteFunc(from, func(_ string, there *refusedThere) bool { return len(there.left) == 0 })
+	maps.DeleteFunc(from, func(_ string, there *networkRefusals) bool { return len(there.left) == 0 })
 	most := slices.SortedFunc(maps.Keys(from), func(a, b string) int { return sum(from[b]) - sum(from[a]) })
-	rest := &refusedThere{left: map[int]int{}}
+	rest := &networkRefusals{left: map[int]int{}}
 	for i, network := range most {
-		if i < networksTold && network != otherNetworks {
-			tellOne(ctx, log, network, from[network])
+		if i < networksLogged && network != otherNetworks {
+			logNetwork(ctx, log, network, from[network])
 			continue
 		}
 		for status, n := range from[network].left {
 			rest.left[status] += n
 		}
 	}
-	tellOne(ctx, log, otherNetworks, rest)
+	logNetwork(ctx, log, otherNetworks, rest)
 }
 
-func tellOne(ctx context.Context, log *slog.Logger, network string, there *refusedThere) {
+func logNetwork(ctx context.Context, log *slog.Logger, network string, there *networkRefusals) {
 	for _, status := range slices.Sorted(maps.Keys(there.left)) {
 		log.LogAttrs(ctx, slog.LevelWarn, "requests were refused and left out of the log",
 			slog.String("address", network), slog.Int("status", status), slog.Int("count", there.left[status]))

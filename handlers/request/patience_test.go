@@ -1,4 +1,4 @@
-package handlers
+package request
 
 import (
 	"context"
@@ -13,12 +13,12 @@ type other struct{}
 
 func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &patient{Context: t.Context(), rec: &record{began: time.Now()}}
+		p := &patient{Context: t.Context(), rec: &Record{began: time.Now()}}
 		defer p.end()
 		below, stop := context.WithCancel(context.WithValue(p, other{}, 1))
 		defer stop()
 		before := runtime.NumGoroutine()
-		if recordOf(below) != p.rec {
+		if RecordOf(below) != p.rec {
 			t.Error("the record is not found")
 		}
 		if end, ok := below.Deadline(); !ok || time.Until(end) != patience {
@@ -42,7 +42,7 @@ func TestPatienceEnds(t *testing.T) {
 func TestPatienceEndsWithTheRequest(t *testing.T) {
 	for _, looked := range []bool{false, true} {
 		gone, leave := context.WithCancel(t.Context())
-		p := &patient{Context: gone, rec: &record{began: time.Now()}}
+		p := &patient{Context: gone, rec: &Record{began: time.Now()}}
 		if looked {
 			_ = p.Done()
 		}
@@ -56,7 +56,7 @@ func TestPatienceEndsWithTheRequest(t *testing.T) {
 
 func TestPatienceThatIsOverSetsNoTimer(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
-	p := &patient{Context: gone, rec: &record{began: time.Now()}}
+	p := &patient{Context: gone, rec: &Record{began: time.Now()}}
 	p.end()
 	if _, ok := p.Deadline(); ok || p.Err() != nil {
 		t.Error("it is more than the request's own context")

@@ -1,0 +1,180 @@
+// Package request does what every HTTP request needs, whatever its endpoint: the
+// limits of time and size, the address of the client, the ID, the log line, the
+// metrics and the trace, and a response if the handler panics. Handlers use its
+// Record to add what they learn.
+package request
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// Config contains what an Observer needs. Fail is required.
+type Config struct {
+	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Request-Id are used
+	MaxBodyBytes   int64          // 0: 64 KiB
+	HTTPS          bool           // browsers use https
+	Log            *slog.Logger   // nil: nothing is logged
+	Watch          Watch
+	Fail           Failure // writes an error before a route has set its own format
+}
+
+// Observer surrounds the handlers of all routes.
+type Observer struct {
+	config   Config
+	nowhere  func(Seen) // counts the requests that match no route
+	refusals refusals
+}
+
+// NewObserver returns an observer.
+func NewObserver(c Config) *Observer {
+	if c.MaxBodyBytes <= 0 {
+		c.MaxBodyBytes = 64 << 10
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	o := &Observer{config: c}
+	o.nowhere = o.count(unmatched)
+	return o
+}
+
+// Route returns a handler that adds the pattern of the route to the record of each
+// request.
+func (o *Observer) Route(pattern string, h http.Handler) http.Handler {
+	seen := o.count(pattern)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := RecordOf(r.Context())
+		rec.route, rec.seen = pattern, seen
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (o *Observer) count(pattern string) func(Seen) {
+	if o.config.Watch.Route == nil {
+		return nil
+	}
+	return o.config.Watch.Route(pattern)
+}
+
+// Observe wraps the router. It sets the limits, writes the log line, and answers if
+// a handler panics.
+func (o *Observer) Observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &Record{id: o.newID(r), began: time.Now(), route: unmatched, seen: o.nowhere, Fail: o.config.Fail}
+		bounded := &patient{Context: r.Context(), rec: rec}
+		defer bounded.end()
+		r = r.WithContext(bounded)
+		// The reader gets net/http's own writer. It then closes the connection if
+		// the body is too large.
+		r.Body = http.MaxBytesReader(w, r.Body, o.config.MaxBodyBytes)
+		w.Header().Set("X-Request-Id", rec.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if o.config.HTTPS {
+			// RFC 6797 §7.1.
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		out := &response{ResponseWriter: w}
+		if o.config.Watch.Begin != nil {
+			var ctx context.Context
+			ctx, rec.trace, rec.end = o.config.Watch.Begin(r)
+			r = r.WithContext(ctx)
+		}
+		defer o.report(out, r, rec)
+		defer survive(out, r, rec)
+		next.ServeHTTP(out, r)
+	})
+}
+
+// survive answers the request if its handler panicked.
+func survive(w *response, r *http.Request, rec *Record) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause != http.ErrAbortHandler {
+		err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		if w.status == 0 {
+			rec.Fail(w, r, err)
+			return
+		}
+		Note(r.Context(), "error", err.Error())
+		Outcome(r.Context(), "server_error")
+	}
+	// A part of the response is already sent. Abort the connection, so that the
+	// client does not take that part for the whole response.
+	Note(r.Context(), "aborted", true)
+	panic(http.ErrAbortHandler)
+}
+
+// report updates the metrics, ends the trace and writes the log line.
+func (o *Observer) report(w *response, r *http.Request, rec *Record) {
+	seen := rec.sum(w, r)
+	if rec.seen != nil {
+		rec.seen(seen)
+	}
+	if rec.end != nil {
+		rec.end(seen)
+	}
+	level := slog.LevelInfo
+	switch {
+	case seen.Status >= http.StatusInternalServerError:
+		level = slog.LevelError
+	case rec.Quiet:
+		level = slog.LevelDebug
+	}
+	refused, address := isRefusal(seen.Status), o.Address(r)
+	o.refusals.roll(r.Context(), o.config.Log, refused)
+	if refused && !o.refusals.admit(address, seen.Status) {
+		return
+	}
+	attrs := append(seen.attrs(), slog.String("address", address))
+	if rec.trace != "" {
+		attrs = append(attrs, slog.String("trace", rec.trace))
+	}
+	attrs = append(attrs, rec.noted...)
+	o.config.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// response records the status.
+type response struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is used by http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// newID returns the ID that a trusted proxy has given to the request, so that the
+// logs of both can be compared. It ignores an ID from anybody else and creates one.
+func (o *Observer) newID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	odd := func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("-_.", c)
+	}
+	if id == "" || len(id) > 64 || strings.ContainsFunc(id, odd) || !o.trusts(peer(r)) {
+		return rand.Text()
+	}
+	return id
+}

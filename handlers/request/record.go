@@ -1,0 +1,66 @@
+package request
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Record collects what is known about a request while it is handled. Only one
+// goroutine at a time uses it.
+type Record struct {
+	Grant string // at the token endpoint: the grant type
+	// Quiet lowers the level of the log line to debug.
+	Quiet bool
+	Fail  Failure // writes an error in the format of the route
+	// Session keeps what the handlers know of the session, so that they look it up
+	// once per request.
+	Session any
+
+	id      string
+	began   time.Time
+	trace   string     // the trace ID, empty without tracing
+	end     func(Seen) // ends the trace
+	seen    func(Seen) // updates the metrics of the route
+	route   string
+	outcome string
+	noted   []slog.Attr
+}
+
+// Failure writes an error in the format that the caller expects.
+type Failure func(w http.ResponseWriter, r *http.Request, err error)
+
+type recordKey struct{}
+
+// RecordOf returns the record of the request. A context that belongs to no request
+// has an empty record.
+func RecordOf(ctx context.Context) *Record {
+	rec, ok := ctx.Value(recordKey{}).(*Record)
+	if !ok {
+		return &Record{}
+	}
+	return rec
+}
+
+// ID returns the ID under which the log has the request.
+func ID(r *http.Request) string { return RecordOf(r.Context()).id }
+
+// Note adds an attribute to the request's log line. The value is never a secret, a
+// code, a token, a query or a form.
+func Note(ctx context.Context, key string, value any) {
+	if value == "" || value == nil {
+		return
+	}
+	rec := RecordOf(ctx)
+	for i, attr := range rec.noted {
+		if attr.Key == key {
+			rec.noted[i].Value = slog.AnyValue(value)
+			return
+		}
+	}
+	rec.noted = append(rec.noted, slog.Any(key, value))
+}
+
+// Outcome records the outcome of the request in one word.
+func Outcome(ctx context.Context, outcome string) { RecordOf(ctx).outcome = outcome }
