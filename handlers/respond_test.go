@@ -205,13 +205,16 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	v.get(t, "/setup/linksecret/")
 	v.get(t, "/no/pathsecret")
 	v.post(t, "/o/token/", "grant_type", "authorization_code", "code", "codesecret", "client_id", "x", "client_secret", "clientsecret")
+	v.post(t, "/o/token/", "grant_type", "grantsecret", "client_id", "x")
+	v.get(t, "/healthz")
+	v.get(t, "/readyz")
 	v.post(t, "/o/applications/register/", "redirect_uris", "http://urisecret.example.com", "name", "n", "scope", "read")
 	// A line is written after the answer.
-	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 7 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 10 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	text := s.log.String()
-	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "urisecret", goodPassword} {
+	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "grantsecret", "urisecret", goodPassword} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the log has %s:\n%s", secret, text)
 		}
@@ -225,7 +228,10 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 		{"request=abc-1", "method=POST", "route=/login/", "status=422", "duration=", "address=198.51.100.7", "error=invalid_grant"},
 		{"route=/account/", "status=200", "subject=" + u.ID},
 		{"route=/setup/{link}/", "status=404"},
-		{"route=/o/token/", "status=401", "error="},
+		{"route=/o/token/", "status=401", "error=", "grant_type=authorization_code", "outcome=invalid_client"},
+		{"route=/o/token/", "status=4", "grant_type=other"},
+		{"level=DEBUG", "route=/healthz/", "status=200"}, // load balancers call it every few seconds
+		{"level=DEBUG", "route=/readyz/", "status=200"},
 		{"route=/o/applications/register/", "status=422", "redirect_uris"},
 	} {
 		if !slices.ContainsFunc(lines, func(line string) bool {
@@ -249,4 +255,42 @@ func TestDatabaseDownIsUnavailable(t *testing.T) {
 	v.post(t, "/login/", "username", "alice", "password", goodPassword).wants(t, 503)
 	v.get(t, "/healthz").wants(t, 200, "ok")
 	v.get(t, "/login/").wants(t, 200)
+}
+
+// The pages that a session opens agree on who is signed in, even if the session ends
+// while one of them is made.
+func TestSessionIsLookedUpOncePerRequest(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	base, err := url.Parse(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := newServer(Config{BaseURL: base}, s.provider, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := in.requests.Observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		before, err := in.person(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.provider.EndSessions(r.Context(), before.User.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := in.person(r)
+		if err != nil || after != before {
+			t.Errorf("a second look finds %v, %v", after, err)
+		}
+	}))
+	r := v.request(t, get, "/", "")
+	for _, c := range v.Jar.Cookies(r.URL) {
+		r.AddCookie(c)
+	}
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	_, err = in.person(r)
+	if !errors.Is(err, errSignIn) {
+		t.Errorf("the next request finds %v", err)
+	}
 }
