@@ -1,10 +1,7 @@
 package provider
 
 import (
-	"encoding/base64"
-	"maps"
 	"net/url"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,81 +10,8 @@ import (
 
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
-	"mandate/provider/framework"
 	"mandate/provider/people"
-	"mandate/provider/seal"
-	"mandate/provider/tokens"
 )
-
-// OIDC Core §3.1.2.1: prompt, display and max_age.
-func TestReadPrompt(t *testing.T) {
-	for _, test := range []struct {
-		sent   url.Values
-		prompt string
-		maxAge int64
-		err    string
-	}{
-		{values(), "", -1, "no error"},
-		{values("prompt", "none"), "none", -1, "no error"},
-		{values("prompt", "login consent select_account"), "login consent select_account", -1, "no error"},
-		{values("prompt", "none login"), "none login", -1, "400 invalid_request"},
-		{values("prompt", "consent none"), "consent none", -1, "400 invalid_request"},
-		{values("prompt", "none none"), "none none", -1, "400 invalid_request"},
-		{values("prompt", "Login"), "Login", -1, "400 invalid_request"},
-		{values("prompt", "create"), "create", -1, "400 invalid_request"},
-		{values("display", "page"), "", -1, "no error"},
-		{values("display", "wap"), "", -1, "no error"},
-		{values("display", "wall"), "", -1, "400 invalid_request"},
-		{values("max_age", "0"), "", 0, "no error"},
-		{values("max_age", "2147483647"), "", 2147483647, "no error"},
-		{values("max_age", "2147483648"), "", -1, "400 invalid_request"},
-		{values("max_age", "-1"), "", -1, "400 invalid_request"},
-		{values("max_age", "1.5"), "", -1, "400 invalid_request"},
-		{values("max_age", "soon"), "", -1, "400 invalid_request"},
-	} {
-		o := authorize.OpenIDRequest{MaxAge: -1}
-		err := o.ReadPrompt(test.sent)
-		if kind(err) != test.err || strings.Join(o.Prompt, " ") != test.prompt || o.MaxAge != test.maxAge {
-			t.Errorf("%v: %q %d %v", test.sent, o.Prompt, o.MaxAge, err)
-		}
-	}
-}
-
-// OIDC Core §5.5: the claims parameter.
-func TestReadClaims(t *testing.T) {
-	allowed := []string{"openid", "email", "profile"}
-	for _, test := range []struct{ sent, kept, told, subjects, err string }{
-		{"", "", "", "", "no error"},
-		{"{}", "{}", "", "", "no error"},
-		{"null", "{}", "", "", "no error"},
-		{"[]", "", "", "", "400 invalid_request"},
-		{"email", "", "", "", "400 invalid_request"},
-		{`{"id_token":1}`, "", "", "", "400 invalid_request"},
-		{`{"id_token":{"email":true}}`, "", "", "", "400 invalid_request"},
-		{`{"userinfo":{"a":"` + strings.Repeat("x", authorize.MaxClaims) + `"}}`, "", "", "", "400 invalid_request"},
-		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, `{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
-		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
-		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
-		{`{"verified_claims":{"x":null}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"acr":{"essential":true,"values":["urn:x","` + tokens.PasswordLogin + `"]}}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"acr":{"value":"urn:x"}}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"acr":{"essential":true,"value":"urn:x"}}}`, "{}", "", "", "400 unmet_authentication_requirements"},
-		{`{"userinfo":{"sub":{"value":"a"}}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"sub":null}}`, "{}", "", "", "no error"},
-		{`{"id_token":{"sub":{"value":"a"}}}`, "{}", "", "a", "no error"},
-		{`{"id_token":{"sub":{"values":["a","b"]}}}`, "{}", "", "a b", "no error"},
-		{`{"id_token":{"sub":{"value":"c","values":["a","b"]}}}`, "{}", "", "a b c", "no error"},
-		{`{"id_token":{"sub":{"value":""}}}`, "{}", "", "", "400 invalid_request"},
-		{`{"id_token":{"sub":{"value":1}}}`, "{}", "", "", "400 invalid_request"},
-		{`{"id_token":{"sub":{"values":["a",null]}}}`, "{}", "", "a", "400 invalid_request"},
-	} {
-		var o authorize.OpenIDRequest
-		err := o.ReadClaims(values("claims", test.sent), allowed)
-		if kind(err) != test.err || o.Claims != test.kept || strings.Join(o.Told, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
-			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.Claims, o.Told, o.Subjects, err)
-		}
-	}
-}
 
 // OIDC Core §3.1.2.1, §3.1.2.2: id_token_hint.
 func TestReadHint(t *testing.T) {
@@ -232,22 +156,6 @@ func TestWayBack(t *testing.T) {
 	})
 }
 
-// OIDC Core §11: when the session ends the tokens.
-func TestSessionBound(t *testing.T) {
-	for _, test := range []struct {
-		openID bool
-		scopes string
-		want   int64
-	}{
-		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
-	} {
-		p := authorize.New(authorize.Config{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
-		if got := p.SessionBound(strings.Fields(test.scopes), Session{ExpiresAt: 7}); got != test.want {
-			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
-		}
-	}
-}
-
 // OIDC Core §3.1.2.6: the errors for prompt=none.
 func TestSilentRequests(t *testing.T) {
 	f := begin(t, openID)
@@ -280,34 +188,4 @@ func TestSilentRequests(t *testing.T) {
 	if f.authorize(known, "scope", "openid", "prompt", "consent").Silent() {
 		t.Error("prompt=consent is silent")
 	}
-}
-
-// OIDC Core §3.1.2.6: two parameters of a refused request object are used, if the request does not have them itself.
-// The rest of the object is ignored, whatever it is.
-func FuzzRefusedObject(f *testing.F) {
-	for _, claims := range []string{`{"state":"s","response_mode":"form_post","client_id":"x","prompt":"none"}`, `{"state":1}`, `{"state":""}`, "[]", "null", "{", "{}{}"} {
-		f.Add("." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".")
-	}
-	f.Add("..")
-	f.Add("a.b.c.d.e")
-	f.Fuzz(func(t *testing.T, object string) {
-		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"), values("client_id", "c", "state", "o", "response_mode", "query")} {
-			a := &authorize.Authorization{Parameters: maps.Clone(outside)}
-			a.Parameters.Set("request", object)
-			a.ReadRefusedObject()
-			for name, values := range a.Parameters {
-				switch {
-				case len(values) != 1, outside.Has(name) && values[0] != outside.Get(name):
-					t.Errorf("%s was %q, and is %q", name, outside[name], values)
-				case !outside.Has(name) && name != "request" && (name != "state" && name != "response_mode" || values[0] == ""):
-					t.Errorf("%s is %q", name, values)
-				}
-			}
-		}
-		twice := &authorize.Authorization{Parameters: url.Values{"request": {object, object}}}
-		twice.ReadRefusedObject()
-		if len(twice.Parameters) != 1 {
-			t.Errorf("of two objects: %v", twice.Parameters)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,8 +19,10 @@ import (
 	"mandate/provider/authorize"
 	"mandate/provider/clients"
 	"mandate/provider/oauth"
+	"mandate/provider/oauth/oauthtest"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -290,22 +291,11 @@ func (f *fixture) count(table string) int {
 }
 
 // kind returns the status and the code of an error, such as "400 invalid_grant".
-func kind(err error) string {
-	if err == nil {
-		return "no error"
-	}
-	e, ok := errors.AsType[*oauth.Error](err)
-	if !ok {
-		return "not an *Error: " + err.Error()
-	}
-	return fmt.Sprintf("%d %s", e.Status, e.Code)
-}
+func kind(err error) string { return oauthtest.Kind(err) }
 
 func wantError(t testing.TB, err error, want string) {
 	t.Helper()
-	if got := kind(err); got != want {
-		t.Errorf("got %s, want %s (%v)", got, want, err)
-	}
+	oauthtest.Want(t, err, want)
 }
 
 func wantInvalid(t testing.TB, err error, field string) {
@@ -360,6 +350,20 @@ func TestProvider(t *testing.T) {
 			<-done
 		})
 	})
+}
+
+func TestTheProviderKeepsItsPurposesApart(t *testing.T) {
+	const text = "what nobody else may read or change"
+	f := begin(t)
+	sealers := map[string]seal.Sealer{"secrets": f.sealers.secrets, "tickets": f.sealers.tickets, "devices": f.sealers.devices, "flashes": f.sealers.flashes}
+	for a, from := range sealers {
+		for b, to := range sealers {
+			_, err := to.Open(from.Seal([]byte(text), "x"), "x")
+			if (err == nil) != (a == b) {
+				t.Errorf("sealed for %s, opened for %s: %v", a, b, err)
+			}
+		}
+	}
 }
 
 // contains reports whether the files of the database contain a text.

@@ -2,10 +2,19 @@ package provider
 
 import (
 	"testing"
+	"time"
 
 	"mandate/provider/clients"
 	"mandate/provider/policy"
 )
+
+// restricted sets one setting of each kind on which the allowances depend.
+func restricted(c *Config) {
+	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{policy.GrantPassword}, []string{"groups"}
+	c.DefaultScopes = []string{"read", "groups"}
+	c.AccessTokenLifetime, c.JWTAccessTokenLifetime = 2*time.Hour, 90*time.Minute
+	c.AccessTokenMax, c.JWTAccessTokenMax = 3*time.Hour, 4*time.Hour
+}
 
 // What may be registered depends on who is responsible for the application.
 func TestRegistrationByStanding(t *testing.T) {

@@ -6,120 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mandate/provider/clients"
 	"mandate/provider/framework"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
-	"mandate/storage"
 )
-
-func owned(by string, active, administrator bool) Application {
-	return Application{Responsible: by, OwnerID: new("alice"), OwnerActive: &active, OwnerAdministrator: &administrator}
-}
-
-func TestStandingOf(t *testing.T) {
-	for _, test := range []struct {
-		rule      string
-		app       Application
-		standing  policy.Standing
-		suspended bool
-		charged   string
-	}{
-		{"the operator's", Application{Responsible: storage.ByOperator}, policy.StandingAdministrator, false, ""},
-		{"the operator's, with an owner", owned(storage.ByOperator, true, false), policy.StandingAdministrator, false, ""},
-		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), policy.StandingAdministrator, false, ""},
-		{"an administrator's", owned(storage.ByOwner, true, true), policy.StandingAdministrator, false, ""},
-		{"a person's", owned(storage.ByOwner, true, false), policy.StandingPerson, false, "alice"},
-		{"an administrator's who is not active", owned(storage.ByOwner, false, true), policy.StandingPerson, true, "alice"},
-		{"a person's who is not active", owned(storage.ByOwner, false, false), policy.StandingPerson, true, "alice"},
-		{"of an owner who is gone", Application{Responsible: storage.ByOwner}, policy.StandingPerson, true, ""},
-		{"nobody's", Application{Responsible: storage.ByNobody}, policy.StandingOpen, false, policy.EverybodyOpen},
-		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), policy.StandingOpen, false, policy.EverybodyOpen},
-		{"of a program that said nothing", Application{}, policy.StandingPerson, false, ""},
-	} {
-		got := []any{policy.StandingOf(test.app), policy.Suspended(test.app), oauth.Deref(policy.ChargedTo(test.app))}
-		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
-			t.Error(test.rule, d)
-		}
-	}
-}
-
-// restricted sets one setting of each kind on which the allowances depend.
-func restricted(c *Config) {
-	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{policy.GrantPassword}, []string{"groups"}
-	c.DefaultScopes = []string{"read", "groups"}
-	c.AccessTokenLifetime, c.JWTAccessTokenLifetime = 2*time.Hour, 90*time.Minute
-	c.AccessTokenMax, c.JWTAccessTokenMax = 3*time.Hour, 4*time.Hour
-}
-
-func TestAllowance(t *testing.T) {
-	c := testConfig()
-	restricted(&c)
-	c.PersonQuota, c.OpenQuota = policy.Quota{Applications: 1, Sessions: 2, Approvals: 3, TokensPerMinute: 4, LiveTokens: 5}, policy.Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
-	year, month := int64(365*24*3600), int64(30*24*3600)
-	for standing, want := range map[policy.Standing]policy.Allowance{
-		policy.StandingAdministrator: {Grants: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, Scopes: []string{"read", "write", "groups"},
-			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
-		policy.StandingPerson: {Grants: []string{policy.GrantCode, policy.GrantClient}, Scopes: []string{"read", "write"},
-			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
-		policy.StandingOpen: {Grants: []string{policy.GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
-		"unheard of": {Grants: []string{policy.GrantCode}, PublicOnly: true, Scopes: []string{"read"},
-			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
-	} {
-		if d := cmp.Diff(want, c.Allowance(standing)); d != "" {
-			t.Error(standing, d)
-		}
-	}
-	// A maximum below the server's own lifetime has no effect.
-	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
-	if got := c.Allowance(policy.StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
-		t.Error(got.AccessMax, got.JWTMax)
-	}
-}
-
-func TestInForce(t *testing.T) {
-	c := testConfig()
-	restricted(&c)
-	everything := func(a Application) Application {
-		a.ClientType, a.GrantTypes = policy.Confidential, "authorization_code client_credentials password"
-		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime = true, true, true, 1<<40, 1<<40
-		return a
-	}
-	nobodys := everything(Application{Responsible: storage.ByNobody})
-	public := nobodys
-	public.ClientType = policy.Public
-	for name, test := range map[string]struct {
-		app    Application
-		grants string
-		flags  bool
-		access int64
-		scopes string
-	}{
-		"administrator":      {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
-		"person":             {everything(owned(storage.ByOwner, true, false)), "authorization_code client_credentials", false, 2 * 3600, "read write"},
-		"open":               {public, "authorization_code", false, 3600, "read"},
-		"open, confidential": {nobodys, "", false, 3600, "read"},
-	} {
-		got := c.rules().Effective(test.app)
-		for _, flag := range []bool{got.MayIntrospect, got.SkipConsent, got.PKCEExempt} {
-			if flag != test.flags {
-				t.Errorf("%s: a privilege is %t", name, flag)
-			}
-		}
-		line := []any{got.GrantTypes, c.rules().AccessLifetime(got), strings.Join(c.rules().AllowedScopes(test.app), " ")}
-		if d := cmp.Diff([]any{test.grants, test.access, test.scopes}, line); d != "" {
-			t.Error(name, d)
-		}
-		if c.rules().AccessLifetime(test.app) != test.access {
-			t.Errorf("%s: what is not in force has a lifetime of %d", name, c.rules().AccessLifetime(test.app))
-		}
-	}
-}
 
 // A suspended application gets no tokens, no introspection and no login, and its old tokens are
 // not active.

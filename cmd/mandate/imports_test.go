@@ -67,6 +67,8 @@ var layers = map[string][]string{
 	"conformance/jose":      {"github.com/golang-jwt/jwt/v5"},
 	"conformance/wire":      {standardOnly},
 	"conformance/need":      {standardOnly},
+	// For tests alone.
+	"provider/oauth/oauthtest": {"mandate/provider/oauth"},
 	// For tests alone: it runs the built server, on a database of its own.
 	"conformance/servertest":    {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest"},
 	"conformance/faults":        {},

@@ -1,0 +1,29 @@
+package provider
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/policy"
+)
+
+// The rules for applications have every setting of the configuration that they need.
+func TestRulesHaveTheSettings(t *testing.T) {
+	c := testConfig()
+	restricted(&c)
+	c.OpenID, c.PersonQuota, c.OpenQuota = true, policy.Quota{Applications: 1}, policy.Quota{Applications: 2}
+	from, to := reflect.ValueOf(c), reflect.ValueOf(c.rules().Settings)
+	for i := range to.NumField() {
+		name := to.Type().Field(i).Name
+		if d := cmp.Diff(from.FieldByName(name).Interface(), to.Field(i).Interface()); d != "" || to.Field(i).IsZero() {
+			t.Error(name, d)
+		}
+	}
+	for _, standing := range policy.Standings() {
+		if d := cmp.Diff(c.rules().Allowance(standing), c.Allowance(standing)); d != "" {
+			t.Error(standing, d)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package oauth_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/oauth"
+)
+
+func TestErrorText(t *testing.T) {
+	t.Run("RFC6749/5.2 error_description has no other characters", func(t *testing.T) {
+		var every strings.Builder
+		for r := range rune(0x180) {
+			every.WriteRune(r)
+		}
+		for _, text := range []string{every.String(), "a\xffb", "\U0001F511", `"\`} {
+			for _, r := range oauth.ASCII(text) {
+				if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
+					t.Errorf("%q stays in", r)
+				}
+			}
+		}
+		const fine = " !#$%&'()*+,-./0123456789:;<=>?@AZ[]^_`az{|}~"
+		if d := cmp.Diff(fine, oauth.ASCII(fine)); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("the log gets the cause, and the client does not", func(t *testing.T) {
+		cause := errors.New("password of the database: hunter2")
+		e := oauth.Unavailable(cause)
+		if !errors.Is(e, cause) || strings.Contains(e.Description, "hunter2") || !strings.Contains(e.Error(), "hunter2") || e.RetryAfter == 0 {
+			t.Errorf("%+v", e)
+		}
+	})
+}

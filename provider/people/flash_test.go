@@ -1,0 +1,35 @@
+package people
+
+import (
+	"testing"
+
+	"mandate/provider/seal"
+	"mandate/storage"
+)
+
+func TestFlash(t *testing.T) {
+	sealer, err := seal.New(make([]byte, 32), "flash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &People{flashes: sealer}
+	alice, again := &storage.SignedIn{Session: storage.Session{ID: "one"}}, &storage.SignedIn{Session: storage.Session{ID: "another"}}
+	sealed := p.Flash(alice, "secret of x", "shown once")
+	for _, test := range []struct {
+		rule string
+		s    *storage.SignedIn
+		page string
+		text string
+		want string
+	}{
+		{"it is shown where it belongs", alice, "secret of x", sealed, "shown once"},
+		{"not on another page", alice, "secret of y", sealed, ""},
+		{"not in another session", again, "secret of x", sealed, ""},
+		{"not altered", alice, "secret of x", sealed + "A", ""},
+		{"not where there is nothing", alice, "secret of x", "", ""},
+	} {
+		if got := p.Unflash(test.s, test.page, test.text); got != test.want {
+			t.Errorf("%s: %q", test.rule, got)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/oauth/oauthtest"
+	"mandate/storage"
+)
+
+func TestScopeResolution(t *testing.T) {
+	c := Settings{Scopes: []Scope{{Name: "write", Description: ""}, {Name: "openid", Description: ""}, {Name: "read", Description: ""}, {Name: "introspection", Description: ""}, {Name: "groups", Description: ""}}}
+	chosen := c
+	chosen.DefaultScopes = []string{"groups", "read", "introspection", "openid", "gone"}
+	all, few, none := storage.Application{Responsible: storage.ByOperator}, storage.Application{Responsible: storage.ByOperator, Scopes: "read groups"}, storage.Application{Responsible: storage.ByOperator, Scopes: "introspection"}
+	may := storage.Application{Responsible: storage.ByOperator, MayIntrospect: true}
+	for _, test := range []struct {
+		rule   string
+		config Settings
+		app    storage.Application
+		asked  string
+		want   string
+		err    string
+	}{
+		{"the default is every scope but introspection and openid, in the operator's order", c, all, "", "write read groups", "no error"},
+		{"the default is cut to what the application may have", c, few, "", "read groups", "no error"},
+		{"the default is as configured, without introspection, openid and what is not a scope", chosen, all, "", "groups read", "no error"},
+		{"a configured default is cut too", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "read"}, "", "read", "no error"},
+		{"introspection is no default, also with the switch", c, may, "", "write read groups", "no error"},
+		{"introspection is no default, also where it is configured as one", chosen, may, "", "groups read", "no error"},
+		{"RFC6749/3.3 without a default the request fails", c, none, "", "", "400 invalid_scope"},
+		{"RFC6749/3.3 without a common default the request fails", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "write"}, "", "", "400 invalid_scope"},
+		{"what is asked for is given, in its order", c, all, "groups write", "groups write", "no error"},
+		{"openid is given where it is asked for", c, all, "openid read", "openid read", "no error"},
+		{"an unknown scope is refused", c, all, "read delete", "", "400 invalid_scope"},
+		{"a scope of another case is refused", c, all, "READ", "", "400 invalid_scope"},
+		{"a part of a name is refused", c, all, "rea", "", "400 invalid_scope"},
+		{"there are no wildcards", c, all, "*", "", "400 invalid_scope"},
+		{"there are no hierarchies", c, all, "read.all", "", "400 invalid_scope"},
+		{"a scope that the application may not have is refused, and not left out", c, few, "read write", "", "400 invalid_scope"},
+		{"introspection takes the switch", c, all, "introspection", "", "400 invalid_scope"},
+		{"introspection takes the switch, although it is listed", c, none, "introspection", "", "400 invalid_scope"},
+		{"introspection with the switch", c, may, "introspection", "introspection", "no error"},
+		{"introspection with the switch, although it is not listed", c, storage.Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
+		{"a malformed scope is refused", c, all, "read  write", "", "400 invalid_scope"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got, err := New(test.config).Resolve(test.app, test.asked)
+			oauthtest.Want(t, err, test.err)
+			if d := cmp.Diff(test.want, strings.Join(got, " ")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	t.Run("a scope has its description, also one that is gone", func(t *testing.T) {
+		got := New(Settings{Scopes: []Scope{{Name: "read", Description: "Read things"}}}).Describe([]string{"gone", "read"})
+		if d := cmp.Diff([]Scope{{Name: "gone", Description: ""}, {Name: "read", Description: "Read things"}}, got); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func FuzzScope(f *testing.F) {
+	for _, text := range []string{"", "read", "read write", " read", "read  write", `"`, `\`, "read\x00", "introspection", "ü", "*", "openid"} {
+		f.Add(text, "read groups", true)
+		f.Add(text, "", false)
+	}
+	c := New(settings())
+	f.Fuzz(func(t *testing.T, text, listed string, may bool) {
+		app := storage.Application{Responsible: storage.ByOperator, Scopes: listed, MayIntrospect: may}
+		names, err := c.Resolve(app, text)
+		if err != nil {
+			if oauthtest.Kind(err) != "400 invalid_scope" {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(names) == 0 {
+			t.Fatal("nothing is granted, and nothing refused")
+		}
+		for i, name := range names {
+			if !slices.Contains(c.ScopeNames(), name) || slices.Contains(names[:i], name) {
+				t.Fatalf("%q gives %q", text, names)
+			}
+			if name == Introspection && (!may || text == "") {
+				t.Fatalf("%q gives introspection", text)
+			}
+			if name != Introspection && len(strings.Fields(listed)) > 0 && !slices.Contains(strings.Fields(listed), name) {
+				t.Fatalf("%q gives %q to an application that may have %q", text, name, listed)
+			}
+			if text != "" && !slices.Contains(strings.Split(text, " "), name) {
+				t.Fatalf("%q gives %q, which was not asked for", text, name)
+			}
+		}
+		again, err := c.Resolve(app, strings.Join(names, " "))
+		if err != nil || !slices.Equal(again, names) {
+			t.Fatalf("%q gives %q, and that gives %q, %v", text, names, again, err)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mandate/provider/oauth"
+	"mandate/storage"
+)
+
+func owned(by string, active, administrator bool) storage.Application {
+	return storage.Application{Responsible: by, OwnerID: new("alice"), OwnerActive: &active, OwnerAdministrator: &administrator}
+}
+
+func TestStandingOf(t *testing.T) {
+	for _, test := range []struct {
+		rule      string
+		app       storage.Application
+		standing  Standing
+		suspended bool
+		charged   string
+	}{
+		{"the operator's", storage.Application{Responsible: storage.ByOperator}, StandingAdministrator, false, ""},
+		{"the operator's, with an owner", owned(storage.ByOperator, true, false), StandingAdministrator, false, ""},
+		{"the operator's, with an owner who is not active", owned(storage.ByOperator, false, false), StandingAdministrator, false, ""},
+		{"an administrator's", owned(storage.ByOwner, true, true), StandingAdministrator, false, ""},
+		{"a person's", owned(storage.ByOwner, true, false), StandingPerson, false, "alice"},
+		{"an administrator's who is not active", owned(storage.ByOwner, false, true), StandingPerson, true, "alice"},
+		{"a person's who is not active", owned(storage.ByOwner, false, false), StandingPerson, true, "alice"},
+		{"of an owner who is gone", storage.Application{Responsible: storage.ByOwner}, StandingPerson, true, ""},
+		{"nobody's", storage.Application{Responsible: storage.ByNobody}, StandingOpen, false, EverybodyOpen},
+		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, EverybodyOpen},
+		{"of a program that said nothing", storage.Application{}, StandingPerson, false, ""},
+	} {
+		got := []any{StandingOf(test.app), Suspended(test.app), oauth.Deref(ChargedTo(test.app))}
+		if d := cmp.Diff([]any{test.standing, test.suspended, test.charged}, got); d != "" {
+			t.Error(test.rule, d)
+		}
+	}
+}
+
+// settings are those of a server with four scopes.
+func settings() Settings {
+	return Settings{
+		Scopes:              []Scope{{Name: "read", Description: "Read"}, {Name: "write", Description: "Write"}, {Name: "groups", Description: "Groups"}, {Name: "introspection", Description: "Introspect"}},
+		AccessTokenLifetime: 10 * time.Hour, AccessTokenMax: 365 * 24 * time.Hour, JWTAccessTokenMax: 365 * 24 * time.Hour,
+		RefreshTokenLifetime: 30 * 24 * time.Hour, RefreshTokenMaxLifetime: 365 * 24 * time.Hour,
+	}
+}
+
+// restricted sets one setting of each kind on which the allowances depend.
+func restricted(c *Settings) {
+	c.GrantsByAdministrator, c.ScopesByAdministrator = []string{GrantPassword}, []string{"groups"}
+	c.DefaultScopes = []string{"read", "groups"}
+	c.AccessTokenLifetime, c.JWTAccessTokenLifetime = 2*time.Hour, 90*time.Minute
+	c.AccessTokenMax, c.JWTAccessTokenMax = 3*time.Hour, 4*time.Hour
+}
+
+func TestAllowance(t *testing.T) {
+	c := settings()
+	restricted(&c)
+	c.PersonQuota, c.OpenQuota = Quota{Applications: 1, Sessions: 2, Approvals: 3, TokensPerMinute: 4, LiveTokens: 5}, Quota{Applications: 6, Sessions: 0, Approvals: 7, TokensPerMinute: 8, LiveTokens: 9}
+	year, month := int64(365*24*3600), int64(30*24*3600)
+	for standing, want := range map[Standing]Allowance{
+		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
+			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
+		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
+			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
+		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+		"unheard of": {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},
+			AccessMax: 3600, JWTMax: 3600, RefreshMax: month, Quota: c.OpenQuota},
+	} {
+		if d := cmp.Diff(want, New(c).Allowance(standing)); d != "" {
+			t.Error(standing, d)
+		}
+	}
+	// A maximum below the server's own lifetime has no effect.
+	c.AccessTokenMax, c.JWTAccessTokenMax = time.Second, time.Second
+	if got := New(c).Allowance(StandingAdministrator); got.AccessMax != 2*3600 || got.JWTMax != 5400 {
+		t.Error(got.AccessMax, got.JWTMax)
+	}
+}
+
+func TestInForce(t *testing.T) {
+	c := settings()
+	restricted(&c)
+	everything := func(a storage.Application) storage.Application {
+		a.ClientType, a.GrantTypes = Confidential, "authorization_code client_credentials password"
+		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime = true, true, true, 1<<40, 1<<40
+		return a
+	}
+	nobodys := everything(storage.Application{Responsible: storage.ByNobody})
+	public := nobodys
+	public.ClientType = Public
+	for name, test := range map[string]struct {
+		app    storage.Application
+		grants string
+		flags  bool
+		access int64
+		scopes string
+	}{
+		"administrator":      {everything(owned(storage.ByOwner, true, true)), "authorization_code client_credentials password", true, 3 * 3600, "read write groups introspection"},
+		"person":             {everything(owned(storage.ByOwner, true, false)), "authorization_code client_credentials", false, 2 * 3600, "read write"},
+		"open":               {public, "authorization_code", false, 3600, "read"},
+		"open, confidential": {nobodys, "", false, 3600, "read"},
+	} {
+		got := New(c).Effective(test.app)
+		for _, flag := range []bool{got.MayIntrospect, got.SkipConsent, got.PKCEExempt} {
+			if flag != test.flags {
+				t.Errorf("%s: a privilege is %t", name, flag)
+			}
+		}
+		line := []any{got.GrantTypes, New(c).AccessLifetime(got), strings.Join(New(c).AllowedScopes(test.app), " ")}
+		if d := cmp.Diff([]any{test.grants, test.access, test.scopes}, line); d != "" {
+			t.Error(name, d)
+		}
+		if New(c).AccessLifetime(test.app) != test.access {
+			t.Errorf("%s: what is not in force has a lifetime of %d", name, New(c).AccessLifetime(test.app))
+		}
+	}
+}
