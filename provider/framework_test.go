@@ -94,6 +94,9 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 	}
 }
 
+// errUnused is returned by the methods of recorder that fosite must not call.
+var errUnused = errors.New("fosite called what it was not given")
+
 // recorder records which methods of its storage fosite calls.
 type recorder struct {
 	oauth2.CoreStorage
@@ -110,12 +113,12 @@ func (r *recorder) GetClient(ctx context.Context, id string) (fosite.Client, err
 
 func (r *recorder) ClientAssertionJWTValid(context.Context, string) error {
 	r.note("ClientAssertionJWTValid")
-	return framework.ErrUnused
+	return errUnused
 }
 
 func (r *recorder) SetClientAssertionJWT(context.Context, string, time.Time) error {
 	r.note("SetClientAssertionJWT")
-	return framework.ErrUnused
+	return errUnused
 }
 
 func (r *recorder) CreateAuthorizeCodeSession(ctx context.Context, code string, request fosite.Requester) error {
@@ -125,12 +128,12 @@ func (r *recorder) CreateAuthorizeCodeSession(ctx context.Context, code string, 
 
 func (r *recorder) GetAuthorizeCodeSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	r.note("GetAuthorizeCodeSession")
-	return nil, framework.ErrUnused
+	return nil, errUnused
 }
 
 func (r *recorder) InvalidateAuthorizeCodeSession(context.Context, string) error {
 	r.note("InvalidateAuthorizeCodeSession")
-	return framework.ErrUnused
+	return errUnused
 }
 
 // accessRecorder records the calls for access tokens.
@@ -146,12 +149,12 @@ func (r accessRecorder) CreateAccessTokenSession(ctx context.Context, signature 
 
 func (r accessRecorder) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	r.note("GetAccessTokenSession")
-	return nil, framework.ErrUnused
+	return nil, errUnused
 }
 
 func (r accessRecorder) DeleteAccessTokenSession(context.Context, string) error {
 	r.note("DeleteAccessTokenSession")
-	return framework.ErrUnused
+	return errUnused
 }
 
 func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
@@ -159,7 +162,8 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 	app, s := f.app(introspects), f.login("alice")
 	config := framework.ConfigOf(f.fosite)
 	authorize := config.AuthorizeEndpointHandlers[0].(*oauth2.AuthorizeExplicitGrantHandler)
-	client := config.TokenEndpointHandlers[2].(*grant.ClientGrant)
+	// The type clientGrant is not exported, and the handler that it embeds is.
+	client := reflect.ValueOf(config.TokenEndpointHandlers[2]).Elem().FieldByName("ClientCredentialsGrantHandler").Interface().(*oauth2.ClientCredentialsGrantHandler)
 	seen := &recorder{CoreStorage: authorize.CoreStorage, clients: f.fosite.Store}
 	authorize.CoreStorage, f.fosite.Store = seen, seen
 	client.AccessTokenStorage = accessRecorder{client.AccessTokenStorage, seen}
@@ -219,7 +223,7 @@ func TestHandlersAreListedByHand(t *testing.T) {
 	for _, h := range config.TokenEndpointHandlers {
 		got = append(got, fmt.Sprintf("token %T", h))
 	}
-	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.ClientGrant", "token *grant.passwordGrant"}
+	want := []string{"authorize *oauth2.AuthorizeExplicitGrantHandler", "token *grant.codeGrant", "token *grant.refreshGrant", "token *grant.clientGrant", "token *grant.passwordGrant"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -51,6 +51,22 @@ func TestReadHint(t *testing.T) {
 	}
 }
 
+// mustLogin reports whether the person must sign in again before the request can be completed.
+func (f *fixture) mustLogin(a *authorize.Authorization, s *SignedIn) bool {
+	f.t.Helper()
+	asked, err := f.Next(f.t.Context(), a, s)
+	switch kind(err) {
+	case "no error":
+		return asked != nil && asked.Login
+	case "400 login_required":
+		return true
+	case "400 consent_required":
+		return false
+	}
+	f.t.Fatal(err)
+	return false
+}
+
 // OIDC Core §3.1.2.1, §3.1.2.3: when the person must sign in again.
 func TestMustLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,11 +94,11 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"prompt", "login", "mandate_login", f.WayBack(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
-			if got := f.MustLogin(a, s); got != test.want {
+			if got := f.mustLogin(a, s); got != test.want {
 				t.Errorf("%v: %t", test.sent, got)
 			}
 		}
-		if !f.MustLogin(f.authorize(app, "scope", "openid", "max_age", "0"), f.login("alice")) {
+		if !f.mustLogin(f.authorize(app, "scope", "openid", "max_age", "0"), f.login("alice")) {
 			t.Error("max_age=0 in the second of the login")
 		}
 	})
@@ -117,7 +133,7 @@ func TestWayBack(t *testing.T) {
 				t.Fatal(err, a.Refused)
 			}
 			a.CameBy(wayBack)
-			return f.MustLogin(a, s)
+			return f.mustLogin(a, s)
 		}
 		kept := f.WayBack(login, request(app))
 		subject := request(app, "claims", `{"id_token":{"sub":{"value":"bob"}}}`)

@@ -21,8 +21,6 @@ type (
 	Application = storage.Application
 	// Group is a named set of people.
 	Group = storage.Group
-	// Session is the session of a person who has signed in with a browser.
-	Session = storage.Session
 	// SignedIn is a valid session together with its person.
 	SignedIn = storage.SignedIn
 	// Mismatch shows how a redirect URI differs from the registered ones.
@@ -80,8 +78,6 @@ const (
 	StandingAdministrator = policy.StandingAdministrator
 	// StandingPerson means that a person who is not an administrator is responsible.
 	StandingPerson = policy.StandingPerson
-	// StandingOpen means that nobody is responsible.
-	StandingOpen = policy.StandingOpen
 )
 
 // Standings returns all standings, from the most trusted to the least trusted.

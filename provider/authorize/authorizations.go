@@ -26,7 +26,7 @@ type Config struct {
 	Issuer       string
 	OpenID       bool
 	AlwaysAsk    bool // show the consent page even if the person approved the same request before
-	PKCEOptional bool // see Authorizations.MayOmitPKCE
+	PKCEOptional bool // see Authorizations.mayOmitPKCE
 	CodeLifetime time.Duration
 	Redirects    redirect.Policy
 }
@@ -55,9 +55,9 @@ func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Cl
 // CodesIssued returns the number of codes issued since the start of the process.
 func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 
-// MayOmitPKCE reports whether an application may send a request without code_challenge. Only
+// mayOmitPKCE reports whether an application may send a request without code_challenge. Only
 // a confidential application may, if an administrator is responsible for it and the
 // operator's setting or the application's own setting permits it.
-func (p *Authorizations) MayOmitPKCE(a storage.Application) bool {
+func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
 	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
 }

@@ -34,7 +34,7 @@ type Authorization struct {
 	state        string
 	redirectSent bool
 	sent         url.Values // the request as it was sent
-	Parameters   url.Values // without the parameters that count as omitted
+	parameters   url.Values // without the parameters that count as omitted
 	OpenID       OpenIDRequest
 	request      fosite.AuthorizeRequester
 }
@@ -47,17 +47,17 @@ func (a *Authorization) asks() []string { return append(ScopeNames(a.Scopes), Sc
 // returns an error, the error is shown on a page and the browser must not be redirected
 // (RFC 9700 §4.11.2).
 func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (*Authorization, error) {
-	a := &Authorization{sent: parameters, Parameters: url.Values{}, OpenID: OpenIDRequest{MaxAge: -1}}
+	a := &Authorization{sent: parameters, parameters: url.Values{}, OpenID: OpenIDRequest{maxAge: -1}}
 	for name, values := range parameters {
 		if (name == "client_id" || name == "redirect_uri") && (len(values) > 1 || !oauth.PlainText(values[0])) {
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
 		// RFC 6749 §3.1: a parameter without a value counts as omitted, unless it is repeated.
 		if len(values) > 1 || values[0] != "" {
-			a.Parameters[name] = values
+			a.parameters[name] = values
 		}
 	}
-	a.ReadRefusedObject()
+	a.readRefusedObject()
 	err := p.proveClient(ctx, a)
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 	return a, nil
 }
 
-// ReadRefusedObject reads response_mode and state from a request object, if the request does
+// readRefusedObject reads response_mode and state from a request object, if the request does
 // not have them as parameters. The server does not support request objects (OIDC Core
 // §3.1.2.6); the two values only determine how the error is returned to the client. They
 // are checked like parameters, and the rest of the object is ignored.
-func (a *Authorization) ReadRefusedObject() {
-	object := a.Parameters["request"]
+func (a *Authorization) readRefusedObject() {
+	object := a.parameters["request"]
 	if len(object) != 1 {
 		return
 	}
@@ -104,8 +104,8 @@ func (a *Authorization) ReadRefusedObject() {
 	}
 	for _, name := range []string{"response_mode", "state"} {
 		value, _ := claims[name].(string)
-		if !a.Parameters.Has(name) && value != "" {
-			a.Parameters.Set(name, value)
+		if !a.parameters.Has(name) && value != "" {
+			a.parameters.Set(name, value)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (a *Authorization) ReadRefusedObject() {
 // proveClient finds the application by client_id. It returns an error if there is none, or if
 // the application is suspended.
 func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) error {
-	id := a.Parameters.Get("client_id")
+	id := a.parameters.Get("client_id")
 	if id == "" {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
 	}
@@ -134,14 +134,14 @@ func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) erro
 // proveRedirectURI checks that the redirect URI is registered for the application.
 func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
-	sent := a.Parameters.Get("redirect_uri")
+	sent := a.parameters.Get("redirect_uri")
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
 			return oauth.Refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
 		}
 		a.RedirectURI = registered[0]
-		a.Parameters.Set("redirect_uri", registered[0])
+		a.parameters.Set("redirect_uri", registered[0])
 		return nil
 	}
 	if !p.config.Redirects.Match(sent, registered) {
@@ -158,7 +158,7 @@ func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 // OIDC Core §3.1.2.6: an unknown response mode cannot be used to return an error to the client.
 func (p *Authorizations) proveResponseMode(a *Authorization) error {
 	modes := ResponseModes(p.config.OpenID)
-	if sent := a.Parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
+	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
 		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))
 	}
 	return nil
@@ -175,7 +175,7 @@ func ResponseModes(openID bool) []string {
 // checkAuthorization makes the checks whose errors are sent to the redirect URI, in the order
 // of RFC 6749 §4.1.1 and RFC 7636 §4.3.
 func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorization) error {
-	state := a.Parameters["state"]
+	state := a.parameters["state"]
 	if len(state) == 1 && len(state[0]) > oauth.MaxState {
 		return oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
@@ -183,7 +183,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
-	err := oauth.CheckParameters(a.Parameters)
+	err := oauth.CheckParameters(a.parameters)
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
@@ -191,31 +191,31 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 		return err
 	}
 	switch {
-	case a.Parameters.Get("response_type") == "":
+	case a.parameters.Get("response_type") == "":
 		return oauth.Refuse("invalid_request", "response_type is missing: it must be code.")
-	case a.Parameters.Get("response_type") != "code":
+	case a.parameters.Get("response_type") != "code":
 		return oauth.Refuse("unsupported_response_type", "response_type must be code.")
 	case !policy.HasGrant(a.Application, policy.GrantCode):
 		return oauth.Refuse("unauthorized_client", "This application is not registered for the authorization code grant.")
-	case a.Parameters.Has("request"):
+	case a.parameters.Has("request"):
 		return oauth.Refuse("request_not_supported", "Request objects are not supported: send the parameters themselves.")
-	case a.Parameters.Has("request_uri"):
+	case a.parameters.Has("request_uri"):
 		return oauth.Refuse("request_uri_not_supported", "request_uri is not supported: send the parameters themselves.")
 	}
-	err = pkce.CheckChallenge(p.MayOmitPKCE(a.Application), a.Parameters)
+	err = pkce.CheckChallenge(p.mayOmitPKCE(a.Application), a.parameters)
 	if err != nil {
 		return err
 	}
-	names, err := p.rules.Asked(a.Application, a.Parameters.Get("scope"))
+	names, err := p.rules.Asked(a.Application, a.parameters.Get("scope"))
 	if err != nil {
 		return err
 	}
-	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.Prompt, "consent")
+	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
 	names = p.rules.Online(names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "offline_access goes together with the scope openid.")
 	}
-	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.Told, func(scope string) bool { return slices.Contains(names, scope) }))
+	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 
@@ -231,8 +231,8 @@ func (p *Authorizations) newRequest(ctx context.Context, a *Authorization) error
 	// this server does not support, so it gets only the parameters in this list.
 	form := url.Values{}
 	for _, name := range []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge"} {
-		if a.Parameters.Has(name) {
-			form[name] = a.Parameters[name]
+		if a.parameters.Has(name) {
+			form[name] = a.parameters[name]
 		}
 	}
 	var err error
@@ -251,7 +251,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, OpenID: &a.OpenID})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

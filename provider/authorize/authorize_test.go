@@ -26,10 +26,10 @@ func FuzzRefusedObject(f *testing.F) {
 	f.Add("a.b.c.d.e")
 	f.Fuzz(func(t *testing.T, object string) {
 		for _, outside := range []url.Values{values("client_id", "c"), values("client_id", "c", "state", "o"), values("client_id", "c", "state", "o", "response_mode", "query")} {
-			a := &Authorization{Parameters: maps.Clone(outside)}
-			a.Parameters.Set("request", object)
-			a.ReadRefusedObject()
-			for name, values := range a.Parameters {
+			a := &Authorization{parameters: maps.Clone(outside)}
+			a.parameters.Set("request", object)
+			a.readRefusedObject()
+			for name, values := range a.parameters {
 				switch {
 				case len(values) != 1, outside.Has(name) && values[0] != outside.Get(name):
 					t.Errorf("%s was %q, and is %q", name, outside[name], values)
@@ -38,10 +38,10 @@ func FuzzRefusedObject(f *testing.F) {
 				}
 			}
 		}
-		twice := &Authorization{Parameters: url.Values{"request": {object, object}}}
-		twice.ReadRefusedObject()
-		if len(twice.Parameters) != 1 {
-			t.Errorf("of two objects: %v", twice.Parameters)
+		twice := &Authorization{parameters: url.Values{"request": {object, object}}}
+		twice.readRefusedObject()
+		if len(twice.parameters) != 1 {
+			t.Errorf("of two objects: %v", twice.parameters)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	}
 	// The person approves only what the page shows. If the default scopes grow
 	// meanwhile, the new ones must not be approved, so the ticket names the scopes.
-	parameters := maps.Clone(a.Parameters)
+	parameters := maps.Clone(a.parameters)
 	parameters.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
 	shown, err := a.shown()
 	if err != nil {
@@ -84,8 +84,8 @@ func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 		// RFC 8252 §8.6: any program can use the client_id of a public client.
 		return true
 	case a.Application.SkipConsent:
-		return slices.Contains(a.OpenID.Prompt, "consent")
-	case p.config.AlwaysAsk, slices.Contains(a.OpenID.Prompt, "consent"):
+		return slices.Contains(a.OpenID.prompt, "consent")
+	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):
 		return true
 	}
 	return !oauth.Covers(remembered, a.asks())
@@ -123,7 +123,7 @@ const TicketLife = 3600
 // scopes and claims for which it asks. The redirect URI is not part of it, because Resume
 // compares the redirect URI separately.
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.OpenID.Claims})
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.OpenID.claims})
 	return seal.Digest(string(text)), err
 }
 

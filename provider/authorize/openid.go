@@ -21,12 +21,12 @@ import (
 // (OIDC Core §3.1.2.1).
 type OpenIDRequest struct {
 	nonce     string
-	Prompt    []string
-	MaxAge    int64 // in seconds; -1 if it was not sent
+	prompt    []string
+	maxAge    int64 // in seconds; -1 if it was not sent
 	loginHint string
 	Subjects  []string // by id_token_hint or claims: the person must be one of them; empty: any person
-	Claims    string   // the claims parameter, checked and reduced to what is supported
-	Told      []string // the scopes that contain the claims in Claims
+	claims    string   // the claims parameter, checked and reduced to what is supported
+	told      []string // the scopes that contain the claims in Claims
 	formPost  bool
 	// wayBack is the value that WayBack made at a login for this request, if there was one.
 	wayBack string
@@ -34,13 +34,13 @@ type OpenIDRequest struct {
 
 const (
 	maxNonce = 1024
-	// MaxClaims is the largest size of the claims parameter, in bytes.
-	MaxClaims = 8192
+	// maxClaims is the largest size of the claims parameter, in bytes.
+	maxClaims = 8192
 )
 
 // readOpenID reads and checks the parameters of OpenID Connect into a.OpenID.
 func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error {
-	form := a.Parameters
+	form := a.parameters
 	// OIDC Form Post §2: response_mode=form_post also applies to errors, so it is read first.
 	if form.Get("response_mode") == "form_post" {
 		// A browser sends a form only to a web server. A native application with a
@@ -57,22 +57,22 @@ func (p *Authorizations) readOpenID(ctx context.Context, a *Authorization) error
 	if len(a.OpenID.nonce) > maxNonce {
 		return oauth.Refuse("invalid_request", "nonce is longer than %d bytes.", maxNonce)
 	}
-	err := a.OpenID.ReadPrompt(form)
+	err := a.OpenID.readPrompt(form)
 	if err != nil {
 		return err
 	}
-	err = a.OpenID.ReadClaims(form, p.rules.AllowedScopes(a.Application))
+	err = a.OpenID.readClaims(form, p.rules.AllowedScopes(a.Application))
 	if err != nil {
 		return err
 	}
 	return p.readHint(ctx, a)
 }
 
-// ReadPrompt reads and checks prompt, display and max_age of a request. It returns nil, or
+// readPrompt reads and checks prompt, display and max_age of a request. It returns nil, or
 // the error for the client.
-func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
-	o.Prompt = strings.Fields(form.Get("prompt"))
-	for _, value := range o.Prompt {
+func (o *OpenIDRequest) readPrompt(form url.Values) error {
+	o.prompt = strings.Fields(form.Get("prompt"))
+	for _, value := range o.prompt {
 		switch value {
 		case "none", "login", "consent", "select_account":
 		default:
@@ -80,7 +80,7 @@ func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
 		}
 	}
 	// OIDC Core §3.1.2.1: none must be the only value.
-	if slices.Contains(o.Prompt, "none") && len(o.Prompt) > 1 {
+	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
 		return oauth.Refuse("invalid_request", "prompt=none must have no other value beside it.")
 	}
 	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
@@ -91,22 +91,22 @@ func (o *OpenIDRequest) ReadPrompt(form url.Values) error {
 		if err != nil {
 			return oauth.Refuse("invalid_request", "max_age must be a number of seconds from 0.")
 		}
-		o.MaxAge = int64(age)
+		o.maxAge = int64(age)
 	}
 	return nil
 }
 
-// ReadClaims reads and checks the claims parameter (OIDC Core §5.5). This is a JSON object with
+// readClaims reads and checks the claims parameter (OIDC Core §5.5). This is a JSON object with
 // the members userinfo and id_token, whose members are null or objects. Other members are
-// ignored, as are claims outside the allowed scopes. ReadClaims returns nil, or the error for
+// ignored, as are claims outside the allowed scopes. It returns nil, or the error for
 // the client.
-func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
+func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 	text := form.Get("claims")
 	if text == "" {
 		return nil
 	}
-	if len(text) > MaxClaims {
-		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", MaxClaims)
+	if len(text) > maxClaims {
+		return oauth.Refuse("invalid_request", "claims is longer than %d bytes.", maxClaims)
 	}
 	var asked tokens.ClaimsRequest
 	err := json.Unmarshal([]byte(text), &asked)
@@ -122,7 +122,7 @@ func (o *OpenIDRequest) ReadClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return err
 	}
-	o.Claims, o.Told = strings.TrimSpace(kept.String()), asked.Scopes()
+	o.claims, o.told = strings.TrimSpace(kept.String()), asked.Scopes()
 	// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
 	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
 		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", tokens.PasswordLogin)
@@ -157,7 +157,7 @@ func (o *OpenIDRequest) about(subject string) bool {
 // readHint reads id_token_hint. It checks that the ID token was issued to this client, and
 // records its subject as the only acceptable one.
 func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
-	text := a.Parameters.Get("id_token_hint")
+	text := a.parameters.Get("id_token_hint")
 	if text == "" {
 		return nil
 	}
@@ -207,11 +207,6 @@ func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
 	return err == nil && oauth.Now()-at <= oauth.Seconds(WayBackLife)
 }
 
-// MustLogin reports whether the person who is signed in must sign in again for this request.
-func (p *Authorizations) MustLogin(a *Authorization, s *storage.SignedIn) bool {
-	return p.whyLogin(a, s) != ""
-}
-
 // whyLogin returns why the person who is signed in must sign in again, or "" if they need not.
 func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason {
 	o := a.OpenID
@@ -221,22 +216,22 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 		return OtherAccount
 	case p.hasCome(a, s):
 		return ""
-	case slices.Contains(o.Prompt, "select_account"):
+	case slices.Contains(o.prompt, "select_account"):
 		return ChooseAccount
-	case slices.Contains(o.Prompt, "login"), o.MaxAge == 0:
+	case slices.Contains(o.prompt, "login"), o.maxAge == 0:
 		// OIDC Core §3.1.2.1: max_age=0 is the same as prompt=login.
 		return LoginRequest
-	case o.MaxAge > 0 && oauth.Now()-s.Session.AuthTime > o.MaxAge:
+	case o.maxAge > 0 && oauth.Now()-s.Session.AuthTime > o.maxAge:
 		return LoginTooOld
 	}
 	return ""
 }
 
-// SessionBound returns the time at which the session ends the tokens of an approval, or 0 if
+// sessionBound returns the time at which the session ends the tokens of an approval, or 0 if
 // it does not. The tokens of a login (scope openid) end with the session, unless the person
 // approved offline_access (OIDC Core §11). The tokens of any other approval do not depend on
 // the session.
-func (p *Authorizations) SessionBound(scopes []string, s storage.Session) int64 {
+func (p *Authorizations) sessionBound(scopes []string, s storage.Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
 	}
@@ -245,7 +240,7 @@ func (p *Authorizations) SessionBound(scopes []string, s storage.Session) int64 
 
 // Silent reports whether the request has prompt=none, which forbids every page for the person
 // (OIDC Core §3.1.2.1).
-func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.Prompt, "none") }
+func (a *Authorization) Silent() bool { return slices.Contains(a.OpenID.prompt, "none") }
 
 // LoginHint returns the name that the login page suggests.
 func (a *Authorization) LoginHint() string { return oauth.Clip(a.OpenID.loginHint, 150) }

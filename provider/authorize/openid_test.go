@@ -38,10 +38,10 @@ func TestReadPrompt(t *testing.T) {
 		{values("max_age", "1.5"), "", -1, "400 invalid_request"},
 		{values("max_age", "soon"), "", -1, "400 invalid_request"},
 	} {
-		o := OpenIDRequest{MaxAge: -1}
-		err := o.ReadPrompt(test.sent)
-		if oauthtest.Kind(err) != test.err || strings.Join(o.Prompt, " ") != test.prompt || o.MaxAge != test.maxAge {
-			t.Errorf("%v: %q %d %v", test.sent, o.Prompt, o.MaxAge, err)
+		o := OpenIDRequest{maxAge: -1}
+		err := o.readPrompt(test.sent)
+		if oauthtest.Kind(err) != test.err || strings.Join(o.prompt, " ") != test.prompt || o.maxAge != test.maxAge {
+			t.Errorf("%v: %q %d %v", test.sent, o.prompt, o.maxAge, err)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestReadClaims(t *testing.T) {
 		{"email", "", "", "", "400 invalid_request"},
 		{`{"id_token":1}`, "", "", "", "400 invalid_request"},
 		{`{"id_token":{"email":true}}`, "", "", "", "400 invalid_request"},
-		{`{"userinfo":{"a":"` + strings.Repeat("x", MaxClaims) + `"}}`, "", "", "", "400 invalid_request"},
+		{`{"userinfo":{"a":"` + strings.Repeat("x", maxClaims) + `"}}`, "", "", "", "400 invalid_request"},
 		{`{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, `{"userinfo":{"email":null},"id_token":{"name":{"essential":true}}}`, "email profile", "", "no error"},
 		{`{"userinfo":{"email":null,"phone_number":null},"id_token":{"address":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
 		{`{"userinfo":{"nationality":null,"email":null}}`, `{"userinfo":{"email":null}}`, "email", "", "no error"},
@@ -75,9 +75,9 @@ func TestReadClaims(t *testing.T) {
 		{`{"id_token":{"sub":{"values":["a",null]}}}`, "{}", "", "a", "400 invalid_request"},
 	} {
 		var o OpenIDRequest
-		err := o.ReadClaims(values("claims", test.sent), allowed)
-		if oauthtest.Kind(err) != test.err || o.Claims != test.kept || strings.Join(o.Told, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
-			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.Claims, o.Told, o.Subjects, err)
+		err := o.readClaims(values("claims", test.sent), allowed)
+		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.told, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
+			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.told, o.Subjects, err)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestSessionBound(t *testing.T) {
 		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
 	} {
 		p := New(Config{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
-		if got := p.SessionBound(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
+		if got := p.sessionBound(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
 			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}
 	}

@@ -140,7 +140,7 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)
-	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, SectorOf(r, *a)
+	a.Algorithm, a.UserInfoAlgorithm, a.Sector = r.Algorithm, r.UserInfoAlgorithm, sectorOf(r, *a)
 	a.PostLogoutURIs, a.BackchannelURI = strings.Join(r.PostLogoutURIs, "\n"), r.BackchannelURI
 	a.UpdatedAt = oauth.Now()
 	var err error
@@ -158,28 +158,28 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 		if made {
 			secret = seal.Random(32)
 		}
-		a.Secret, err = p.StoreSecret(ctx, a.ID, secret, made, a.HashClientSecret)
+		a.Secret, err = p.storeSecret(ctx, a.ID, secret, made, a.HashClientSecret)
 		return secret, err
 	case a.HashClientSecret:
-		a.Secret, err = p.HashStored(ctx, a.ID, a.Secret)
+		a.Secret, err = p.hashStored(ctx, a.ID, a.Secret)
 		if err == nil {
-			a.OldSecret, err = p.HashStored(ctx, a.ID, a.OldSecret)
+			a.OldSecret, err = p.hashStored(ctx, a.ID, a.OldSecret)
 		}
 	}
 	return "", err
 }
 
-// HashStored replaces a readable stored secret with its hash. This cannot be undone. A
+// hashStored replaces a readable stored secret with its hash. This cannot be undone. A
 // stored secret that is a hash stays as it is.
-func (p *Clients) HashStored(ctx context.Context, applicationID, stored string) (string, error) {
-	if !Readable(stored) {
+func (p *Clients) hashStored(ctx context.Context, applicationID, stored string) (string, error) {
+	if !readable(stored) {
 		return stored, nil
 	}
 	secret, err := p.readSecret(applicationID, stored)
 	if err != nil {
 		return "", oauth.Unavailable(err)
 	}
-	return p.StoreSecret(ctx, applicationID, secret, strings.HasPrefix(stored, StoredMade), true)
+	return p.storeSecret(ctx, applicationID, secret, strings.HasPrefix(stored, storedMade), true)
 }
 
 func (p *Clients) checkRedirectURIs(found *oauth.Invalid, r Registration) {
@@ -294,7 +294,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id stri
 		return nil, found
 	}
 	secret := seal.Random(32)
-	kept, err := p.StoreSecret(ctx, a.ID, secret, true, a.HashClientSecret)
+	kept, err := p.storeSecret(ctx, a.ID, secret, true, a.HashClientSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -323,4 +323,4 @@ func (p *Clients) DeleteApplication(ctx context.Context, actor *storage.User, id
 
 // SecretIsReadable says whether the server can read the stored client secret back,
 // which it must to sign with it.
-func SecretIsReadable(a storage.Application) bool { return Readable(a.Secret) }
+func SecretIsReadable(a storage.Application) bool { return readable(a.Secret) }

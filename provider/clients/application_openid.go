@@ -70,7 +70,7 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
 			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
 		}
-	case !Readable(was.Secret):
+	case !readable(was.Secret):
 		found.Add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
 	default:
 		secret, err := p.readSecret(was.ID, was.Secret)
@@ -80,9 +80,9 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	}
 }
 
-// SectorOf returns the sector of an application that has pairwise subjects, or "" if it
+// sectorOf returns the sector of an application that has pairwise subjects, or "" if it
 // has public subjects.
-func SectorOf(r Registration, was storage.Application) string {
+func sectorOf(r Registration, was storage.Application) string {
 	host := hostOf(r)
 	switch {
 	case !r.Pairwise:

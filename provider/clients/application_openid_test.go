@@ -31,7 +31,7 @@ func TestSectors(t *testing.T) {
 		{"it has one of its own", registration(true, "http://localhost/cb"), "loopback own", "loopback own"},
 		{"one from before is kept", registration(true, "http://localhost/cb"), "localhost", "localhost"},
 	} {
-		if got := SectorOf(test.r, storage.Application{ClientID: "own", Sector: test.was}); got != test.want {
+		if got := sectorOf(test.r, storage.Application{ClientID: "own", Sector: test.was}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
 	}

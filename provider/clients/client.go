@@ -26,67 +26,67 @@ func invalidClient(format string, args ...any) *oauth.Error {
 	return e
 }
 
-// Credentials is the client id and the client secret that a client sends.
-type Credentials struct{ ID, Secret string }
+// credentials is the client id and the client secret that a client sends.
+type credentials struct{ id, secret string }
 
 // clientCredentials reads the credentials of a request, which must use exactly one
 // authentication method.
-func clientCredentials(r *http.Request, form url.Values) (Credentials, error) {
+func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
-		return Credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
+		return credentials{}, invalidClient("Client assertions are not supported: use the client secret.")
 	}
-	body := Credentials{form.Get("client_id"), form.Get("client_secret")}
+	body := credentials{form.Get("client_id"), form.Get("client_secret")}
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
-		if body.ID == "" {
-			return Credentials{}, invalidClient("The request does not say which client it is from: use HTTP Basic, or client_id and client_secret in the body.")
+		if body.id == "" {
+			return credentials{}, invalidClient("The request does not say which client it is from: use HTTP Basic, or client_id and client_secret in the body.")
 		}
 		return body, nil
 	}
 	// RFC 6749 §2.3: not more than one authentication method in one request.
-	if len(header) > 1 || body.Secret != "" {
-		return Credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
+	if len(header) > 1 || body.secret != "" {
+		return credentials{}, oauth.Refuse("invalid_request", "The client authenticates in more than one way: use either the Authorization header or client_secret.")
 	}
-	basic, err := ParseBasic(header[0])
+	basic, err := parseBasic(header[0])
 	if err != nil {
-		return Credentials{}, err
+		return credentials{}, err
 	}
 	// A client cannot authenticate as one client and act as another.
-	if body.ID != "" && body.ID != basic.ID {
-		return Credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
+	if body.id != "" && body.id != basic.id {
+		return credentials{}, oauth.Refuse("invalid_request", "client_id in the body is not the client that authenticates.")
 	}
-	if basic.Secret == "" {
-		return Credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
+	if basic.secret == "" {
+		return credentials{}, invalidClient("The client secret is empty. A public application sends client_id in the body, and no Authorization header.")
 	}
 	return basic, nil
 }
 
-// ParseBasic reads the credentials in an Authorization header. It returns an Error with
+// parseBasic reads the credentials in an Authorization header. It returns an Error with
 // the code invalid_client if the header is malformed.
 //
 // RFC 6749 §2.3.1: client id and secret are each form-encoded before RFC 7617 joins
 // them.
-func ParseBasic(header string) (Credentials, error) {
+func parseBasic(header string) (credentials, error) {
 	scheme, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Basic") {
-		return Credentials{}, invalidClient("The Authorization header is not of the scheme Basic.")
+		return credentials{}, invalidClient("The Authorization header is not of the scheme Basic.")
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimLeft(encoded, " "))
 	if err != nil {
-		return Credentials{}, invalidClient("The Basic credentials are not Base64.")
+		return credentials{}, invalidClient("The Basic credentials are not Base64.")
 	}
 	id, secret, found := strings.Cut(string(raw), ":")
 	if !found {
-		return Credentials{}, invalidClient("The Basic credentials have no colon between client id and secret.")
+		return credentials{}, invalidClient("The Basic credentials have no colon between client id and secret.")
 	}
 	id, err = url.QueryUnescape(id)
 	if err == nil {
 		secret, err = url.QueryUnescape(secret)
 	}
 	if err != nil || !oauth.PlainText(id) || !oauth.PlainText(secret) {
-		return Credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
+		return credentials{}, invalidClient("The Basic credentials are not form-encoded: percent-encode client id and secret before joining them (RFC 6749, 2.3.1).")
 	}
-	return Credentials{id, secret}, nil
+	return credentials{id, secret}, nil
 }
 
 // Authenticate returns the client that a request comes from, after client
@@ -102,7 +102,7 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 		return storage.Application{}, err
 	}
 	by := CallOf(ctx)
-	by.Client, by.Secret = &a, sent.Secret
+	by.Client, by.secret = &a, sent.secret
 	return a, nil
 }
 
@@ -111,8 +111,8 @@ func (p *Clients) Authenticate(ctx context.Context, r *http.Request, form url.Va
 // by that limit: nobody can guess it, and a program that still uses an old secret must
 // not lock out the others. A correct secret that a person chose is refused while the
 // limit is reached.
-func (p *Clients) identify(ctx context.Context, sent Credentials) (storage.Application, error) {
-	a, err := p.Client(ctx, sent.ID)
+func (p *Clients) identify(ctx context.Context, sent credentials) (storage.Application, error) {
+	a, err := p.Client(ctx, sent.id)
 	if errors.Is(err, storage.ErrNotFound) {
 		// There is no end of unknown client ids, so only the address is counted.
 		address := CallOf(ctx).Address
@@ -125,14 +125,14 @@ func (p *Clients) identify(ctx context.Context, sent Credentials) (storage.Appli
 		return storage.Application{}, invalidClient(policy.SuspendedText)
 	}
 	switch {
-	case a.ClientType == policy.Public && sent.Secret != "":
+	case a.ClientType == policy.Public && sent.secret != "":
 		return storage.Application{}, invalidClient("This application is public and has no secret: send client_id alone.")
 	case a.ClientType == policy.Public:
 		return a, nil
-	case sent.Secret == "":
+	case sent.secret == "":
 		return storage.Application{}, invalidClient("This application is confidential: it must send its secret.")
 	}
-	err = p.proveSecret(ctx, a, sent.Secret)
+	err = p.proveSecret(ctx, a, sent.secret)
 	if err == nil && policy.Suspended(a) {
 		err = invalidClient(policy.SuspendedText)
 	}
@@ -161,7 +161,7 @@ func wrongSecret() *oauth.Error {
 type Call struct {
 	Address string               // the client's address
 	Client  *storage.Application // the client, after it has authenticated
-	Secret  string               // the client secret that was sent, after it was verified
+	secret  string               // the client secret that was sent, after it was verified
 }
 
 type callKey struct{}

@@ -23,8 +23,8 @@ func TestBasic(t *testing.T) {
 		{"an empty id", basic(":secret"), "", "secret"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := ParseBasic(test.header)
-			if err != nil || got != (Credentials{ID: test.id, Secret: test.secret}) {
+			got, err := parseBasic(test.header)
+			if err != nil || got != (credentials{id: test.id, secret: test.secret}) {
 				t.Error(got, err)
 			}
 		})
@@ -35,7 +35,7 @@ func TestBasic(t *testing.T) {
 		"an encoded NUL": basic("a%00:b"), "not UTF-8": basic("a:\xff"), "encoded and not UTF-8": basic("a:%ff"), "percent-encoding that breaks off": basic("client:100%"), "percent-encoding that is none": basic("cl%zzient:secret"),
 	} {
 		t.Run("RFC6749/5.2 "+rule, func(t *testing.T) {
-			_, err := ParseBasic(header)
+			_, err := parseBasic(header)
 			oauthtest.Want(t, err, "401 invalid_client")
 			if e, ok := err.(*oauth.Error); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error("without a challenge:", err)
@@ -49,19 +49,19 @@ func FuzzBasic(f *testing.F) {
 		f.Add(header, "client", "secret")
 	}
 	f.Fuzz(func(t *testing.T, header, id, secret string) {
-		got, err := ParseBasic(header)
+		got, err := parseBasic(header)
 		if err != nil && oauthtest.Kind(err) != "401 invalid_client" {
 			t.Fatal(err)
 		}
-		if err == nil && (!oauth.PlainText(got.ID) || !oauth.PlainText(got.Secret)) {
+		if err == nil && (!oauth.PlainText(got.id) || !oauth.PlainText(got.secret)) {
 			t.Fatalf("%q gives %q", header, got)
 		}
 		if !oauth.PlainText(id) || !oauth.PlainText(secret) {
 			return
 		}
 		// RFC 6749 §2.3.1: decoding returns exactly what was encoded.
-		got, err = ParseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
-		if err != nil || got != (Credentials{ID: id, Secret: secret}) {
+		got, err = parseBasic(basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret)))
+		if err != nil || got != (credentials{id: id, secret: secret}) {
 			t.Fatalf("%q:%q comes back as %q, %v", id, secret, got, err)
 		}
 	})

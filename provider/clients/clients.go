@@ -76,12 +76,12 @@ func applicationChanged(c *copies.Changes, read time.Time, a storage.Application
 // §10.1). While two secrets work, it returns the one that the client has used in this
 // request. It returns an error if the secret is stored as a hash or is too short.
 func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string, error) {
-	if !Readable(a.Secret) {
+	if !readable(a.Secret) {
 		return "", errors.New("HS256 needs a client secret that is kept readable")
 	}
 	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
 	// older than the choice of HS256.
-	if shown := CallOf(ctx).Secret; len(shown) >= leastHMACSecret {
+	if shown := CallOf(ctx).secret; len(shown) >= leastHMACSecret {
 		return shown, nil
 	} else if shown != "" {
 		return "", invalidClient("The ID tokens of this application are signed with its secret by HS256, which takes a secret of at least %d bytes: use the new secret.", leastHMACSecret)
@@ -97,7 +97,7 @@ func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string
 // and the one before it while it still works.
 func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 	secrets := []string{a.Secret}
-	if Readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
+	if readable(a.OldSecret) && a.OldSecretExpiresAt > oauth.Now() {
 		secrets = append(secrets, a.OldSecret)
 	}
 	var keys []any

@@ -21,15 +21,15 @@ func (p *Clients) SampleAPIClient(ctx context.Context) (id, secret string, err e
 	if errors.Is(err, storage.ErrNotFound) {
 		at := oauth.Now()
 		err = p.store.AddApplication(ctx, storage.Application{ID: seal.Identifier(), ClientID: sampleClientID, Name: "Sample API", ClientType: policy.Confidential,
-			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: StoredDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
+			GrantTypes: policy.GrantClient, HashClientSecret: true, Secret: storedDigest + seal.Digest(secret), MayIntrospect: true, Responsible: storage.ByOperator, CreatedAt: at, UpdatedAt: at}, 0)
 		if errors.Is(err, storage.ErrConflict) { // another node has registered it
 			err = nil
 		}
 		return sampleClientID, secret, err
 	}
-	if err == nil && (a.Secret != StoredDigest+seal.Digest(secret) || !a.MayIntrospect) {
+	if err == nil && (a.Secret != storedDigest+seal.Digest(secret) || !a.MayIntrospect) {
 		was := a
-		a.Secret, a.MayIntrospect = StoredDigest+seal.Digest(secret), true
+		a.Secret, a.MayIntrospect = storedDigest+seal.Digest(secret), true
 		err = p.store.UpdateApplication(ctx, a, was)
 	}
 	return sampleClientID, secret, err

@@ -24,32 +24,32 @@ import (
 //	sealed:...   a secret that must stay readable, encrypted under the server's
 //	             key; the next word says whether it was generated
 const (
-	StoredDigest = "sha256:"
-	StoredMade   = "sealed:made:"
-	StoredChosen = "sealed:chosen:"
+	storedDigest = "sha256:"
+	storedMade   = "sealed:made:"
+	storedChosen = "sealed:chosen:"
 )
 
-// Readable says whether the server can read a stored secret back.
-func Readable(stored string) bool {
-	return strings.HasPrefix(stored, StoredMade) || strings.HasPrefix(stored, StoredChosen)
+// readable says whether the server can read a stored secret back.
+func readable(stored string) bool {
+	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
 }
 
 // chosen says whether a person chose the secret. Such a secret can be guessed, and if
 // it is hashed, each guess costs a password hash.
 func chosen(stored string) bool {
-	return stored != "" && !strings.HasPrefix(stored, StoredMade) && !strings.HasPrefix(stored, StoredDigest)
+	return stored != "" && !strings.HasPrefix(stored, storedMade) && !strings.HasPrefix(stored, storedDigest)
 }
 
-// StoreSecret returns the form in which a secret is stored. made says that the server
+// storeSecret returns the form in which a secret is stored. made says that the server
 // generated the secret. hash says that it is not kept readable.
-func (p *Clients) StoreSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
+func (p *Clients) storeSecret(ctx context.Context, applicationID, secret string, made, hash bool) (string, error) {
 	switch {
 	case !hash && made:
-		return StoredMade + p.secrets.Seal([]byte(secret), applicationID), nil
+		return storedMade + p.secrets.Seal([]byte(secret), applicationID), nil
 	case !hash:
-		return StoredChosen + p.secrets.Seal([]byte(secret), applicationID), nil
+		return storedChosen + p.secrets.Seal([]byte(secret), applicationID), nil
 	case made:
-		return StoredDigest + seal.Digest(secret), nil
+		return storedDigest + seal.Digest(secret), nil
 	default:
 		return p.limits.Programs.Hash(ctx, secret)
 	}
@@ -61,16 +61,16 @@ func (p *Clients) readSecret(applicationID, stored string) (string, error) {
 	return string(text), err
 }
 
-// SecretMatches compares a secret with a stored one, in a time that does not depend on
+// secretMatches compares a secret with a stored one, in a time that does not depend on
 // how much of it is right. An empty secret, stored or sent, never matches. slow says
 // that only a slow hash can decide.
-func (p *Clients) SecretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
+func (p *Clients) secretMatches(applicationID, stored, secret string) (ok, slow bool, err error) {
 	switch {
 	case stored == "" || secret == "":
 		return false, false, nil
-	case strings.HasPrefix(stored, StoredDigest):
-		return subtle.ConstantTimeCompare([]byte(stored[len(StoredDigest):]), []byte(seal.Digest(secret))) == 1, false, nil
-	case Readable(stored):
+	case strings.HasPrefix(stored, storedDigest):
+		return subtle.ConstantTimeCompare([]byte(stored[len(storedDigest):]), []byte(seal.Digest(secret))) == 1, false, nil
+	case readable(stored):
 		clear, err := p.readSecret(applicationID, stored)
 		if err != nil {
 			return false, false, oauth.Unavailable(err)
@@ -91,7 +91,7 @@ func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret
 	guessable := slices.ContainsFunc(stored, chosen)
 	var toHash []string
 	for _, form := range stored {
-		ok, slow, err := p.SecretMatches(a.ID, form, secret)
+		ok, slow, err := p.secretMatches(a.ID, form, secret)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestStoredSecret(t *testing.T) {
 	const id, secret = "application", "a secret of some length"
 	forms := map[string]string{}
 	for name, how := range map[string][2]bool{"made and hashed": {true, true}, "made and readable": {true, false}, "chosen and hashed": {false, true}, "chosen and readable": {false, false}} {
-		stored, err := p.StoreSecret(ctx, id, secret, how[0], how[1])
+		stored, err := p.storeSecret(ctx, id, secret, how[0], how[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +34,8 @@ func TestStoredSecret(t *testing.T) {
 			if !strings.HasPrefix(stored, prefix) || strings.Contains(stored, secret) {
 				t.Error(stored)
 			}
-			if want := strings.HasPrefix(prefix, "sealed"); Readable(stored) != want || SecretIsReadable(storage.Application{Secret: stored}) != want {
-				t.Error("readable:", Readable(stored))
+			if want := strings.HasPrefix(prefix, "sealed"); readable(stored) != want || SecretIsReadable(storage.Application{Secret: stored}) != want {
+				t.Error("readable:", readable(stored))
 			}
 		})
 		for sent, want := range map[string]bool{secret: true, "": false, secret + " ": false, secret[1:]: false, strings.ToUpper(secret): false, stored: false, seal.Digest(secret): false, "\x00": false} {
@@ -46,7 +46,7 @@ func TestStoredSecret(t *testing.T) {
 		}
 	}
 	t.Run("an empty secret matches nothing, whatever is stored", func(t *testing.T) {
-		empty := []string{"", StoredDigest, StoredDigest + seal.Digest(""), StoredMade, StoredMade + p.secrets.Seal(nil, id), StoredChosen + p.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
+		empty := []string{"", storedDigest, storedDigest + seal.Digest(""), storedMade, storedMade + p.secrets.Seal(nil, id), storedChosen + p.secrets.Seal(nil, id), "$argon2id$", "{plain}", "sha256"}
 		hash, err := p.limits.People.Hash(ctx, "")
 		if err != nil {
 			t.Fatal(err)
@@ -81,8 +81,8 @@ func TestStoredSecret(t *testing.T) {
 		}
 	})
 	t.Run("hashing a readable secret keeps it right, and cannot be undone", func(t *testing.T) {
-		for name, prefix := range map[string]string{"made and readable": StoredDigest, "chosen and readable": "$argon2id$", "made and hashed": StoredDigest, "chosen and hashed": "$argon2id$"} {
-			hashed, err := p.HashStored(ctx, id, forms[name])
+		for name, prefix := range map[string]string{"made and readable": storedDigest, "chosen and readable": "$argon2id$", "made and hashed": storedDigest, "chosen and hashed": "$argon2id$"} {
+			hashed, err := p.hashStored(ctx, id, forms[name])
 			if err != nil || !strings.HasPrefix(hashed, prefix) {
 				t.Error(hashed, err)
 			}
@@ -97,7 +97,7 @@ func TestStoredSecret(t *testing.T) {
 // matches reports whether the secret is the stored one. It uses the slow hash if the stored form
 // needs it.
 func (p *Clients) matches(ctx context.Context, id, stored, secret string) (bool, error) {
-	ok, slow, err := p.SecretMatches(id, stored, secret)
+	ok, slow, err := p.secretMatches(id, stored, secret)
 	if slow {
 		ok, _, err = p.limits.Programs.Matches(ctx, stored, secret)
 	}

@@ -84,7 +84,7 @@ func (s clientStore) authenticate(ctx context.Context, r *http.Request, form url
 	if err != nil {
 		return nil, err
 	}
-	return &Client{a, s.Rules}, nil
+	return &Client{a, s.rules}, nil
 }
 
 // noHasher and noFetcher are never called, because package clients does the client
@@ -95,27 +95,27 @@ type (
 	noFetcher struct{ fosite.JWKSFetcherStrategy }
 )
 
-// ErrUnused is returned by methods that fosite's interfaces require and that no handler of
+// errUnused is returned by methods that fosite's interfaces require and that no handler of
 // this server calls.
-var ErrUnused = errors.New("fosite called what it was not given")
+var errUnused = errors.New("fosite called what it was not given")
 
-// Compare returns ErrUnused.
-func (noHasher) Compare(context.Context, []byte, []byte) error { return ErrUnused }
+// Compare returns errUnused.
+func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }
 
-// Hash returns ErrUnused.
-func (noHasher) Hash(context.Context, []byte) ([]byte, error) { return nil, ErrUnused }
+// Hash returns errUnused.
+func (noHasher) Hash(context.Context, []byte) ([]byte, error) { return nil, errUnused }
 
 // clientStore gives fosite the registered clients.
 type clientStore struct {
 	clients *clients.Clients
-	Rules   *policy.Rules
+	rules   *policy.Rules
 }
 
 // GetClient returns the client with this client_id, or fosite.ErrNotFound. It returns the
 // client of the current call if that is the same one.
 func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
 	if known := clients.CallOf(ctx).Client; known != nil && known.ClientID == id {
-		return &Client{*known, s.Rules}, nil
+		return &Client{*known, s.rules}, nil
 	}
 	a, err := s.clients.Client(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -124,21 +124,21 @@ func (s clientStore) GetClient(ctx context.Context, id string) (fosite.Client, e
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return &Client{a, s.Rules}, nil
+	return &Client{a, s.rules}, nil
 }
 
-// ClientAssertionJWTValid returns ErrUnused.
-func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return ErrUnused }
+// ClientAssertionJWTValid returns errUnused.
+func (clientStore) ClientAssertionJWTValid(context.Context, string) error { return errUnused }
 
-// SetClientAssertionJWT returns ErrUnused.
+// SetClientAssertionJWT returns errUnused.
 func (clientStore) SetClientAssertionJWT(context.Context, string, time.Time) error {
-	return ErrUnused
+	return errUnused
 }
 
 // Client is an application in the form that fosite requires (fosite.Client).
 type Client struct {
 	storage.Application
-	Rules *policy.Rules // they determine the scopes of the application
+	rules *policy.Rules // they determine the scopes of the application
 }
 
 // GetID returns the client_id.
@@ -154,7 +154,7 @@ func (c *Client) GetRedirectURIs() []string { return oauth.Lines(c.RedirectURIs)
 func (c *Client) GetResponseTypes() fosite.Arguments { return fosite.Arguments{"code"} }
 
 // GetScopes returns the scopes for which the application may ask.
-func (c *Client) GetScopes() fosite.Arguments { return c.Rules.AllowedScopes(c.Application) }
+func (c *Client) GetScopes() fosite.Arguments { return c.rules.AllowedScopes(c.Application) }
 
 // IsPublic reports whether the application is a public client.
 func (c *Client) IsPublic() bool { return c.ClientType == policy.Public }
@@ -197,14 +197,14 @@ func (TokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (s
 	return text, sum, nil
 }
 
-// ValidateAccessToken returns ErrUnused.
+// ValidateAccessToken returns errUnused.
 func (TokenStrategy) ValidateAccessToken(context.Context, fosite.Requester, string) error {
-	return ErrUnused
+	return errUnused
 }
 
-// ValidateAuthorizeCode returns ErrUnused.
+// ValidateAuthorizeCode returns errUnused.
 func (TokenStrategy) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error {
-	return ErrUnused
+	return errUnused
 }
 
 // Session implements the methods that fosite requires of a session, except Clone. The

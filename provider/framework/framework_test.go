@@ -24,7 +24,7 @@ func TestErrorText(t *testing.T) {
 			{fosite.ErrInvalidScope.WithHint("hint"), "400 invalid_scope"},
 			{fosite.ErrServerError.WithWrap(errors.New("database")), "500 server_error"},
 			{fosite.ErrTemporarilyUnavailable, "500 server_error"},
-			{ErrUnused, "500 server_error"},
+			{errUnused, "500 server_error"},
 			{errors.New("anything else"), "500 server_error"},
 		} {
 			oauthtest.Want(t, Failed(test.err), test.want)

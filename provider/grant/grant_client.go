@@ -13,16 +13,16 @@ import (
 	"mandate/provider/tokens"
 )
 
-// ClientGrant is the client credentials grant (RFC 6749 §4.4). It extends fosite's handler,
+// clientGrant is the client credentials grant (RFC 6749 §4.4). It extends fosite's handler,
 // which grants no scope and returns the wrong error to a public client.
-type ClientGrant struct {
+type clientGrant struct {
 	*oauth2.ClientCredentialsGrantHandler
 	p *Grants
 }
 
 // HandleTokenEndpointRequest checks that the application may use this grant, and grants
 // the scopes of the request.
-func (g *ClientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
+func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantClient)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (g *ClientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 
 // PopulateTokenEndpointResponse issues the access token. fosite's handler makes and stores an
 // opaque token. A signed token is made here and is not stored.
-func (g *ClientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
+func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}

@@ -48,7 +48,7 @@ func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Lim
 	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
 		&codeGrant{p},
 		&refreshGrant{p},
-		&ClientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: framework.ConfigOf(f)}, p},
+		&clientGrant{&oauth2.ClientCredentialsGrantHandler{HandleHelper: helper, Config: framework.ConfigOf(f)}, p},
 		&passwordGrant{p},
 	}
 	return p

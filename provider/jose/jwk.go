@@ -79,13 +79,13 @@ func NewJWK(public crypto.PublicKey) (JWK, error) {
 	default:
 		return k, fmt.Errorf("is a key of type %T", public)
 	}
-	k.ID = k.Thumbprint()
+	k.ID = k.thumbprint()
 	return k, nil
 }
 
-// Thumbprint is the digest of the required members in the order of their names (RFC
+// thumbprint is the digest of the required members in the order of their names (RFC
 // 7638 §3).
-func (k JWK) Thumbprint() string {
+func (k JWK) thumbprint() string {
 	var text string
 	switch k.Type {
 	case "RSA":

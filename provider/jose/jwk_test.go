@@ -23,7 +23,7 @@ func TestThumbprint(t *testing.T) {
 			"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
 		"RFC8037/A.3": {JWK{Type: "OKP", Curve: "Ed25519", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"},
 	} {
-		if got := test.key.Thumbprint(); got != test.want {
+		if got := test.key.thumbprint(); got != test.want {
 			t.Errorf("%s: %s", rule, got)
 		}
 		if test.key.Public() == nil {
@@ -39,7 +39,7 @@ func TestKeyBecomesAJWKAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := NewJWK(private.Public())
-		if err != nil || k.Type != kind || k.Use != "sig" || k.ID != k.Thumbprint() {
+		if err != nil || k.Type != kind || k.Use != "sig" || k.ID != k.thumbprint() {
 			t.Error(k, err)
 		}
 		if d := cmp.Diff(private.Public(), k.Public()); d != "" {

@@ -71,7 +71,7 @@ func New(ctx context.Context, config Config, store *storage.Store, sealer seal.S
 		err = r.Rotate(ctx)
 	}
 	if err == nil {
-		_, err = r.Current(ctx)
+		_, err = r.current(ctx)
 	}
 	return r, err
 }
@@ -90,10 +90,10 @@ const keyringLife = 5 * time.Second
 // timeouts of the callers that fetch the JWK Set.
 const keysPatience = time.Second
 
-// Current returns the keys: the copy, if it is recent enough, or the result of a read
+// current returns the keys: the copy, if it is recent enough, or the result of a read
 // that all present callers share. If ctx ends first, it returns Unavailable, so that no
 // caller waits longer for the database than it wants to.
-func (r *Ring) Current(ctx context.Context) ([]SigningKey, error) {
+func (r *Ring) current(ctx context.Context) ([]SigningKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.read) < r.keysLive() {
@@ -181,7 +181,7 @@ func (r *Ring) lastKeys() []SigningKey {
 	return r.keys
 }
 
-// Forget drops the copy of the keys, so that the next caller of Current reads them from
+// Forget drops the copy of the keys, so that the next caller of current reads them from
 // the database.
 func (r *Ring) Forget() {
 	r.mu.Lock()
@@ -228,7 +228,7 @@ func (k SigningKey) Public() crypto.PublicKey {
 func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	wait, stop := context.WithTimeout(ctx, keysPatience)
 	defer stop()
-	keys, err := r.Current(wait)
+	keys, err := r.current(wait)
 	if err != nil {
 		// A key that was published a moment ago is still valid. A client that verifies
 		// a signature now does not need the database for it.
@@ -257,14 +257,14 @@ func (k SigningKey) Published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > 
 // The operator's own key has precedence over a generated one. Of two generated keys it
 // returns the one that became active last.
 func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error) {
-	keys, err := r.Current(ctx)
+	keys, err := r.current(ctx)
 	if err != nil {
 		return SigningKey{}, err
 	}
 	if len(keys) == 0 {
 		// Another node may have generated the first keys a moment ago.
 		r.Forget()
-		keys, err = r.Current(ctx)
+		keys, err = r.current(ctx)
 		if err != nil {
 			return SigningKey{}, err
 		}
@@ -287,7 +287,7 @@ func (k SigningKey) own() bool { return k.Sealed == "" }
 // ByID returns the key with an id, or ErrNotFound. It also finds a key that is no
 // longer published and only verifies an id_token_hint.
 func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
-	keys, err := r.Current(ctx)
+	keys, err := r.current(ctx)
 	if err != nil {
 		return SigningKey{}, err
 	}

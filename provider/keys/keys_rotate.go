@@ -218,7 +218,7 @@ type KeyState struct {
 // KeyStates returns the state of each published key: published (it does not sign yet),
 // active or retired.
 func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
-	keys, err := r.Current(ctx)
+	keys, err := r.current(ctx)
 	if err != nil {
 		return nil, err
 	}

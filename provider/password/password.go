@@ -43,8 +43,8 @@ const QueueEach = 16
 
 // The highest cost of one hash, whether it is made here or imported.
 const (
-	MaxMemoryKiB  = 1 << 20
-	MaxIterations = 64
+	maxMemoryKiB  = 1 << 20
+	maxIterations = 64
 )
 
 const memoryBound = 256 << 10 // KiB that all hashes together may take
@@ -180,7 +180,7 @@ func parsePHC(stored string) (phc, error) {
 		return h, errPHC
 	}
 	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.iterations, &h.lanes)
-	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > MaxMemoryKiB || h.iterations > MaxIterations {
+	if err != nil || n != 3 || h.iterations == 0 || h.lanes == 0 || h.memory > maxMemoryKiB || h.iterations > maxIterations {
 		return h, errPHC
 	}
 	h.salt, err = base64.RawStdEncoding.DecodeString(parts[4])

@@ -66,7 +66,7 @@ func TestPHC(t *testing.T) {
 		}
 	})
 	t.Run("a hash of the highest cost that may be configured can be read back", func(t *testing.T) {
-		p := &Hasher{Cost: Cost{MaxMemoryKiB, MaxIterations}}
+		p := &Hasher{Cost: Cost{maxMemoryKiB, maxIterations}}
 		_, err := parsePHC(p.encode(make([]byte, 16), make([]byte, 32)))
 		if err != nil {
 			t.Error(err)

@@ -26,9 +26,9 @@ func (c *Rules) AllowedScopes(a storage.Application) []string {
 	return allowed
 }
 
-// DefaultScopesOf returns the scopes for a request without the parameter scope: the
+// defaultScopesOf returns the scopes for a request without the parameter scope: the
 // server's default scopes, limited to the allowed ones.
-func (c *Rules) DefaultScopesOf(allowed []string) []string {
+func (c *Rules) defaultScopesOf(allowed []string) []string {
 	defaults := c.DefaultScopes
 	if defaults == nil {
 		defaults = c.ScopeNames()
@@ -68,7 +68,7 @@ func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error)
 	}
 	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
-		names := c.DefaultScopesOf(allowed)
+		names := c.defaultScopesOf(allowed)
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
 			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")

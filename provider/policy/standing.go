@@ -112,7 +112,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 	default:
 		server.PublicOnly = true
 		server.Grants = []string{GrantCode}
-		server.Scopes = oauth.Without(c.DefaultScopesOf(server.Scopes), c.ScopesByAdministrator...)
+		server.Scopes = oauth.Without(c.defaultScopesOf(server.Scopes), c.ScopesByAdministrator...)
 		server.AccessMax, server.JWTMax = min(server.AccessMax, openAccessMax), min(server.JWTMax, openAccessMax)
 		server.Quota = c.OpenQuota
 	}
@@ -139,17 +139,17 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 }
 
 // ChargedTo returns the id of the person whose quota an application's grants and tokens
-// count against, or EverybodyOpen, or nil if no quota applies.
+// count against, or everybodyOpen, or nil if no quota applies.
 func ChargedTo(a storage.Application) *string {
 	switch StandingOf(a) {
 	case StandingPerson:
 		return a.OwnerID
 	case StandingOpen:
-		return new(EverybodyOpen)
+		return new(everybodyOpen)
 	}
 	return nil
 }
 
-// EverybodyOpen stands for the one quota that all applications share for which nobody
+// everybodyOpen stands for the one quota that all applications share for which nobody
 // is responsible. The id of a person has no colon, so it is never equal to this.
-const EverybodyOpen = "open:"
+const everybodyOpen = "open:"

@@ -92,8 +92,8 @@ func (p *Tokens) nameToken(kind, id string) string {
 	return p.names.Seal([]byte(kind+id), "")
 }
 
-// knownToken is a token that this server issued, opaque or signed, with its record.
-type knownToken struct {
+// Found is a token that this server issued, opaque or signed, with its record.
+type Found struct {
 	storage.LiveToken
 	name    string // the jti of a signed token; "": the token is opaque
 	dormant bool   // its application is suspended, or may use no scope of the token
@@ -102,7 +102,7 @@ type knownToken struct {
 // FindToken returns a token and the records that it belongs to, or storage.ErrNotFound.
 // Its scope and lifetime are limited to what its application may have now. It also
 // finds a token that has expired or was used: LiveToken does not.
-func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	token, err := p.readToken(ctx, text)
 	if err != nil {
 		return token, err
@@ -122,19 +122,19 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (knownToken, error)
 	return token, nil
 }
 
-func (p *Tokens) readToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) readToken(ctx context.Context, text string) (Found, error) {
 	// Only a signed token has dots. The decoder ignores line breaks: without this check
 	// one token would have any number of texts, with a copy for each.
 	if strings.Count(text, ".") == 2 && !strings.ContainsAny(text, "\r\n") {
 		return p.findSigned(ctx, text)
 	}
 	token, err := p.store.TokenByDigest(ctx, seal.Digest(text))
-	return knownToken{LiveToken: token}, err
+	return Found{LiveToken: token}, err
 }
 
 // findSigned verifies a signed access token as RFC 9068 §4 requires, and then checks
 // the records that it belongs to.
-func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	raw, err := jose.Verifier{
 		// RFC 9068 §4: never none. Also never HS256, with which a public key could be
 		// used as the secret.
@@ -150,19 +150,19 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (knownToken, error
 		},
 	}.Verify(text)
 	if errors.Is(err, jose.ErrInvalid) {
-		return knownToken{}, storage.ErrNotFound
+		return Found{}, storage.ErrNotFound
 	}
 	if err != nil {
-		return knownToken{}, err
+		return Found{}, err
 	}
 	claims, err := jose.ParseClaims(raw)
 	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.Audience() {
-		return knownToken{}, storage.ErrNotFound
+		return Found{}, storage.ErrNotFound
 	}
-	token := knownToken{name: claims.Text("jti")}
+	token := Found{name: claims.Text("jti")}
 	behind, err := p.names.Open(token.name, "")
 	if err != nil {
-		return knownToken{}, storage.ErrNotFound
+		return Found{}, storage.ErrNotFound
 	}
 	sum := seal.Digest(token.name)
 	if id, ok := strings.CutPrefix(string(behind), ofGrant); ok {

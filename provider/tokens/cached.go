@@ -13,15 +13,15 @@ import (
 // token returns a token, from a copy if there is one, for requests that do not change
 // it. Refresh tokens are not copied, because their use is not announced to other nodes.
 // The copy of a signed token also saves the verification of its signature.
-func (p *Tokens) token(ctx context.Context, text string) (knownToken, error) {
-	find := func(ctx context.Context, _ string) (knownToken, error) { return p.FindToken(ctx, text) }
-	return p.copies.Get(ctx, seal.Digest(text), find, func(t knownToken) bool {
+func (p *Tokens) token(ctx context.Context, text string) (Found, error) {
+	find := func(ctx context.Context, _ string) (Found, error) { return p.FindToken(ctx, text) }
+	return p.copies.Get(ctx, seal.Digest(text), find, func(t Found) bool {
 		return !t.Refresh && len(oauth.Deref(t.Claims)) <= copyBytes
 	})
 }
 
 // tokenChanged says whether a record that a copied token depends on has changed.
-func tokenChanged(c *copies.Changes, read time.Time, t knownToken) bool {
+func tokenChanged(c *copies.Changes, read time.Time, t Found) bool {
 	return c.Of(storage.OfToken, &t.Digest, read) || c.Of(storage.OfApplication, &t.Application, read) ||
 		c.Of(storage.OfGrant, t.GrantID, read) || c.Of(storage.OfUser, t.UserID, read) || c.Of(storage.OfUser, t.OwnerID, read) || c.Of(storage.OfSession, t.SessionID, read) ||
 		t.name != "" && c.Of(storage.OfKeys, new(string), read) // the change does not name a key

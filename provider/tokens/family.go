@@ -55,7 +55,7 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	if err != nil {
 		return Pair{}, err
 	}
-	refresh, refreshDigest := Mint(RefreshPrefix)
+	refresh, refreshDigest := Mint(refreshPrefix)
 	refreshEnd := min(at+p.rules.RefreshLifetime(a), f.Began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
 	if f.SessionEndsAt > 0 {
 		refreshEnd = min(refreshEnd, f.SessionEndsAt)
@@ -72,7 +72,7 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 const (
 	CodePrefix    = "mac_"
 	AccessPrefix  = "mat_"
-	RefreshPrefix = "mrt_"
+	refreshPrefix = "mrt_"
 )
 
 // Mint returns a new random token with a prefix, and the digest under which the

@@ -11,7 +11,7 @@ import (
 func TestRandomTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		for _, prefix := range []string{CodePrefix, AccessPrefix, RefreshPrefix} {
+		for _, prefix := range []string{CodePrefix, AccessPrefix, refreshPrefix} {
 			text, sum := Mint(prefix)
 			raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(text, prefix))
 			if err != nil || len(raw) != 32 || !strings.HasPrefix(text, prefix) || sum != seal.Digest(text) || seen[text] {

@@ -141,7 +141,7 @@ func (p *Tokens) hintKeys(ctx context.Context, h jose.Header, unverified []byte)
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if a.Algorithm != jose.HS256 || !clients.Readable(a.Secret) {
+	if a.Algorithm != jose.HS256 || !clients.SecretIsReadable(a) {
 		return nil, jose.ErrInvalid
 	}
 	return p.clients.HMACKeys(a)

@@ -64,7 +64,7 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
 // is unknown, expired or revoked, or whose person or application is inactive.
-func (p *Tokens) LiveToken(ctx context.Context, text string) (knownToken, error) {
+func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
 		return token, oauth.Stored(err)
@@ -82,7 +82,7 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (knownToken, error)
 // not suspended and still had a scope of the token.
 var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", oauth.ErrNotFound)
 
-func (p *Tokens) describeToken(token knownToken, caller string) *Introspection {
+func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	found := &Introspection{
 		Active: true, Scope: token.Scope, ClientID: token.ClientID, Username: oauth.Deref(token.Username), TokenType: "Bearer",
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,

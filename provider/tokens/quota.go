@@ -94,11 +94,11 @@ func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 	return e
 }
 
-// Within returns an Error with status 429 if one party has used up a quota. who is the
+// within returns an Error with status 429 if one party has used up a quota. who is the
 // party, key names the quota, most is its size (0: no limit), and text is the
-// description of the Error. Within calls count only if it does not remember how much of
+// description of the Error. It calls count only if it does not remember how much of
 // the quota is free.
-func (p *Tokens) Within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
+func (p *Tokens) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute, and %d times for one person.", n, share(n))
 		}
 	}
-	return p.Within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
+	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
 }
 
 // MayApprove returns an Error with status 429 if the owner of an application has used
@@ -161,5 +161,5 @@ func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person s
 	if n >= share(most) {
 		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, and may have no more.", n)
 	}
-	return p.Within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
+	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
 }

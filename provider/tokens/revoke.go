@@ -37,7 +37,7 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (s
 	if token.Application != a.ID {
 		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
-	return a.ClientID, p.End(ctx, token)
+	return a.ClientID, p.end(ctx, token)
 }
 
 // EndToken revokes a token at the request of the operator. It returns ErrNotFound for
@@ -47,13 +47,13 @@ func (p *Tokens) EndToken(ctx context.Context, text string) error {
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	return p.End(ctx, token)
+	return p.end(ctx, token)
 }
 
-// End revokes a token and its whole token family. RFC 7009 §2.1 requires that for a
+// end revokes a token and its whole token family. RFC 7009 §2.1 requires that for a
 // refresh token and allows it for an access token: a client that revokes one token is
 // finished, and must not keep another with which it can get more.
-func (p *Tokens) End(ctx context.Context, token knownToken) error {
+func (p *Tokens) end(ctx context.Context, token Found) error {
 	var err error
 	switch {
 	case token.GrantID != nil:

@@ -37,7 +37,7 @@ type Tokens struct {
 	people   *people.People
 	names    seal.Sealer // encrypts the jti of signed access tokens
 	pairwise []byte      // the key for subjects that two sectors cannot compare
-	copies   *copies.Copies[knownToken]
+	copies   *copies.Copies[Found]
 	quotas   quotas
 }
 
