@@ -9,14 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mandate/provider/clients"
 	"mandate/provider/limits"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
 	"mandate/provider/policy"
-	"mandate/provider/seal"
 )
 
 func TestLogin(t *testing.T) {
@@ -179,173 +176,6 @@ func TestLoginIsSlowed(t *testing.T) {
 	})
 }
 
-func TestSession(t *testing.T) {
-	alive := func(t *testing.T, f *fixture, cookie string) bool {
-		t.Helper()
-		s, err := f.SignedIn(t.Context(), cookie)
-		if err != nil && !errors.Is(err, oauth.ErrNotFound) {
-			t.Fatal(err)
-		}
-		return err == nil && s != nil
-	}
-	sign := func(t *testing.T, f *fixture) string {
-		t.Helper()
-		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return in.Session
-	}
-	bubble := func(rule string, test func(t *testing.T, f *fixture), changes ...func(*Config)) {
-		t.Run(rule, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := begin(t, changes...)
-				f.person("alice")
-				test(t, f)
-			})
-		})
-	}
-	bubble("it ends after disuse", func(t *testing.T, f *fixture) {
-		used, idle := sign(t, f), sign(t, f)
-		time.Sleep(day - time.Second)
-		if !alive(t, f, used) {
-			t.Error("it ends a second early")
-		}
-		time.Sleep(time.Second)
-		if alive(t, f, idle) || !alive(t, f, used) {
-			t.Error("idle:", alive(t, f, idle), "used:", alive(t, f, used))
-		}
-	})
-	bubble("it ends at last, however busy", func(t *testing.T, f *fixture) {
-		cookie := sign(t, f)
-		for range 14*2 - 1 {
-			time.Sleep(day / 2)
-			if !alive(t, f, cookie) {
-				t.Fatal("it ended")
-			}
-		}
-		time.Sleep(day / 2)
-		if alive(t, f, cookie) {
-			t.Error("it is alive")
-		}
-	})
-	bubble("without an idle limit only its end counts", func(t *testing.T, f *fixture) {
-		cookie := sign(t, f)
-		time.Sleep(14*day - time.Second)
-		if !alive(t, f, cookie) {
-			t.Error("it ended")
-		}
-	}, func(c *Config) { c.SessionIdle = 0 })
-	bubble("it ends with the sign-out, the person and the password", func(t *testing.T, f *fixture) {
-		for name, end := range map[string]func(*SignedIn) error{
-			"sign-out":    func(s *SignedIn) error { return f.Logout(t.Context(), s) },
-			"ended":       func(s *SignedIn) error { return f.EndSession(t.Context(), s.User.ID, s.Session.ID) },
-			"password":    func(*SignedIn) error { return f.ResetPassword(t.Context(), "alice", goodPassword) },
-			"deactivated": func(*SignedIn) error { f.sql("UPDATE users SET active = FALSE"); return nil },
-		} {
-			f.sql("UPDATE users SET active = TRUE")
-			cookie := sign(t, f)
-			s, err := f.SignedIn(t.Context(), cookie)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = end(s)
-			if err != nil || alive(t, f, cookie) {
-				t.Error(name, err)
-			}
-		}
-		f.sql("UPDATE users SET active = TRUE")
-		s := f.login("alice")
-		for range 2 { // a second logout succeeds too
-			err := f.Logout(t.Context(), s)
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	bubble("no cookie, and none that is near a right one", func(t *testing.T, f *fixture) {
-		cookie := sign(t, f)
-		for _, near := range []string{"", cookie[1:], cookie + "A", cookie + "=", swapCase(cookie), seal.Digest(cookie), " " + cookie} {
-			if alive(t, f, near) {
-				t.Errorf("%q is a session", near)
-			}
-		}
-	})
-}
-
-func TestSetup(t *testing.T) {
-	f := begin(t)
-	person := people.Person{Username: "root", Password: goodPassword}
-	link, err := f.SetupLink(t.Context())
-	if err != nil || len(link) < 43 {
-		t.Fatal(link, err)
-	}
-	for _, wrong := range []string{"", "x", link[1:], link + "A", seal.Digest(link)} {
-		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, oauth.ErrNotFound) {
-			t.Errorf("%q: %v", wrong, err)
-		}
-		if err := f.Setup(t.Context(), wrong, person); !errors.Is(err, oauth.ErrNotFound) {
-			t.Errorf("%q: %v", wrong, err)
-		}
-	}
-	wantInvalid(t, f.Setup(t.Context(), link, people.Person{Username: "root", Password: "short"}), "password")
-	wantError(t, f.CheckSetup(t.Context(), link), "no error")
-	// If many requests use the link at once, exactly one succeeds.
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	results := make(chan error, 8)
-	for i := range 8 {
-		wg.Go(func() {
-			<-start
-			results <- f.Setup(t.Context(), link, people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
-		})
-	}
-	close(start)
-	wg.Wait()
-	close(results)
-	won := 0
-	for err := range results {
-		if err == nil {
-			won++
-		} else if !errors.Is(err, oauth.ErrNotFound) {
-			t.Error(err)
-		}
-	}
-	people, total, err := f.Users(t.Context(), "", 10, 0)
-	if err != nil || won != 1 || total != 1 || !people[0].Administrator {
-		t.Error(won, total, err)
-	}
-	// The link cannot be used again.
-	link2, err := f.SetupLink(t.Context())
-	if d := cmp.Diff("", link2); d != "" || err != nil {
-		t.Error(d, err)
-	}
-	if err := f.Setup(t.Context(), link, person); !errors.Is(err, oauth.ErrNotFound) {
-		t.Error(err)
-	}
-}
-
-// The setup link is valid for one database. It does not work on another database, or after the
-// database was restored to its first state.
-func TestSetupLinkIsForOneDatabase(t *testing.T) {
-	one, other := begin(t), begin(t)
-	again, err := New(t.Context(), testConfig(), one.store, one.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if linkOf(t, one.Provider) != linkOf(t, again) {
-		t.Error("it changes with a restart")
-	}
-	if linkOf(t, one.Provider) == linkOf(t, other.Provider) {
-		t.Error("it is the same for both")
-	}
-	person := people.Person{Username: "root", Password: goodPassword}
-	if err = other.Setup(t.Context(), linkOf(t, one.Provider), person); !errors.Is(err, oauth.ErrNotFound) {
-		t.Error("another database's link:", err)
-	}
-	wantError(t, again.Setup(t.Context(), linkOf(t, one.Provider), person), "no error")
-}
-
 // The check of a password takes time. If the password is changed during the check, the check
 // must not succeed.
 func TestPasswordChangesWhileItIsChecked(t *testing.T) {
@@ -461,13 +291,4 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 			})
 		}
 	}
-}
-
-func linkOf(t *testing.T, p *Provider) string {
-	t.Helper()
-	link, err := p.SetupLink(t.Context())
-	if err != nil || link == "" {
-		t.Fatal(link, err)
-	}
-	return link
 }

@@ -107,21 +107,3 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		f.sql("UPDATE users SET administrator = TRUE")
 	}
 }
-
-// One person cannot use up the quota that all users of an application share.
-func TestAPersonsShareOfAQuota(t *testing.T) {
-	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
-	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer := f.tokens(app, bob)
-	answer = f.must(f.refresh(app, answer.RefreshToken))
-	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
-	_, err = f.refresh(app, answer.RefreshToken)
-	wantError(t, err, "429 temporarily_unavailable")
-	f.wantActive(true, answer.RefreshToken) // the refused request did not invalidate the refresh token
-	f.tokens(app, carol)
-	f.must(f.token(app, "grant_type", policy.GrantClient))
-}

@@ -3,11 +3,9 @@ package provider
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mandate/provider/clients"
-	"mandate/provider/framework"
 	"mandate/provider/logout"
 	"mandate/provider/oauth"
 	"mandate/provider/people"
@@ -129,104 +127,6 @@ func TestOwnersOfApplications(t *testing.T) {
 	}
 }
 
-func TestQuotas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := begin(t, func(c *Config) {
-			c.PersonQuota = policy.Quota{Applications: 3, Sessions: 2, Approvals: 20, TokensPerMinute: 30, LiveTokens: 40}
-		})
-		alice := f.person("alice")
-		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
-		var apps []*clients.Registered
-		for range 3 {
-			app, err := f.Register(t.Context(), &alice, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			apps = append(apps, app)
-		}
-		_, err := f.Register(t.Context(), &alice, r)
-		wantInvalid(t, err, "name")
-		issue := func(most int) int {
-			given := 0
-			for i := range most {
-				if _, err := f.token(apps[i%3], "grant_type", policy.GrantClient); err != nil {
-					wantError(t, err, "429 temporarily_unavailable")
-					if e := framework.Failed(err); e.RetryAfter != 2 {
-						t.Errorf("wait for %d s, want 2", e.RetryAfter)
-					}
-					break
-				}
-				given++
-			}
-			return given
-		}
-		if n := issue(50); n != 30 {
-			t.Errorf("%d tokens in a minute, want 30", n)
-		}
-		time.Sleep(time.Minute)
-		if n := issue(50); n != 10 {
-			t.Errorf("%d more tokens live, want 10", n)
-		}
-		f.must(f.token(f.app(), "grant_type", policy.GrantClient)) // an application of the operator
-		// A second request right after the first needs no other count in the database.
-		f.sql("DELETE FROM tokens")
-		if n := issue(1); n != 0 {
-			t.Error("it was counted again at once")
-		}
-		time.Sleep(3 * time.Second)
-		if n := issue(1); n != 1 {
-			t.Error("it was not counted again")
-		}
-		time.Sleep(10 * time.Hour)
-		s := f.login("bob")
-		refused := func(what string, app *clients.Registered, s *SignedIn) {
-			t.Helper()
-			answer, err := f.Complete(t.Context(), f.authorize(app), s)
-			if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
-				t.Error(what, err, got)
-			}
-		}
-		approve := func(app *clients.Registered, s *SignedIn, n int) {
-			t.Helper()
-			for range n {
-				if f.code(app, s) == "" {
-					t.Fatal("no code")
-				}
-			}
-		}
-		// One person may use a tenth of the quota that all users of an application share.
-		approve(apps[0], s, 2)
-		refused("a third approval of one person", apps[0], s)
-		for _, name := range []string{"c", "d", "e", "f", "g", "h"} {
-			approve(apps[1], f.login(name), 2)
-		}
-		approve(apps[2], f.login("c"), 2)
-		approve(apps[2], f.login("d"), 2)
-		approve(apps[2], f.login("e"), 2)
-		for range 100 { // a request without an approval does not count
-			f.authorize(apps[2])
-		}
-		refused("the twenty-first approval", apps[2], s)
-		_, err = f.token(apps[0], "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword)
-		wantError(t, err, "429 temporarily_unavailable")
-		time.Sleep(time.Minute)
-		f.code(apps[1], s)
-		for range 4 {
-			f.login("bob")
-		}
-		if n := f.count("sessions WHERE user_id = '" + s.User.ID + "'"); n != 2 {
-			t.Errorf("%d sessions, want 2", n)
-		}
-		f.sql("UPDATE users SET administrator = TRUE WHERE username = 'bob'")
-		for range 4 {
-			f.login("bob")
-		}
-		if n := f.count("sessions WHERE user_id = '" + s.User.ID + "'"); n != 6 {
-			t.Errorf("%d sessions of an administrator, want 6", n)
-		}
-	})
-}
-
 // A scope that the application may no longer have is removed from its valid tokens of both formats. It returns when the
 // application may have it again.
 func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
@@ -276,31 +176,4 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	if retired != 1 {
 		t.Errorf("%d keys are retired", retired)
 	}
-}
-
-// Both tokens of an approval count in the quota, and so do both tokens of a refresh.
-func TestEveryTokenIsCharged(t *testing.T) {
-	f := begin(t)
-	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	charged := func(want int) {
-		t.Helper()
-		if n := f.count("tokens WHERE charged_to = '" + alice.ID + "'"); n != want {
-			t.Errorf("%d tokens are charged, want %d", n, want)
-		}
-	}
-	answer := f.tokens(app, bob)
-	charged(2)
-	f.must(f.refresh(app, answer.RefreshToken))
-	charged(3) // the used refresh token no longer counts
-	f.must(f.token(app, "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword))
-	charged(5)
-	if n := f.count("grants WHERE charged_to = '" + alice.ID + "'"); n != 2 {
-		t.Errorf("%d grants are charged, want 2", n)
-	}
-	f.tokens(f.app(), bob) // an application of the operator
-	charged(5)
 }
