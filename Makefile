@@ -55,7 +55,7 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
 docs: ## write the tables of docs that are generated
-	go test $$(grep -rl --include=*_test.go 'flag.Bool("update"' . | xargs -n 1 dirname | sort -u) -run Docs -update
+	go test $$(grep -rlF --include=*_test.go 'testkit.DocsBlock(' . | xargs -n 1 dirname | sort -u) -run Docs -update
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities: ## known vulnerabilities of what the binary is built from

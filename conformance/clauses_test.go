@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,9 +16,8 @@ import (
 	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/rules"
+	"mandate/testkit"
 )
-
-var update = flag.Bool("update", false, "write generated text into docs")
 
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9]+/[0-9A-Z]+(\.[0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$`)
 
@@ -229,34 +227,9 @@ func TestCitationsAreRead(t *testing.T) {
 	}
 }
 
-const (
-	standardsPage  = "../docs/standards.md"
-	standardsStart = "<!-- standards:start -->"
-	standardsEnd   = "<!-- standards:end -->"
-)
-
 // TestStandardsDocs compares the table in docs/standards.md with the number of rules.
 func TestStandardsDocs(t *testing.T) {
-	text, err := os.ReadFile(standardsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, opened := strings.Cut(string(text), standardsStart)
-	_, after, closed := strings.Cut(rest, standardsEnd)
-	if !opened || !closed {
-		t.Fatalf("docs/standards.md lacks %s and %s", standardsStart, standardsEnd)
-	}
-	want := before + standardsStart + "\n" + standards() + standardsEnd + after
-	if want == string(text) {
-		return
-	}
-	if !*update {
-		t.Fatal("the table in docs/standards.md does not have the numbers of the rules; run make docs")
-	}
-	err = os.WriteFile(standardsPage, []byte(want), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.DocsBlock(t, "standards.md", "standards", standards())
 }
 
 // standards returns the table with the numbers of rules of each document.

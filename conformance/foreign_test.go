@@ -23,6 +23,7 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
+	"mandate/testkit"
 )
 
 // providerVersion is the version of oidc-provider that testdata/oidc-provider installs.
@@ -183,7 +184,7 @@ func startProvider(t *testing.T) *foreignProvider {
 	t.Helper()
 	dir, err := installProvider()
 	if err != nil {
-		absent(t, err.Error())
+		testkit.Missing(t, err.Error())
 	}
 	p := &foreignProvider{ended: make(chan struct{}), target: &target.Target{User: target.User{Username: "alice", Password: "any password"}, Clients: map[need.Need]*target.Client{}, Backchannel: servertest.FreeAddress(),
 		Scope: "openid profile email offline_access", Parameters: map[string]string{"prompt": "consent"}}}
@@ -317,13 +318,4 @@ func (r foreignReport) log(t *testing.T) {
 		t.Logf("%s: %v", document, counts[document])
 	}
 	t.Log(r.Summary)
-}
-
-// absent skips a test that needs something that is not installed, or fails it where skipping is forbidden.
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
-		t.Fatal(what)
-	}
-	t.Skip("SKIPPED, NOT TESTED: " + what)
 }

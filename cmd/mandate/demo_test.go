@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // screen collects the output of a command while it runs.
@@ -81,13 +83,7 @@ func TestDemoTarget(t *testing.T) {
 
 // TestDemoLines runs every command that the demo prints in a shell.
 func TestDemoLines(t *testing.T) {
-	_, err := exec.LookPath("curl")
-	if err != nil {
-		if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
-			t.Fatal("curl is not installed: apt-get install curl")
-		}
-		t.Skip("curl is not installed: apt-get install curl")
-	}
+	testkit.Program(t, "curl", "curl")
 	out := startDemo(t, "127.0.0.1:"+freePort())
 	wants := []struct{ what, answer string }{
 		{"Client credentials: an access token", `^{"access_token": *"mat_[^"]+".*"scope": *"read write groups"`},

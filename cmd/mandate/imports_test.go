@@ -23,7 +23,7 @@ const (
 // allowed everywhere. A change of the architecture is a change of this table.
 var layers = map[string][]string{
 	"storage":              {"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite"},
-	"storage/postgrestest": {"database/sql", "github.com/lib/pq"},
+	"storage/postgrestest": {"mandate/testkit", "database/sql", "github.com/lib/pq"},
 	"provider":             {"mandate/storage", "mandate/provider", fositeModule, "github.com/go-jose/go-jose"},
 	"provider/seal":        {standardOnly},
 	"provider/password":    {"golang.org/x/crypto", standardOnly},
@@ -68,6 +68,7 @@ var layers = map[string][]string{
 	"conformance/wire":      {standardOnly},
 	"conformance/need":      {standardOnly},
 	// For tests alone.
+	"testkit":                  {"flag", standardOnly},
 	"provider/oauth/oauthtest": {"mandate/provider/oauth"},
 	// For tests alone: it runs the built server, on a database of its own.
 	"conformance/servertest":    {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest"},
@@ -140,7 +141,7 @@ func checkFile(t *testing.T, path string) {
 			return true
 		}
 		used := of.Name + "." + selector.Sel.Name
-		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest"
+		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest" || layer == "testkit"
 		if slices.Contains(forbidden[layer], used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}

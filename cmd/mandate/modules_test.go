@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mandate/testkit"
 )
 
 const (
@@ -49,7 +51,7 @@ func TestModulesDocs(t *testing.T) {
 		slices.Sort(brought[by])
 		fmt.Fprintf(&table, "| %s | `%s` |\n", by, strings.Join(brought[by], "`, `"))
 	}
-	docsBlock(t, "dependencies.md", "modules", table.String()+"\n")
+	testkit.DocsBlock(t, "dependencies.md", "modules", table.String()+"\n")
 }
 
 // directModules are those that a package of ours imports.

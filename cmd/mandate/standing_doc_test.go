@@ -10,11 +10,12 @@ import (
 
 	"mandate/cmd/mandate/config"
 	"mandate/provider"
+	"mandate/testkit"
 )
 
 // TestStandingDocs compares the table of standings in docs/register-applications.md with provider.Config.Allowance.
 func TestStandingDocs(t *testing.T) {
-	docsBlock(t, "register-applications.md", "standing", standingTable(t))
+	testkit.DocsBlock(t, "register-applications.md", "standing", standingTable(t))
 }
 
 // marked is a configuration in which each setting that the table depends on has a value of its own.

@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+
+	"mandate/testkit"
 )
 
 // chromium starts a real browser with a new profile. It resolves names below .example
@@ -32,7 +34,7 @@ func chromium(t testing.TB) context.Context {
 		return err == nil
 	})
 	if i < 0 {
-		absent(t, "Chromium is not installed: apt-get install chromium")
+		testkit.Missing(t, "Chromium is not installed: apt-get install chromium")
 	}
 	// The browser is killed at the end. Its files are in the folder of all tests, which
 	// is removed.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // Third-party clients. Each runs in one process for all tests and takes one step per
@@ -55,14 +57,11 @@ var pythonClient = sync.OnceValues(func() (*foreignProgram, error) {
 func (s *server) openidClient(t testing.TB, app application, step string, input map[string]any) map[string]any {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
-		_, err := exec.LookPath(program)
-		if err != nil {
-			absent(t, program+" is not installed: apt-get install nodejs npm")
-		}
+		testkit.Program(t, program, "nodejs npm")
 	}
 	program, err := nodeClient()
 	if err != nil {
-		absent(t, err.Error())
+		testkit.Missing(t, err.Error())
 	}
 	return s.foreign(t, program, app, step, input)
 }
@@ -72,7 +71,7 @@ func (s *server) requestsOAuthlib(t testing.TB, app application, step string, in
 	t.Helper()
 	program, err := pythonClient()
 	if err != nil {
-		absent(t, err.Error())
+		testkit.Missing(t, err.Error())
 	}
 	return s.foreign(t, program, app, step, input)
 }

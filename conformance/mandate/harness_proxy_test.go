@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // The servers and clients around the proxy: programs from PyPI, and servers that break
@@ -47,7 +49,7 @@ func hypercorn(t testing.TB) string {
 	address := freeAddress()
 	cmd, err := fromPyPI("upstream.py", address)
 	if err != nil {
-		absent(t, err.Error())
+		testkit.Missing(t, err.Error())
 	}
 	var log logBuffer
 	api, err := launch(cmd, &log)
@@ -84,7 +86,7 @@ func webSocket(t testing.TB, step map[string]any) map[string]any {
 	t.Helper()
 	program, err := webSocketClient()
 	if err != nil {
-		absent(t, err.Error())
+		testkit.Missing(t, err.Error())
 	}
 	line, err := json.Marshal(step)
 	if err != nil {

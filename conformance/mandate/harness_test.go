@@ -185,16 +185,6 @@ func (l *logBuffer) String() string {
 	return l.bytes.String()
 }
 
-// absent skips a test that needs something that is not installed, or fails it where
-// skipping is forbidden.
-func absent(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
-		t.Fatal(what)
-	}
-	t.Skip("SKIPPED, NOT TESTED: " + what)
-}
-
 // waitFor calls a condition repeatedly until it is true. It is for changes in another
 // process.
 func waitFor(t testing.TB, what string, done func() bool) {

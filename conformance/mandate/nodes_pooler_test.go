@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // pooler starts PgBouncer in front of a database and returns the database's address
@@ -22,7 +24,7 @@ func pooler(t testing.TB, db database, mode string, connections int) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		absent(t, "PgBouncer is not installed: apt-get install pgbouncer")
+		testkit.Missing(t, "PgBouncer is not installed: apt-get install pgbouncer")
 	}
 	at, err := url.Parse(db.url)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mandate/storage/postgrestest"
+	"mandate/testkit"
 )
 
 // Several nodes on one database. Each caches what it has read. If a node or a command
@@ -294,7 +295,7 @@ func TestNodesDeaf(t *testing.T) {
 	defer admin.Close()
 	_, err = admin.Exec(`SET allow_system_table_mods = on; DELETE FROM pg_proc WHERE proname = 'pg_notify'`)
 	if err != nil {
-		absent(t, fmt.Sprintf("this PostgreSQL does not let its catalogue be changed: %v", err))
+		testkit.Missing(t, fmt.Sprintf("this PostgreSQL does not let its catalogue be changed: %v", err))
 	}
 	line, through := postgrestest.NewLine(t, db.url)
 	line.Rule(postgrestest.OfListening(postgrestest.Refuse))

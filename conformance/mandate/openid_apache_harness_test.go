@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 // Debian's Apache with libapache2-mod-auth-openidc protects a page: a relying party
@@ -41,7 +43,7 @@ func (s *server) apache(t testing.TB, flags []string, directives ...string) *apa
 	for _, path := range []string{apacheProgram, filepath.Join(apacheModules, "mod_auth_openidc.so")} {
 		_, err := os.Stat(path)
 		if err != nil {
-			absent(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
+			testkit.Missing(t, "Apache's mod_auth_openidc is not installed: apt-get install apache2-bin libapache2-mod-auth-openidc")
 		}
 	}
 	listen := freeAddress()

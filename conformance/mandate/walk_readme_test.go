@@ -7,15 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mandate/testkit"
 )
 
 // TestWalkReadme runs the commands of the README's shortest way to a protected API
 // unchanged, except for the addresses.
 func TestWalkReadme(t *testing.T) {
-	_, err := exec.LookPath("curl")
-	if err != nil {
-		absent(t, "curl is not installed")
-	}
+	testkit.Program(t, "curl", "curl")
 	commands, files := steps(t)
 	s := startServer(t, options{})
 	path, err := binary()

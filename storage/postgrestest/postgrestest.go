@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	_ "github.com/lib/pq" // the driver "postgres"
+
+	"mandate/testkit"
 )
 
 // shared is the one server of this test process. It is a package variable because the
@@ -45,7 +47,7 @@ func Main(m interface{ Run() int }) int {
 // skipped, or fails where skipping is forbidden. The test is also skipped under -short.
 func URL(t testing.TB) string {
 	t.Helper()
-	leftOut(t)
+	testkit.NotShort(t, "the tests that need PostgreSQL")
 	admin := os.Getenv("MANDATE_TEST_POSTGRES")
 	if admin != "" {
 		return createDatabase(t, admin, func() bool { return true })
@@ -115,7 +117,7 @@ func execute(address, statement string) error {
 // programs returns the folder of PostgreSQL's server programs.
 func programs(t testing.TB) string {
 	t.Helper()
-	leftOut(t)
+	testkit.NotShort(t, "the tests that need PostgreSQL")
 	bin := find()
 	if bin == "" {
 		absent(t)
@@ -123,19 +125,7 @@ func programs(t testing.TB) string {
 	return bin
 }
 
-// leftOut skips the test under `go test -short`, which `make test-fast` uses.
-func leftOut(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out the tests that need PostgreSQL")
-	}
-}
-
 func absent(t testing.TB) {
 	t.Helper()
-	const missing = "PostgreSQL is not installed: apt-get install postgresql, or set MANDATE_TEST_POSTGRES to the URL of a server"
-	if os.Getenv("CI") == "true" || os.Getenv("MANDATE_TEST_REQUIRE") == "all" {
-		t.Fatal(missing)
-	}
-	t.Skip("SKIPPED, NOT TESTED: " + missing)
+	testkit.Missing(t, "PostgreSQL is not installed: apt-get install postgresql, or set MANDATE_TEST_POSTGRES to the URL of a server")
 }
