@@ -1,14 +1,15 @@
--- One dialect for SQLite and PostgreSQL. Times are seconds since 1970, UTC.
--- Whatever a stranger could guess or steal is here only as its SHA-256 digest.
+-- One SQL dialect for SQLite and PostgreSQL. Times are seconds since 1970, UTC.
+-- Session identifiers, authorization codes and tokens are stored only as their
+-- SHA-256 digests.
 
 CREATE TABLE settings (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 );
 
--- id is the subject: random, never changed, never given again.
--- number is what the sample API calls the primary key.
--- username_key is the folded name: "Alice" and "alice" are one person.
+-- id is the subject: random, never changed, never assigned again.
+-- number is the primary key that the sample API shows.
+-- username_key is the case-folded name: "Alice" and "alice" are the same person.
 CREATE TABLE users (
     id                  TEXT PRIMARY KEY,
     number              BIGINT NOT NULL UNIQUE,
@@ -49,7 +50,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_user ON sessions (user_id);
 CREATE INDEX sessions_expires ON sessions (expires_at);
 
--- scopes is empty where the application may ask for every configured scope.
+-- scopes is empty if the application may request every configured scope.
 CREATE TABLE applications (
     id                     TEXT PRIMARY KEY,
     client_id              TEXT NOT NULL UNIQUE,
@@ -83,12 +84,12 @@ CREATE TABLE consents (
 );
 CREATE INDEX consents_application ON consents (application_id);
 
--- A grant is one approval by one person for one application, and the family
--- of all tokens that came from it. Deleting the row revokes them all: a token
--- whose grant is gone is no token. It begins as an authorization code.
--- No foreign keys here either: each would lock the application's one row at
--- every login. A grant whose person or application is gone is worth nothing, and
--- leaves by its age.
+-- A grant is the approval of one application by one person, and the token family
+-- that was issued from it. Deleting the row revokes the whole family, because a
+-- token without its grant is not active. A grant begins with an authorization code.
+-- There are no foreign keys: each would lock the application's row at every login.
+-- A grant whose person or application was deleted is not active, and is deleted
+-- after it has expired.
 CREATE TABLE grants (
     id              TEXT PRIMARY KEY,
     grant_type      TEXT NOT NULL,
@@ -109,10 +110,10 @@ CREATE TABLE grants (
 CREATE INDEX grants_user ON grants (user_id, application_id);
 CREATE INDEX grants_expires ON grants (expires_at);
 
--- Access and refresh tokens. grant_id where a person stands behind it, else
--- application_id. No foreign keys: the rows leave by their age, so that
--- revoking costs one row and never a scan.
--- used_at and successor are of rotated refresh tokens only.
+-- Access and refresh tokens. grant_id is set if a person approved the token,
+-- otherwise application_id is. There are no foreign keys: rows are deleted after
+-- they have expired, so a revocation changes one row and never scans the table.
+-- used_at and successor are set for rotated refresh tokens only.
 CREATE TABLE tokens (
     digest         TEXT PRIMARY KEY,
     refresh        BOOLEAN NOT NULL,
