@@ -23,10 +23,10 @@ var (
 	// one refers does not exist.
 	ErrNotFound = errors.New("record not found")
 	// ErrConflict means that a record with this name exists already.
-	ErrConflict = errors.New("record exists")
+	ErrConflict = errors.New("the record exists already")
 	// ErrSpent means that a one-time value was used already, or that the record has
 	// ended or changed in the meantime.
-	ErrSpent = errors.New("already spent")
+	ErrSpent = errors.New("already used, ended or changed")
 )
 
 // translate replaces the drivers' errors by the errors of this package. It returns
@@ -59,7 +59,7 @@ func translate(err error) error {
 
 // errAgain marks an error after which the work may run again on another connection:
 // either the work had no effect, or it may safely run twice.
-var errAgain = errors.New("to be tried again")
+var errAgain = errors.New("the work must run again")
 
 // transient reports whether the database has rolled the work back and a new attempt is
 // useful: serialization failure (40001), deadlock (40P01), a busy SQLite file.

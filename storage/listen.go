@@ -11,14 +11,14 @@ import (
 )
 
 // ErrDeaf means that the database does not support notifications between nodes.
-var ErrDeaf = errors.New("the database has no LISTEN and NOTIFY")
+var ErrDeaf = errors.New("the database does not support LISTEN and NOTIFY")
 
 // errUnheard means that a node did not receive its own test notification.
-var errUnheard = errors.New("LISTEN is taken, but nothing is heard: does DATABASE_URL lead through a pooler that gives each transaction another connection?")
+var errUnheard = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
 
 // errLeft means that the connections for writes were renewed. Writes, and with them the
 // notifications, may now go to another server.
-var errLeft = errors.New("the connections to the database are renewed")
+var errLeft = errors.New("the connections to the database were renewed")
 
 const (
 	// The listener sends a ping at this interval, and waits this long for the answer.

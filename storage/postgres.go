@@ -60,7 +60,7 @@ func openPostgres(c Config) (*Store, error) {
 func driverURL(address, name string) (string, url.Values, error) {
 	// The text of both errors would show the password. Unreadable parameters must not be
 	// dropped, because sslmode may be among them.
-	notURL := errors.New("database URL is not a URL: postgres://user:password@host/name?sslmode=verify-full")
+	notURL := errors.New("the database URL is not a URL: write postgres://user:password@host/name?sslmode=verify-full")
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", nil, notURL

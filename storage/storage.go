@@ -75,14 +75,14 @@ func (c Config) open() (*Store, error) {
 		return openPostgres(c)
 	}
 	// The message must not contain the URL: a text without a scheme may be a password.
-	return nil, errors.New("database URL begins otherwise: it must be sqlite:/// or postgres://")
+	return nil, errors.New("the database URL must begin with sqlite:/// or postgres://")
 }
 
 // openSQLite opens one connection for writes, because SQLite allows one writer. The
 // pool is then a fair queue; SQLite's own lock would be polled.
 func openSQLite(path string) (*Store, error) {
 	if path == "" || path == ":memory:" { // each connection would have its own database
-		return nil, fmt.Errorf("database URL names no file: write sqlite:///mandate.db")
+		return nil, fmt.Errorf("the database URL contains no file name: write sqlite:///mandate.db")
 	}
 	// synchronous(FULL): a token that was sent to a client survives a power failure.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +

@@ -96,13 +96,13 @@ func TestNewSQLiteFileIsOpenedByManyAtOnce(t *testing.T) {
 func TestDatabaseURLThatCannotWorkIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for url, want := range map[string]string{
-		"":                             "it must be sqlite:/// or postgres://",
-		"mandate.db":                   "it must be sqlite:/// or postgres://",
-		"mysql://localhost/mandate":    "it must be sqlite:/// or postgres://",
-		"Sqlite:///mandate.db":         "it must be sqlite:/// or postgres://",
-		"sqlite://":                    "names no file",
-		"sqlite:///":                   "names no file",
-		"sqlite:///:memory:":           "names no file",
+		"":                             "must begin with sqlite:/// or postgres://",
+		"mandate.db":                   "must begin with sqlite:/// or postgres://",
+		"mysql://localhost/mandate":    "must begin with sqlite:/// or postgres://",
+		"Sqlite:///mandate.db":         "must begin with sqlite:/// or postgres://",
+		"sqlite://":                    "contains no file name",
+		"sqlite:///":                   "contains no file name",
+		"sqlite:///:memory:":           "contains no file name",
 		"sqlite:///" + dir:             "reach the database",
 		"sqlite:///" + dir + "/no/x.d": "reach the database",
 		"postgres://localhost:port/x":  "database URL is not a URL",

@@ -92,7 +92,7 @@ type unit struct {
 
 const savepoint = "unit"
 
-var errPanicked = errors.New("the work of a transaction panicked")
+var errPanicked = errors.New("panic in a transaction")
 
 // share runs a unit together with others. A panic of the unit reaches only its own
 // caller.
@@ -167,7 +167,7 @@ func (t tx) runUnit(u unit, only bool) (outcome, broken error) {
 	if outcome != nil {
 		_, err := t.exec(`ROLLBACK TO ` + savepoint)
 		if err != nil {
-			return outcome, fmt.Errorf("undo one of several: %w", err)
+			return outcome, fmt.Errorf("roll back to the savepoint: %w", err)
 		}
 	}
 	_, err := t.exec(`RELEASE ` + savepoint)

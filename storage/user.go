@@ -134,7 +134,7 @@ func (t tx) confirm(userID, hash string) error {
 }
 
 // ErrLastAdministrator means that the change would leave no active administrator.
-var ErrLastAdministrator = errors.New("the last administrator")
+var ErrLastAdministrator = errors.New("no active administrator would be left")
 
 // keepAdministrator runs a change of a person. It returns ErrLastAdministrator if the
 // change removes the last active administrator, and the transaction is rolled back. The
@@ -261,7 +261,7 @@ func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 
 // ErrAnswers means that the person is responsible for applications and the caller did
 // not decide what happens to them.
-var ErrAnswers = errors.New("the person answers for applications")
+var ErrAnswers = errors.New("the person is responsible for applications")
 
 // Bequest decides what happens to the applications for which only the deleted person is
 // responsible. Applications for which the operator is responsible stay.

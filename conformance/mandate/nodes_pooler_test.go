@@ -111,7 +111,7 @@ func TestNodesBehindAPooler(t *testing.T) {
 		o.settings = append([]string{}, o.settings[0], o.settings[1])
 		deaf := newServer(t, o, c.BaseURL, c.key, c.secrets)
 		deaf.start(t)
-		deaf.says(t, "nothing is heard", 0)
+		deaf.says(t, "the test notification did not arrive", 0)
 		c.other = deaf
 		c.misses(t, everyNews[:2])
 	})

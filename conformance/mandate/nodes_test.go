@@ -302,7 +302,7 @@ func TestNodesDeaf(t *testing.T) {
 	c := newCluster(t, options{database: database{db.name, through}})
 	c.other = c.nodeBy(t, through)
 	for _, s := range []*server{c.server, c.other} {
-		s.says(t, "no LISTEN and NOTIFY", 0)
+		s.says(t, "does not support LISTEN and NOTIFY", 0)
 	}
 	c.misses(t, []news{everyNews[1], everyNews[2], everyNews[4], everyNews[7], everyNews[9]})
 	for _, s := range []*server{c.server, c.other} {

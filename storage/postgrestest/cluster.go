@@ -159,7 +159,7 @@ func (c *Cluster) verifier() (string, error) {
 	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, b64(salt), b64(stored[:]), b64(derive("Server Key"))), nil
 }
 
-var errPortTaken = errors.New("the port is taken")
+var errPortTaken = errors.New("the port is in use")
 
 // serve starts the server and waits until it answers. The caller holds the lock or the
 // only reference.
@@ -201,7 +201,7 @@ func (c *Cluster) serve() error {
 			if strings.Contains(log.String(), "could not bind") {
 				return errPortTaken
 			}
-			return fmt.Errorf("PostgreSQL ended at once:\n%s", log.String())
+			return fmt.Errorf("PostgreSQL stopped immediately:\n%s", log.String())
 		case <-deadline:
 			return fmt.Errorf("PostgreSQL does not answer: %w\n%s", answer, log.String())
 		case <-time.After(20 * time.Millisecond):

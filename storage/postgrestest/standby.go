@@ -34,7 +34,7 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 	for deadline, n := time.Now().Add(time.Minute), 0; n == 0; {
 		err = db.QueryRow(`SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`).Scan(&n)
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the standby does not follow: %v", err)
+			t.Fatalf("the standby is not replicating: %v", err)
 		}
 	}
 	return s
