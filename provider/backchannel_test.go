@@ -256,7 +256,7 @@ func TestBackChannel_row_that_is_wrong_ends_nothing(t *testing.T) {
 		f, at, log := telling(t, func(int) (int, error) { return 200, nil })
 		f.sql(`UPDATE applications SET algorithm = 'XX1'`)
 		f.tells(t, time.Minute)
-		if len(at.calls) > 0 || !strings.Contains(log.String(), `no algorithm \"XX1\"`) {
+		if len(at.calls) > 0 || !strings.Contains(log.String(), `the algorithm \"XX1\" is not supported`) {
 			t.Errorf("told at %v; log: %s", at.calls, log)
 		}
 	})

@@ -161,7 +161,7 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 		return fmt.Errorf("read the server key's fingerprint: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(stands), []byte(mark)) != 1 {
-		return errors.New("the server key is not the one this database was made with, and what it sealed could not be read: set SECRET_KEY to the one that all nodes share")
+		return errors.New("the server key is not the key that this database was created with, so encrypted values cannot be read: set SECRET_KEY to the key that all nodes share")
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (p *Provider) Listen(ctx context.Context) {
 		p.changes.Heard(upTo)
 		if deaf {
 			deaf = false
-			p.log.Info("this node hears again what other processes change")
+			p.log.Info("this node receives notifications about changes by other processes again")
 		}
 	}
 	for ctx.Err() == nil {
@@ -214,7 +214,7 @@ func (p *Provider) Listen(ctx context.Context) {
 		if err != nil && ctx.Err() == nil && !deaf {
 			deaf = true
 			p.counters.lost.Add(1)
-			p.log.Warn("this node does not hear what other processes change, and sees it late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
+			p.log.Warn("this node receives no notifications about changes by other processes, and sees the changes late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
 		}
 		if errors.Is(err, storage.ErrDeaf) {
 			return // this database has no notifications

@@ -227,8 +227,8 @@ func (s *server) says(t testing.TB, text string, before int) {
 }
 
 const (
-	unheard = "does not hear what other processes change"
-	again   = "hears again what other processes change"
+	unheard = "receives no notifications about changes by other processes"
+	again   = "receives notifications about changes by other processes again"
 )
 
 func TestNodes(t *testing.T) {

@@ -149,7 +149,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		checkEqual(t, "a public address", add("https://a.example/bc?x=1").code, 0)
 		checkEqual(t, "http, for a confidential application", add("http://a.example/bc").code, 0)
 		public := s.cli(t, "", "application", "add", "--name", "x", "--client-type", "public", "--grant", "authorization_code", "--redirect-uri", "https://a.example/", "--backchannel-logout-uri", "http://a.example/bc")
-		if public.code != 1 || !strings.Contains(public.stderr, "for a confidential application only") {
+		if public.code != 1 || !strings.Contains(public.stderr, "only if the application is confidential") {
 			t.Errorf("http, for a public application: %d %s", public.code, public.stderr)
 		}
 	})
@@ -182,7 +182,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		b.signsIn(t, app, s.person(t, "alice"))
 		b.open(t, "/logout/")
 		b.submit(t, "Log out", nil)
-		waitFor(t, "the failure in the log", func() bool { return strings.Contains(s.log.String(), "was not told of a logout") })
+		waitFor(t, "the failure in the log", func() bool { return strings.Contains(s.log.String(), "was not notified of a logout") })
 		aside.silent(t)
 	})
 }

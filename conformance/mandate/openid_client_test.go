@@ -64,7 +64,7 @@ func TestOIDCRegistrationPages(t *testing.T) {
 		b := s.signIn(t, root, "/o/applications/register/")
 		fields := params("name", "shop", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://shop.example/cb", "algorithm", "HS256")
 		b.submit(t, "", fields)
-		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, "so it has to be kept readable, and not as a hash only.") {
+		if b.Status != http.StatusUnprocessableEntity || !strings.Contains(b.Body, "so the server cannot keep only a hash of it.") {
 			t.Fatalf("HS256 with a hash: %d\n%s", b.Status, b.Body)
 		}
 		fields["hash_client_secret"] = nil

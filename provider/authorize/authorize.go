@@ -138,7 +138,7 @@ func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	if sent == "" {
 		// RFC 6749 §3.1.2.3: redirect_uri may be omitted if exactly one is registered.
 		if len(registered) != 1 {
-			return oauth.Refuse("invalid_request", "redirect_uri is missing, and the application has %d registered.", len(registered))
+			return oauth.Refuse("invalid_request", "redirect_uri is missing: it is required, because the application has %d registered redirect URIs.", len(registered))
 		}
 		a.RedirectURI = registered[0]
 		a.parameters.Set("redirect_uri", registered[0])
@@ -213,7 +213,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
 	names = p.rules.Online(names, asked)
 	if len(names) == 0 {
-		return oauth.Refuse("invalid_scope", "offline_access goes together with the scope openid.")
+		return oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")
 	}
 	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.told, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)

@@ -76,12 +76,12 @@ func (o *OpenIDRequest) readPrompt(form url.Values) error {
 		switch value {
 		case "none", "login", "consent", "select_account":
 		default:
-			return oauth.Refuse("invalid_request", "prompt has the value %q: it may have none, login, consent and select_account.", oauth.Clip(value, 40))
+			return oauth.Refuse("invalid_request", "prompt contains the value %q: the supported values are none, login, consent and select_account.", oauth.Clip(value, 40))
 		}
 	}
 	// OIDC Core §3.1.2.1: none must be the only value.
 	if slices.Contains(o.prompt, "none") && len(o.prompt) > 1 {
-		return oauth.Refuse("invalid_request", "prompt=none must have no other value beside it.")
+		return oauth.Refuse("invalid_request", "prompt=none must not be combined with another value.")
 	}
 	if display := form.Get("display"); display != "" && !slices.Contains([]string{"page", "popup", "touch", "wap"}, display) {
 		return oauth.Refuse("invalid_request", "display must be page, popup, touch or wap.")
@@ -125,7 +125,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 	o.claims, o.told = strings.TrimSpace(kept.String()), asked.Scopes()
 	// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
 	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
-		return oauth.Refuse("unmet_authentication_requirements", "claims asks for an acr that this server does not have: it has %s.", tokens.PasswordLogin)
+		return oauth.Refuse("unmet_authentication_requirements", "claims requests an acr that this server does not support: it supports %s.", tokens.PasswordLogin)
 	}
 	if sub != nil {
 		return o.readSubjects(*sub)
@@ -142,7 +142,7 @@ func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {
-			return oauth.Refuse("invalid_request", "claims asks for a sub that is not text, or is empty.")
+			return oauth.Refuse("invalid_request", "claims requests a sub that is not a string, or is empty.")
 		}
 		o.Subjects = append(o.Subjects, subject)
 	}
@@ -170,7 +170,7 @@ func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 	}
 	subject := claims.Text("sub")
 	if !a.OpenID.about(subject) {
-		return oauth.Refuse("invalid_request", "id_token_hint is about somebody else than the sub that claims asks for.")
+		return oauth.Refuse("invalid_request", "The sub of id_token_hint differs from the sub that claims requests.")
 	}
 	a.OpenID.Subjects = []string{subject}
 	return nil

@@ -63,13 +63,13 @@ func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registrat
 		found.Add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
 	if r.ClientSecret != "" && (len(r.ClientSecret) < 16 || len(r.ClientSecret) > 255) {
-		found.Add("client_secret", "Use 16 to 255 characters, or leave it out to have one made.")
+		found.Add("client_secret", "Use 16 to 255 characters, or leave it empty: the server then generates a secret.")
 	}
 	if r.ClientID != "" {
 		// RFC 9700 §4.15.1: a subject identifies a person or a client, and never both.
 		_, err := p.store.UserByID(ctx, r.ClientID)
 		if err == nil {
-			found.Add("client_id", "This is the subject of a person.")
+			found.Add("client_id", "This identifier is already the subject of a person.")
 		} else if !errors.Is(err, storage.ErrNotFound) {
 			return nil, oauth.Unavailable(err)
 		}
@@ -88,7 +88,7 @@ func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registrat
 	most := p.rules.AllowanceOf(a).Quota.Applications
 	err = p.store.AddApplication(ctx, a, most)
 	if errors.Is(err, storage.ErrFull) {
-		found.Add("name", "You may register %d applications, and have as many. Delete one that you do not need, or ask an administrator to take one over.", most)
+		found.Add("name", "You have reached the limit of %d applications. Delete one that you do not need, or ask an administrator to take one over.", most)
 		return nil, found
 	}
 	if errors.Is(err, storage.ErrConflict) {
@@ -117,7 +117,7 @@ func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor *s
 	}
 	u, err := p.people.UserByName(ctx, r.Owner)
 	if errors.Is(err, oauth.ErrNotFound) {
-		found.Add("owner", "There is no user of that name.")
+		found.Add("owner", "There is no user with that username.")
 		return nil
 	}
 	if err != nil {

@@ -29,11 +29,11 @@ func (p *Clients) checkOutboundURI(uri string, clientType string) string {
 		return "must be an absolute URI that begins with https://"
 	case u.Scheme == "http" && clientType == policy.Public:
 		// OIDC Back-Channel §2.2
-		return "may begin with http:// for a confidential application only"
+		return "may begin with http:// only if the application is confidential"
 	case u.Port() != "" && !isPort(u.Port()):
-		return "has a port that is none"
+		return "has an invalid port"
 	case u.User != nil:
-		return "must have no user name or password in it"
+		return "must not contain a user name or password"
 	}
 	host := strings.ToLower(u.Hostname())
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
@@ -41,7 +41,7 @@ func (p *Clients) checkOutboundURI(uri string, clientType string) string {
 	}
 	literal, err := netip.ParseAddr(host)
 	if err == nil && !p.outbound.Allows(literal) {
-		return "leads into a network that this server does not call: its operator can list it in OUTBOUND_ALLOWED_NETWORKS"
+		return "has an address in a network that this server does not call: its operator can add the network to OUTBOUND_ALLOWED_NETWORKS"
 	}
 	return ""
 }

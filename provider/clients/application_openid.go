@@ -26,7 +26,7 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 			"userinfo_algorithm": r.UserInfoAlgorithm != was.UserInfoAlgorithm, "pairwise": r.Pairwise != (was.Sector != ""),
 			"post_logout_redirect_uris": !oauth.SameSet(r.PostLogoutURIs, oauth.Lines(was.PostLogoutURIs)), "backchannel_logout_uri": r.BackchannelURI != was.BackchannelURI} {
 			if changed {
-				found.Add(field, "OpenID Connect is switched off on this server: OIDC_ENABLED turns it on.")
+				found.Add(field, "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 			}
 		}
 		return
@@ -35,17 +35,17 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 		if algorithm == jose.HS256 {
 			p.checkHMAC(found, field, r, was)
 		} else if algorithm != "" && !slices.Contains(jose.Algorithms(), algorithm) {
-			found.Add(field, "There is no algorithm %q: use %s or %s.", oauth.Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
+			found.Add(field, "The algorithm %q is not supported: use %s or %s.", oauth.Clip(algorithm, 40), strings.Join(jose.Algorithms(), ", "), jose.HS256)
 		}
 	}
 	if r.Pairwise && hostOf(r) == "" {
-		found.Add("pairwise", "The subjects are made from the host of the redirect URIs, so all of them must have one and the same.")
+		found.Add("pairwise", "Pairwise subjects are derived from the host of the redirect URIs, so all redirect URIs must have the same host.")
 	}
 	checkURIs(found, "post_logout_redirect_uris", r.PostLogoutURIs, func(uri string) string {
 		wrong := p.config.Redirects.Check(uri)
 		// OIDC RP-Logout §3.1
 		if wrong == "" && p.config.StrictURIs && r.ClientType == policy.Public && strings.HasPrefix(uri, "http://") {
-			wrong = "may begin with http:// for a confidential application only"
+			wrong = "may begin with http:// only if the application is confidential"
 		}
 		return wrong
 	})
@@ -61,17 +61,17 @@ func (p *Clients) checkOpenID(found *oauth.Invalid, r Registration, was storage.
 func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, was storage.Application) {
 	switch {
 	case r.ClientType == policy.Public:
-		found.Add(field, "HS256 signs with the client secret, which a public application has not.")
+		found.Add(field, "HS256 signs with the client secret, and a public application has no secret.")
 	case r.HashClientSecret && (was.Algorithm == jose.HS256 || was.UserInfoAlgorithm == jose.HS256):
-		found.Add("hash_client_secret", "HS256 signs with the secret itself, and nothing can be signed with a hash of it. Choose another algorithm first.")
+		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it. Choose another algorithm first.")
 	case r.HashClientSecret:
-		found.Add("hash_client_secret", "HS256 signs with the secret itself, so it has to be kept readable, and not as a hash only.")
+		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it.")
 	case was.Secret == "":
 		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
 			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
 		}
 	case !readable(was.Secret):
-		found.Add(field, "Only a hash of the secret is kept. Switch that off, replace the secret, and then choose HS256.")
+		found.Add(field, "The server keeps only a hash of the secret. Switch that off, replace the secret, and then choose HS256.")
 	default:
 		secret, err := p.readSecret(was.ID, was.Secret)
 		if err != nil || len(secret) < leastHMACSecret {

@@ -39,7 +39,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		if body.id == "" {
-			return credentials{}, invalidClient("The request does not say which client it is from: use HTTP Basic, or client_id and client_secret in the body.")
+			return credentials{}, invalidClient("The request does not identify the client: use HTTP Basic, or client_id and client_secret in the body.")
 		}
 		return body, nil
 	}
@@ -69,7 +69,7 @@ func clientCredentials(r *http.Request, form url.Values) (credentials, error) {
 func parseBasic(header string) (credentials, error) {
 	scheme, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Basic") {
-		return credentials{}, invalidClient("The Authorization header is not of the scheme Basic.")
+		return credentials{}, invalidClient("The Authorization header does not use the scheme Basic.")
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimLeft(encoded, " "))
 	if err != nil {

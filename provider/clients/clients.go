@@ -77,14 +77,14 @@ func applicationChanged(c *copies.Changes, read time.Time, a storage.Application
 // request. It returns an error if the secret is stored as a hash or is too short.
 func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string, error) {
 	if !readable(a.Secret) {
-		return "", errors.New("HS256 needs a client secret that is kept readable")
+		return "", errors.New("HS256 needs the client secret, but the server keeps only a hash of it")
 	}
 	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
 	// older than the choice of HS256.
 	if shown := CallOf(ctx).secret; len(shown) >= leastHMACSecret {
 		return shown, nil
 	} else if shown != "" {
-		return "", invalidClient("The ID tokens of this application are signed with its secret by HS256, which takes a secret of at least %d bytes: use the new secret.", leastHMACSecret)
+		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", leastHMACSecret)
 	}
 	secret, err := p.readSecret(a.ID, a.Secret)
 	if err == nil && len(secret) < leastHMACSecret {

@@ -37,7 +37,7 @@ func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username 
 	u, err := p.people.UserByName(ctx, username)
 	switch {
 	case errors.Is(err, oauth.ErrNotFound):
-		found.Add("owner", "There is no user of that name.")
+		found.Add("owner", "There is no user with that username.")
 		return storage.Application{}, found
 	case err != nil:
 		return storage.Application{}, err
@@ -54,7 +54,7 @@ func (p *Clients) assign(ctx context.Context, actor *storage.User, id string, ow
 		return was, err
 	}
 	if !mayAdminister(actor) {
-		return was, &oauth.Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who answers for an application."}
+		return was, &oauth.Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who is responsible for an application."}
 	}
 	err = p.store.AssignApplication(ctx, was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {

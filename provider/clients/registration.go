@@ -45,9 +45,9 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 	for _, g := range r.GrantTypes {
 		switch {
 		case g != policy.GrantCode && g != policy.GrantClient && g != policy.GrantPassword:
-			found.Add("grant_type", "There is no grant type %q: use authorization_code, client_credentials or password.", oauth.Clip(g, 80))
+			found.Add("grant_type", "The grant type %q is not supported: use authorization_code, client_credentials or password.", oauth.Clip(g, 80))
 		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
-			found.Add("grant_type", "The grant type %s is for applications that an administrator answers for.", g)
+			found.Add("grant_type", "The grant type %s is only for applications for which an administrator is responsible.", g)
 		}
 	}
 	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
@@ -55,7 +55,7 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		found.Add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
 	}
 	if r.ClientType == policy.Confidential && may.PublicOnly {
-		found.Add("client_type", "An application that registered itself is public: nobody answers for its secret.")
+		found.Add("client_type", "An application that registered itself must be public: nobody is responsible for its secret.")
 	}
 }
 
@@ -63,13 +63,13 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor *storage.User, r Regis
 	for _, name := range r.Scopes {
 		switch {
 		case name == policy.Introspection && mayAdminister(actor):
-			found.Add("may_introspect", "The scope introspection is not listed with the others: the application gets it with this permission.")
+			found.Add("may_introspect", "Remove the scope introspection from the list: the application gets it with this permission.")
 		case name == policy.Introspection:
-			found.Add("scope", "The scope introspection is not listed with the others: an administrator gives it.")
+			found.Add("scope", "Remove the scope introspection from the list: only an administrator can give it to an application.")
 		case !slices.Contains(p.rules.ScopeNames(), name):
 			found.Add("scope", "There is no scope %q on this server.", oauth.Clip(name, 80))
 		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
-			found.Add("scope", "The scope %q is for applications that an administrator answers for.", name)
+			found.Add("scope", "The scope %q is only for applications for which an administrator is responsible.", name)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func checkLifetimes(found *oauth.Invalid, r Registration, may policy.Allowance) 
 func checkLifetime(found *oauth.Invalid, field string, lifetime, most int64, may policy.Allowance) {
 	switch {
 	case lifetime != 0 && !may.OwnLifetime:
-		found.Add(field, "Leave it empty: the tokens of an application that registered itself live as long as the server says.")
+		found.Add(field, "Leave it empty: an application that registered itself cannot choose the lifetime of its tokens.")
 	case lifetime < 0 || lifetime > most:
 		found.Add(field, "Use a number of seconds from 1 to %d, or leave it empty.", most)
 	}
@@ -115,7 +115,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 		"hash_client_secret": was.HashClientSecret && !r.HashClientSecret,
 	} {
 		if changed {
-			found.Add(field, "An administrator answers for this application, so only an administrator may change this.")
+			found.Add(field, "An administrator is responsible for this application, so only an administrator may change this.")
 		}
 	}
 }
@@ -134,16 +134,16 @@ func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, 
 		said, was bool
 		public    string // why a public application cannot have it
 	}{
-		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to prove who it is, so it cannot introspect."},
+		{"may_introspect", r.MayIntrospect, was.MayIntrospect, "A public application has no secret to authenticate with, so it cannot introspect tokens."},
 		// RFC 8252 §8.6: any program can claim to be a public client.
-		{"skip_consent", r.SkipConsent, was.SkipConsent, "Anybody can pretend to be a public application, so people are always asked."},
-		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has nothing but PKCE to prove who it is."},
+		{"skip_consent", r.SkipConsent, was.SkipConsent, "Any program can impersonate a public application, so people are always asked for their consent."},
+		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
 	} {
 		switch {
 		case of.said != of.was && !mayAdminister(actor):
 			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.Vouched:
-			found.Add(of.field, "No administrator answers for this application: take it over first.")
+			found.Add(of.field, "No administrator is responsible for this application: take it over first.")
 		case of.said && r.ClientType == policy.Public:
 			found.Add(of.field, "%s", of.public)
 		}
@@ -152,6 +152,6 @@ func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, 
 
 func checkFormat(found *oauth.Invalid, format string) {
 	if format != "" && format != policy.FormatOpaque && format != policy.FormatJWT {
-		found.Add("access_token_format", "There is no format %q: use opaque or jwt.", oauth.Clip(format, 40))
+		found.Add("access_token_format", "The format %q is not supported: use opaque or jwt.", oauth.Clip(format, 40))
 	}
 }

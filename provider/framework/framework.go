@@ -97,7 +97,7 @@ type (
 
 // errUnused is returned by methods that fosite's interfaces require and that no handler of
 // this server calls.
-var errUnused = errors.New("fosite called what it was not given")
+var errUnused = errors.New("fosite called a method that this server does not implement")
 
 // Compare returns errUnused.
 func (noHasher) Compare(context.Context, []byte, []byte) error { return errUnused }

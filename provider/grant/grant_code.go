@@ -44,7 +44,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	}
 	grant, err := g.p.store.GrantByCode(ctx, seal.Digest(form.Get("code")))
 	if errors.Is(err, storage.ErrNotFound) {
-		return oauth.Refuse("invalid_grant", "The code is unknown, expired, or used.")
+		return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -57,7 +57,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 		return g.replayed(ctx, grant.ID)
 	}
 	if grant.CodeExpiresAt <= oauth.Now() || !grant.UserActive || grant.SessionEndsAt > 0 && grant.SessionEndsAt <= oauth.Now() {
-		return oauth.Refuse("invalid_grant", "The code is unknown, expired, or used.")
+		return oauth.Refuse("invalid_grant", "The authorization code is unknown, expired, or already used.")
 	}
 	issued := request.GetSession().(*Session)
 	issued.grant = &grant
@@ -73,7 +73,7 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 func checkCode(grant storage.Grant, a storage.Application, redirectURI, verifier string) error {
 	// RFC 6749 §4.1.3: a code works only for the client it was issued to.
 	if grant.ApplicationID != a.ID {
-		return oauth.Refuse("invalid_grant", "The code was issued to another client.")
+		return oauth.Refuse("invalid_grant", "The authorization code was issued to another client.")
 	}
 	// RFC 6749 §4.1.3: redirect_uri must be the one of the authorization request, and is
 	// required if the authorization request had it.
@@ -94,8 +94,8 @@ func (g *codeGrant) replayed(ctx context.Context, grantID string) error {
 	if err != nil {
 		return oauth.Unavailable(err)
 	}
-	g.p.log.Warn("an authorization code came a second time: its tokens are revoked", "grant", grantID)
-	return oauth.Refuse("invalid_grant", "The code was used before. The tokens that it gave are revoked.")
+	g.p.log.Warn("an authorization code was used a second time: its token family was revoked", "grant", grantID)
+	return oauth.Refuse("invalid_grant", "The authorization code was already used. The tokens that were issued for it have been revoked.")
 }
 
 // PopulateTokenEndpointResponse makes the tokens, and then redeems the code and stores the

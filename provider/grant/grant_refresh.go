@@ -56,7 +56,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		return deadRefresh()
 	}
 	if !policy.HasGrant(a, *token.GrantType) {
-		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, by which this token began.", *token.GrantType)
+		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", *token.GrantType)
 	}
 	issued := request.GetSession().(*Session)
 	issued.token = &token
@@ -98,7 +98,7 @@ func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	}
 	// RFC 6749 §6: a request must not ask for a scope that was not granted originally.
 	if !oauth.Covers(granted, asked) {
-		return nil, oauth.Refuse("invalid_scope", "scope has a name that was not granted: the grant has %q.", token.Scope)
+		return nil, oauth.Refuse("invalid_scope", "scope contains a scope that was not granted: the grant has %q.", token.Scope)
 	}
 	if len(asked) == 0 {
 		return granted, nil
@@ -214,8 +214,8 @@ func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	g.p.log.Warn("a refresh token came a second time: its family is revoked", "grant", *token.GrantID, "client", token.ClientID)
-	return nil, oauth.Refuse("invalid_grant", "The refresh token was used before. All tokens of this approval are revoked.")
+	g.p.log.Warn("a refresh token was used a second time: its token family was revoked", "grant", *token.GrantID, "client", token.ClientID)
+	return nil, oauth.Refuse("invalid_grant", "The refresh token was already used. All tokens of its token family have been revoked.")
 }
 
 // successor is a token response that is kept for the grace period. It is encrypted with the
@@ -242,7 +242,7 @@ func (s *successor) sameScope(token storage.LiveToken, parameter string) (*token
 	// RFC 6749 §6: the scope is part of the request. A request with another scope is a new
 	// request, and the refresh token for it was already used.
 	if !oauth.Covers(asked, before) || !oauth.Covers(before, asked) {
-		return nil, oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the answer had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
+		return nil, oauth.Refuse("invalid_scope", "This refresh token was used a moment ago with another scope: the response had %q. Ask for the same scope again, or use the new refresh token.", s.Answer.Scope)
 	}
 	return &s.Answer, nil
 }

@@ -67,7 +67,7 @@ func NewJWK(public crypto.PublicKey) (JWK, error) {
 		k.Type, k.N, k.E = "RSA", b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes())
 	case *ecdsa.PublicKey:
 		if key.Curve != elliptic.P256() {
-			return k, errors.New("is an EC key of another curve than P-256")
+			return k, errors.New("is an EC key with a curve other than P-256")
 		}
 		point, err := key.Bytes() // 4, x, y
 		if err != nil {

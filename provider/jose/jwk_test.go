@@ -119,7 +119,7 @@ func TestParsePrivate(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]string{
-		"not a private key in PEM": "x", "more than one key": text("PRIVATE KEY", der) + text("PRIVATE KEY", der), "PEM block \"CERTIFICATE\"": text("CERTIFICATE", der), "holds no private key": text("PRIVATE KEY", der[:9]),
+		"not a private key in PEM": "x", "more than one key": text("PRIVATE KEY", der) + text("PRIVATE KEY", der), "PEM block \"CERTIFICATE\"": text("CERTIFICATE", der), "contains no private key": text("PRIVATE KEY", der[:9]),
 		"is encrypted": strings.Replace(text("PRIVATE KEY", der), "-----\n", "-----\nProc-Type: 4,ENCRYPTED\n\n", 1),
 	} {
 		if _, err := ParsePrivate(bad); err == nil || !strings.Contains(err.Error(), want) {

@@ -17,7 +17,7 @@ import (
 func Sign(algorithm, kind, keyID string, key any, claims map[string]any) (string, error) {
 	method := jwt.GetSigningMethod(algorithm)
 	if method == nil || algorithm != HS256 && KindOf(algorithm) == "" {
-		return "", fmt.Errorf("there is no algorithm %.40q", algorithm)
+		return "", fmt.Errorf("the algorithm %.40q is not supported", algorithm)
 	}
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
 	token.Header["typ"] = kind

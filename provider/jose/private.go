@@ -28,7 +28,7 @@ func Generate(kind string) (crypto.Signer, error) {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
 		return private, err
 	}
-	return nil, fmt.Errorf("there is no kind of key %q: use RSA, EC or OKP", kind)
+	return nil, fmt.Errorf("the kind of key %q is not supported: use RSA, EC or OKP", kind)
 }
 
 // ParsePrivate reads one private key in PEM. The error says what the text is instead.
@@ -41,7 +41,7 @@ func ParsePrivate(text string) (crypto.Signer, error) {
 		return nil, errors.New("is not a private key in PEM: it begins with -----BEGIN PRIVATE KEY-----")
 	}
 	if len(strings.TrimSpace(string(rest))) > 0 && strings.Contains(string(rest), "PRIVATE KEY") {
-		return nil, errors.New("holds more than one key: give one")
+		return nil, errors.New("contains more than one key: keep one")
 	}
 	// RFC 1421 §4.6.1.1
 	if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
@@ -60,11 +60,11 @@ func ParsePrivate(text string) (crypto.Signer, error) {
 		return nil, fmt.Errorf("is a PEM block %q: it must be an unencrypted private key", block.Type)
 	}
 	if err != nil {
-		return nil, errors.New("is a PEM block that holds no private key")
+		return nil, errors.New("is a PEM block that contains no private key")
 	}
 	signer, ok := private.(crypto.Signer)
 	if !ok {
-		return nil, errors.New("is not a private key that signs")
+		return nil, errors.New("is a private key that cannot sign")
 	}
 	return signer, nil
 }

@@ -200,7 +200,7 @@ func (r *Ring) openKey(k storage.Key) (SigningKey, error) {
 	}
 	signer, ok := private.(crypto.Signer)
 	if !ok {
-		return SigningKey{}, errors.New("is not a private key that signs")
+		return SigningKey{}, errors.New("is a private key that cannot sign")
 	}
 	return newSigningKey(k, signer)
 }
@@ -276,7 +276,7 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 		}
 	}
 	if found.private == nil {
-		return found, fmt.Errorf("no key signs %s now", algorithm)
+		return found, fmt.Errorf("there is no active signing key for %s", algorithm)
 	}
 	return found, nil
 }

@@ -185,20 +185,20 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 		return oauth.Unavailable(err)
 	}
 	r.Forget()
-	r.log.Info("there is a new signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
+	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
 	return nil
 }
 
 // errKeyThere says that the key exists already, or that another node added one at the
 // same moment.
-var errKeyThere = errors.New("this key is there already, or another one came at the same moment: mandate keys list shows them")
+var errKeyThere = errors.New("this key exists already, or another key was added at the same time: mandate keys list shows the keys")
 
 // RetireKey takes a key out of use at once, and generates another if the server needs
 // one. The signatures of the retired key can no longer be verified. It returns
 // ErrNotFound if no stored key has the id.
 func (r *Ring) RetireKey(ctx context.Context, id string) error {
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
-		return errors.New("this key comes from the configuration: take it out of OIDC_RSA_PRIVATE_KEY")
+		return errors.New("this key comes from the configuration: remove it from OIDC_RSA_PRIVATE_KEY")
 	}
 	err := r.store.RetireKey(ctx, id, oauth.Now())
 	r.Forget()

@@ -64,7 +64,7 @@ func (t *teller) run(ctx context.Context) {
 	for {
 		err := t.round(ctx)
 		if err != nil && ctx.Err() == nil {
-			t.log.Warn("applications were not told of logouts", "error", err)
+			t.log.Warn("applications were not notified of logouts", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -139,7 +139,7 @@ func (t *teller) end(owner string) {
 func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	defer func() {
 		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
-			t.log.Error("telling an application of a logout panicked", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
+			t.log.Error("panic while an application was notified of a logout", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
 		}
 	}()
 	a, err := t.store.Application(ctx, l.ApplicationID)
@@ -158,7 +158,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 		}
 		err = t.store.ForgetLogin(ctx, l)
 		if err != nil {
-			t.log.Warn("an application may be told of a logout twice", "client", a.ClientID, "error", err)
+			t.log.Warn("an application may be notified of a logout twice", "client", a.ClientID, "error", err)
 		}
 		return
 	}
@@ -183,12 +183,12 @@ func (t *teller) failed(ctx context.Context, a storage.Application, l storage.Lo
 	text := oauth.Clip(cause.Error(), 200)
 	if last {
 		t.givenUp.Add(lost)
-		t.log.Warn("an application could not be told of logouts, and is not tried again", "client", a.ClientID, "logouts", lost, "error", text)
+		t.log.Warn("an application was not notified of logouts, and this was the last attempt", "client", a.ClientID, "logouts", lost, "error", text)
 	} else {
-		t.log.Warn("an application was not told of a logout; it is tried again", "client", a.ClientID, "attempt", attempt, "error", text)
+		t.log.Warn("an application was not notified of a logout; the server will try again", "client", a.ClientID, "attempt", attempt, "error", text)
 	}
 	if err != nil {
-		t.log.Warn("what applications are to be told could not be put off", "client", a.ClientID, "error", err)
+		t.log.Warn("the next attempt to notify an application was not stored", "client", a.ClientID, "error", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
 	case l.RedirectURI == "":
 		return nil
 	case l.Application == nil:
-		return oauth.Refuse("invalid_request", "post_logout_redirect_uri needs id_token_hint or client_id beside it, by which the application is known.")
+		return oauth.Refuse("invalid_request", "post_logout_redirect_uri requires id_token_hint or client_id, which identify the application.")
 	case policy.Suspended(*l.Application):
 		// OIDC RP-Logout §3: nobody is responsible for the redirect URI any more.
 		return oauth.Refuse("unauthorized_client", policy.SuspendedText)

@@ -18,10 +18,10 @@ func ParseScope(text string) ([]string, error) {
 	var names []string
 	for name := range strings.SplitSeq(text, " ") {
 		if name == "" {
-			return nil, Refuse("invalid_scope", "scope must be names separated by single spaces.")
+			return nil, Refuse("invalid_scope", "scope must be a list of names, separated by single spaces.")
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
-			return nil, Refuse("invalid_scope", "scope has a character that no scope name may have.")
+			return nil, Refuse("invalid_scope", "scope contains a character that a scope name must not contain.")
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)

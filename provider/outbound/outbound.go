@@ -116,4 +116,4 @@ func (c *Client) Post(ctx context.Context, target string, form url.Values) error
 type StatusError struct{ Status int }
 
 // Error returns the status as text.
-func (a *StatusError) Error() string { return fmt.Sprintf("answered %d", a.Status) }
+func (a *StatusError) Error() string { return fmt.Sprintf("the response has status %d", a.Status) }

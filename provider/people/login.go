@@ -142,7 +142,7 @@ func (p *People) rehash(ctx context.Context, hasher limits.Hasher, u storage.Use
 		ok, _, err = hasher.Matches(ctx, stands.Password, password)
 	}
 	if err != nil {
-		p.log.Warn("a password could not be hashed anew", "subject", u.ID, "error", err)
+		p.log.Warn("a password could not be hashed with the current parameters", "subject", u.ID, "error", err)
 	}
 	if err != nil || !ok {
 		return u.Password

@@ -183,7 +183,7 @@ func personError(err error) error {
 		found.Add("administrator", "This is the last active administrator. Make somebody else an administrator first.")
 		return found
 	case errors.Is(err, storage.ErrNotFound):
-		found.Add("group", "There is no group of that name. Add the group first.")
+		found.Add("group", "There is no group with that name. Add the group first.")
 		return found
 	}
 	return oauth.Stored(err)
@@ -341,13 +341,13 @@ func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs
 		bequest.Owner, bequest.Responsible = HeirOf(actor)
 	case "":
 	default:
-		found.Add("applications", "There is no %q: use delete or take-over.", oauth.Clip(theirs, 40))
+		found.Add("applications", "The action %q is not supported: use delete or take-over.", oauth.Clip(theirs, 40))
 		return found
 	}
 	bequest.Shown = shown
 	err := p.store.DeleteUser(ctx, id, oauth.Now(), bequest)
 	if errors.Is(err, storage.ErrAnswers) {
-		found.Add("applications", "Say what becomes of these applications.")
+		found.Add("applications", "Choose what happens to these applications.")
 		return found
 	}
 	return endError(err)

@@ -53,7 +53,7 @@ func (c *Rules) Resolve(a storage.Application, parameter string) ([]string, erro
 	}
 	names = c.Online(names, false)
 	if len(names) == 0 {
-		return nil, oauth.Refuse("invalid_scope", "offline_access is for logins by the authorization code, with the scope openid.")
+		return nil, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant and the scope openid.")
 	}
 	return names, nil
 }
@@ -71,23 +71,23 @@ func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error)
 		names := c.defaultScopesOf(allowed)
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
-			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: name what it needs in scope.")
+			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: request the scopes that it needs with the parameter scope.")
 		}
 		return names, nil
 	}
 	for _, name := range asked {
 		known := slices.Contains(c.ScopeNames(), name)
 		if !known && name == "openid" {
-			return nil, oauth.Refuse("invalid_scope", "OpenID Connect is switched off on this server: its operator can turn it on with OIDC_ENABLED.")
+			return nil, oauth.Refuse("invalid_scope", "OpenID Connect is disabled on this server: its operator can enable it with OIDC_ENABLED.")
 		}
 		if !known {
 			return nil, oauth.Refuse("invalid_scope", "There is no scope %q on this server: its operator can add it to SCOPES.", oauth.Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) && name != Introspection && !slices.Contains(c.AllowanceOf(a).Scopes, name) {
-			return nil, oauth.Refuse("invalid_scope", "The scope %q is for applications that an administrator answers for.", oauth.Clip(name, 80))
+			return nil, oauth.Refuse("invalid_scope", "The scope %q is only for applications for which an administrator is responsible.", oauth.Clip(name, 80))
 		}
 		if !slices.Contains(allowed, name) {
-			return nil, oauth.Refuse("invalid_scope", "This application may not ask for the scope %q.", oauth.Clip(name, 80))
+			return nil, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Clip(name, 80))
 		}
 	}
 	return asked, nil

@@ -43,7 +43,7 @@ func CheckText(raw string) string {
 	}
 	for _, r := range raw {
 		if r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) {
-			return "has a character that a URI may not have: percent-encode it"
+			return "contains a character that a URI must not contain: percent-encode it"
 		}
 	}
 	// RFC 6749 §3.1.2: an absolute URI without a fragment.
@@ -84,7 +84,7 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	switch {
 	case u.Scheme == "https":
 		if u.Hostname() == "" || u.Opaque != "" {
-			return "names no host"
+			return "has no host"
 		}
 	case u.Scheme == "http":
 		// RFC 9700 §2.6: no http, except to a program on the same computer.
@@ -97,7 +97,7 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 			return "must be written as " + u.Scheme + ":/path, with one slash"
 		}
 	default:
-		return "has the scheme " + u.Scheme + ": use https, http to this computer, or a private scheme with a dot such as com.example.app"
+		return "has the scheme " + u.Scheme + ": use https, http with a loopback address, or a private-use scheme with a dot such as com.example.app"
 	}
 	return ""
 }

@@ -84,7 +84,7 @@ func (p *Tokens) Sign(ctx context.Context, a storage.Application, algorithm, kin
 		return jose.Sign(algorithm, kind, "", []byte(secret), claims)
 	}
 	if jose.KindOf(algorithm) == "" { // registered by a later release
-		return "", fmt.Errorf("there is no algorithm %q", oauth.Clip(algorithm, 40))
+		return "", fmt.Errorf("the algorithm %q is not supported", oauth.Clip(algorithm, 40))
 	}
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {

@@ -80,7 +80,7 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 
 // errDormant is an ErrNotFound for a token that would be active if its application were
 // not suspended and still had a scope of the token.
-var errDormant = fmt.Errorf("%w: the application may do nothing of the token's scope", oauth.ErrNotFound)
+var errDormant = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	found := &Introspection{
@@ -133,7 +133,7 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (stri
 	}
 	if a.ClientType == policy.Public {
 		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
-			Description: "A public application may not introspect tokens, since it has no secret: use a confidential one."}
+			Description: "A public application may not introspect tokens, since it has no secret: use a confidential application."}
 	}
 	if !a.MayIntrospect {
 		return a.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "unauthorized_client",
@@ -170,10 +170,10 @@ func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) 
 	if !dormant && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
 		return token.ClientID, nil
 	}
-	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: ask for it by scope=introspection.",
+	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: request it with scope=introspection.",
 		Challenge: `Bearer realm="mandate", error="insufficient_scope", scope="introspection"`}
 	if !token.MayIntrospect {
-		refused.Description = mayNotIntrospect + " Then ask for a token with scope=introspection."
+		refused.Description = mayNotIntrospect + " Then request a token with scope=introspection."
 	}
 	return token.ClientID, refused
 }

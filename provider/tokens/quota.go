@@ -140,10 +140,10 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 		}
 		_, wait := p.quotas.rate.Take(tries...)
 		if wait > 0 {
-			return quotaUsedUp(wait, "The applications of this owner may be given tokens %d times a minute, and %d times for one person.", n, share(n))
+			return quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and at most %d times a minute for one person.", n, share(n))
 		}
 	}
-	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, and may have no more.")
+	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
 }
 
 // MayApprove returns an Error with status 429 if the owner of an application has used
@@ -159,7 +159,7 @@ func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person s
 		return oauth.Unavailable(err)
 	}
 	if n >= share(most) {
-		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, and may have no more.", n)
+		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, which is the limit.", n)
 	}
-	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, and may have no more.")
+	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, which is the limit.")
 }

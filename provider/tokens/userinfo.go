@@ -84,7 +84,7 @@ func userInfoToken(r *http.Request) (string, error) {
 	}
 	scheme, text, _ := strings.Cut(header[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header is not of the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
+		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The Authorization header does not use the scheme Bearer.", Challenge: `Bearer realm="mandate"`}
 	}
 	return strings.TrimLeft(text, " "), nil
 }
