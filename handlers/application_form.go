@@ -231,15 +231,15 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		DefaultAccess: span(own.Access), DefaultRefresh: span(own.Refresh), Errors: fieldErrors(invalid),
 		ClientType: checked(form["client_type"],
 			templates.Option{Value: provider.Confidential, Label: "Confidential", Help: "It runs on a server and can keep a secret."},
-			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desk, where nothing stays secret."}),
+			templates.Option{Value: provider.Public, Label: "Public", Help: "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret."}),
 		FormatError: invalid.At("access_token_format"),
 		Formats: checked(form["access_token_format"],
-			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random text. An API asks this server about it, and a token that was revoked is refused at once."},
-			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can check it by itself with the server’s public keys (RFC 9068). Such an API takes a token that was revoked until it ends, and whoever holds one can read it. It lives " + span(own.JWT) + ", if nothing else is said below."}),
+			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
+			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
 		Grants: offered(may.Grants, form["grant_type"],
 			templates.Option{Value: provider.GrantCode, Label: grantName(provider.GrantCode), Help: "A person signs in here and allows the application to act for them."},
 			templates.Option{Value: provider.GrantClient, Label: grantName(provider.GrantClient), Help: "The application acts for itself. Confidential applications only."},
-			templates.Option{Value: provider.GrantPassword, Label: grantName(provider.GrantPassword), Help: "A person types their password into the application. Outdated (RFC 9700 §2.4): only where nothing else works."})}
+			templates.Option{Value: provider.GrantPassword, Label: grantName(provider.GrantPassword), Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else works."})}
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
@@ -265,15 +265,15 @@ const defaultAlgorithm = "RS256"
 // algorithms returns the signing algorithms, the cheapest first.
 func algorithms() []templates.Option {
 	help := map[string]string{
-		"ES256": "Elliptic curve P-256. Far cheaper to sign than RSA, and known to every current library.",
-		"EdDSA": "Ed25519. As cheap as ES256; some libraries do not know it.",
-		"RS256": "RSA. What a library expects that was told nothing. Choose it if you do not know.",
-		"PS256": "RSA with PSS padding. For profiles that ask for it."}
+		"ES256": "Elliptic curve P-256. Signing is much faster than with RSA. Every current library supports it.",
+		"EdDSA": "Ed25519. Signing is as fast as with ES256. Some libraries do not support it.",
+		"RS256": "RSA. Libraries expect it by default. Choose it if you are not sure.",
+		"PS256": "RSA with PSS padding. For profiles that require it."}
 	var options []templates.Option
 	for _, name := range jose.Algorithms() {
 		options = append(options, templates.Option{Value: name, Help: help[name]})
 	}
-	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret itself, so whoever can check a signature can forge one. It is for a confidential application whose secret is kept readable, and the secret must have at least 32 bytes."})
+	return append(options, templates.Option{Value: "HS256", Help: "Signed with the client secret, so everybody who can verify a signature can also create one. Only for a confidential application whose secret is kept encrypted, not as a hash. The secret must have at least 32 bytes."})
 }
 
 // offered removes the options that are neither available nor chosen.

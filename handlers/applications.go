@@ -162,8 +162,8 @@ func (s *server) deleteApplicationPage(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + a.Name + "”?", Message: "This cannot be taken back.",
-		Details: []string{"Its client ID and its secret stop working.", "All tokens that it has end at once.", "What people allowed it is forgotten."},
+	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + a.Name + "”?", Message: "This cannot be undone.",
+		Details: []string{"Its client ID and its secret stop working.", "All its tokens are revoked at once.", "The consents that people gave to it are deleted."},
 		Action:  s.applicationPath(a.ID, "delete/"), Button: "Delete the application", CancelURL: s.applicationPath(a.ID, ""), Danger: true})
 }
 
@@ -236,7 +236,7 @@ func lifetime(own int64, standard time.Duration, most int64) string {
 	if own > 0 {
 		return span(time.Duration(min(own, most)) * time.Second)
 	}
-	return span(standard) + ", as the server gives to all"
+	return span(standard) + ", the default of this server"
 }
 
 // span writes a number of seconds, and the same duration in a larger unit.

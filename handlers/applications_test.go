@@ -111,7 +111,7 @@ func TestOthersApplicationsAreNotThere(t *testing.T) {
 	path, _ := registered(t, s.as(t, "root"))
 	alice := s.as(t, "alice")
 	for _, rest := range []string{"", "update/", "rotate/", "delete/"} {
-		alice.get(t, path+rest).wants(t, 404, "There is nothing here")
+		alice.get(t, path+rest).wants(t, 404, "Page not found")
 		if rest != "" {
 			alice.post(t, path+rest, "name", "x").wants(t, 404)
 		}
@@ -130,7 +130,7 @@ func TestUpdate(t *testing.T) {
 	path, _ := registered(t, v)
 	v.get(t, path+"update/").wants(t, 200, `value="read" checked`, "https://app.example.com/cb")
 	got := v.post(t, path+"update/", "name", "Ledger 2", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb2", "scope", "write")
-	v.follow(t, got).wants(t, 200, "Ledger 2", "https://app.example.com/cb2", "stays a hash")
+	v.follow(t, got).wants(t, 200, "Ledger 2", "https://app.example.com/cb2", "as a hash: replace the secret")
 	v.post(t, path+"update/", "name", "", "client_type", "confidential", "grant_type", "authorization_code", "redirect_uris", "https://app.example.com/cb3", "scope", "write").
 		wants(t, 422, "https://app.example.com/cb3", `href="#name"`)
 	// What only administrators may set stays for others, and cannot be sent by them.
@@ -141,7 +141,7 @@ func TestUpdate(t *testing.T) {
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 422, "take it over first")
 	v.get(t, path+"owner/").wants(t, 403)
 	v.post(t, path+"owner/", "take_over", "on").wants(t, 403)
-	root.follow(t, root.post(t, path+"owner/", "take_over", "on")).wants(t, 200, "You answer for the application now")
+	root.follow(t, root.post(t, path+"owner/", "take_over", "on")).wants(t, 200, "You are now responsible for the application")
 	v.get(t, path).wants(t, 404)
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.get(t, path).wants(t, 200, "May introspect tokens")
@@ -198,7 +198,7 @@ func TestRotate(t *testing.T) {
 		v.post(t, path+"rotate/", "overlap", overlap).wants(t, 422)
 	}
 	page := v.follow(t, v.post(t, path+"rotate/", "overlap", "3600"))
-	page.wants(t, 200, "There is a new secret.", "still works until")
+	page.wants(t, 200, "The secret was replaced.", "still works until")
 	second := secretShown.FindStringSubmatch(page.body)
 	if second == nil {
 		t.Fatal("no secret")
@@ -336,7 +336,7 @@ func TestHeadSpendsNothingThatIsShownOnce(t *testing.T) {
 		send   func() answer
 	}{
 		{"The application is registered.", func() answer { return v.post(t, "/o/applications/register/", form...) }},
-		{"There is a new secret.", func() answer { return v.post(t, path+"rotate/", "overlap", "0") }},
+		{"The secret was replaced.", func() answer { return v.post(t, path+"rotate/", "overlap", "0") }},
 	} {
 		made := test.send()
 		made.wants(t, 303)

@@ -110,7 +110,7 @@ func (s *server) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 
 func tooLong(status int) error {
 	return &provider.Error{Status: status, Code: "invalid_request",
-		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have 4096.", maxQuery)}
+		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most 4096 bytes.", maxQuery)}
 }
 
 // unproven shows an error in the client or its redirect URI as a page. The server
@@ -128,7 +128,7 @@ func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) err
 	request.Outcome(r.Context(), e.Code)
 	page := templates.ErrorPage{Frame: s.frame(r, "Redirect URI not registered"), Status: e.Status, Code: e.Code,
 		Heading: "The application’s redirect URI is not registered",
-		Message: "The application asked for its answer at an address that it has not registered, so nothing was sent there. If you develop it: the redirect URI in the request must equal a registered one, character by character.",
+		Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. If you are its developer: the redirect URI in the request must equal a registered one, character by character.",
 		Diff:    difference("redirect URI", e.Mismatch, who), RequestID: request.ID(r)}
 	return s.render(w, r, e.Status, page)
 }

@@ -92,7 +92,7 @@ func (s *server) deleteGroupPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete the group “" + g.Name + "”?",
-		Message: "Its members stay, but are no longer gathered under this name.",
+		Message: "Its members are not deleted.",
 		Action:  s.groupPath(g.Name), Button: "Delete the group", CancelURL: s.path("/admin/groups/"), Danger: true})
 }
 

@@ -160,7 +160,7 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	}
 	request.Note(r.Context(), "error", e.Error())
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
-		Heading: "The application’s logout request is wrong", Message: e.Description + " Nobody was logged out.",
+		Heading: "The application’s logout request is not valid", Message: e.Description + " Nobody was logged out.",
 		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"}
 	if e.Mismatch != nil {
 		who, err := s.signedIn(r)

@@ -80,6 +80,6 @@ func (o Ops) write(w http.ResponseWriter, status int, h health) {
 	uncached(w.Header())
 	err := writeJSON(w, status, h)
 	if err != nil {
-		o.Log.Warn("the state of this node was not told", "error", err)
+		o.Log.Warn("the response about the state of this node was not sent", "error", err)
 	}
 }

@@ -71,7 +71,7 @@ func standingText(a provider.Application) string {
 	case provider.StandingAdministrator:
 		return "An administrator"
 	case provider.StandingPerson:
-		return "Its owner, who is no administrator"
+		return "Its owner, who is not an administrator"
 	}
 	return "Nobody: it registered itself"
 }

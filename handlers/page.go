@@ -120,11 +120,11 @@ func heading(status int) string {
 	case http.StatusForbidden:
 		return "You may not do this"
 	case http.StatusNotFound:
-		return "There is nothing here"
+		return "Page not found"
 	case http.StatusMethodNotAllowed:
-		return "This address cannot be used like that"
+		return "This address does not support this method"
 	case http.StatusRequestEntityTooLarge:
-		return "That is too much at once"
+		return "The request is too large"
 	case http.StatusTooManyRequests:
 		return "Too many attempts"
 	case http.StatusServiceUnavailable:
@@ -133,7 +133,7 @@ func heading(status int) string {
 	if status >= http.StatusInternalServerError {
 		return "Something went wrong here"
 	}
-	return "This request cannot be answered"
+	return "This request is not valid"
 }
 
 // fieldErrors returns the error summary that stands above a form.

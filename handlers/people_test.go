@@ -20,7 +20,7 @@ func TestSetup(t *testing.T) {
 	if strings.Contains(got.body, `"short"`) {
 		t.Error("the password comes back")
 	}
-	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "The administrator is there.")
+	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "Your account was created.")
 	v.get(t, "/setup/"+link+"/").wants(t, 404)
 	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404)
 	s.as(t, "boss").get(t, "/admin/users/").wants(t, 200, "boss")
@@ -51,7 +51,7 @@ func TestAccount(t *testing.T) {
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" checked`)
 	got = v.post(t, "/account/password/", "current_password", "wrong", "new_password", fresh, "approvals", "asked")
 	got.wants(t, 422, `name="end_approvals" type="checkbox" value="on" aria-`) // cleared, as the person left it
-	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password is changed.", "given there has ended")
+	v.follow(t, v.post(t, "/account/password/", "current_password", goodPassword, "new_password", fresh)).wants(t, 200, "Your password was changed.", "got there has ended")
 	other.get(t, "/account/").wants(t, 303)
 	for fields, ends := range map[string]bool{"approvals=asked": false, "approvals=asked&end_approvals=on": true, "end_approvals=on": true, "approvals=": true} {
 		s := newSite(t, "")
@@ -62,8 +62,8 @@ func TestAccount(t *testing.T) {
 			form = append(form, name, value)
 		}
 		page := v.follow(t, v.post(t, "/account/password/", form...))
-		page.wants(t, 200, "Your password is changed.")
-		if got := strings.Contains(page.body, "given there has ended"); got != ends {
+		page.wants(t, 200, "Your password was changed.")
+		if got := strings.Contains(page.body, "got there has ended"); got != ends {
 			t.Errorf("%s: the page says that approvals have ended: %t, want %t", fields, got, ends)
 		}
 	}
@@ -123,7 +123,7 @@ func TestAdministration(t *testing.T) {
 	bob.post(t, end[0][1]).wants(t, 403)
 	root.follow(t, root.post(t, end[0][1])).wants(t, 200, "That browser is signed out.")
 	root.post(t, end[0][1]).wants(t, 404)
-	root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "They are signed out everywhere.", "Nowhere.")
+	root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "The user is signed out everywhere.", "Nowhere.")
 	for _, browser := range []*visitor{bob, elsewhere} {
 		browser.get(t, "/account/").wants(t, 303)
 	}

@@ -78,7 +78,7 @@ func refusal(r *http.Request, err error) *provider.Error {
 		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "There is nothing at this address."}
 	}
 	return &provider.Error{Status: http.StatusInternalServerError, Code: "server_error",
-		Description: "Internal error. The server's log has it under " + request.ID(r) + "."}
+		Description: "Internal error. The server's log describes it under the request ID " + request.ID(r) + "."}
 }
 
 func fieldNames(invalid *provider.Invalid) string {

@@ -174,7 +174,7 @@ func (m on) serve(w http.ResponseWriter, r *http.Request) error {
 	// RFC 9110 §15.5.6: a response that refuses a method lists the allowed methods.
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	return &provider.Error{Status: http.StatusMethodNotAllowed, Code: "invalid_request",
-		Description: "This address does not take that method. Use " + strings.Join(methods, " or ") + "."}
+		Description: "This address does not support that method. Use " + strings.Join(methods, " or ") + "."}
 }
 
 // guarded requires an active access token with the scopes.

@@ -17,8 +17,8 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.provider.CheckSetup(r.Context(), link)
 	if errors.Is(err, provider.ErrNotFound) {
-		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "This link has been used, or was never made. " +
-			"Sign in instead; if no administrator is left, make one with: mandate user add NAME --admin --password-stdin"}
+		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "This link was already used, or is not valid. " +
+			"Sign in instead; if there is no administrator, create one with: mandate user add NAME --admin --password-stdin"}
 	}
 	if err != nil {
 		return err

@@ -156,13 +156,13 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 		return err
 	}
 	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
-		Message: "This cannot be taken back. To keep them out for a while, deactivate them instead.",
-		Details: []string{"They are signed out everywhere, and their tokens end at once."},
+		Message: "This cannot be undone. To block the account for a while, deactivate it instead.",
+		Details: []string{"The user is signed out everywhere, and all tokens of the user are revoked at once."},
 		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Vouched }) {
 		page.Fate = checked(r.PostForm["applications"],
-			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They go on, and you answer for them. Replace their secrets afterwards: this person may know them."},
-			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens end at once."})
+			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
+			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
 		page.FateError = invalid.At("applications")
 	}
 	return s.render(w, r, status, page)
@@ -242,7 +242,7 @@ func changedMeanwhile(u provider.User, form url.Values) error {
 	if shown == "" || shown == accountState(u) {
 		return nil
 	}
-	return &provider.Invalid{Fields: []provider.FieldError{{Field: "active", Message: "Somebody changed this account after the page was opened: it is " + accountState(u) + " now. Look at both boxes, then save again."}}}
+	return &provider.Invalid{Fields: []provider.FieldError{{Field: "active", Message: "Somebody changed this account after the page was opened: it is " + accountState(u) + " now. Review both checkboxes, then save again."}}}
 }
 
 func accountState(u provider.User) string {

@@ -84,11 +84,11 @@ func peopleSamples() []sample {
 		{"consent-hostile", broken},
 		{"form-post", FormPost{Frame: alice, Action: "https://planner.example.com/oauth/callback", Parameters: []Hidden{{"code", "mac_1"}, {"state", "a & b"}}}},
 		{"form-post-hostile", FormPost{nasty, "https://planner.example.com/cb", []Hidden{{hostile, hostile}}}},
-		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password is changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
+		{"account", Account{Frame: Frame{Username: "alice", Notice: "Your password was changed."}, FullName: "Alice Liddell", Email: "alice@example.com", Claims: []Fact{{"Phone number", "+41443334455"}}, Authorized: apps, Sessions: sessions, PasswordAction: "/account/password"}},
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
 		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
-		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "There is nothing here", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
+		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
 		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
 		{"error-unregistered", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "It has not registered an address for your answer.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
@@ -158,7 +158,7 @@ func developerSamples() []sample {
 		AuthorizeURL: "https://id.example.com/o/authorize/", TokenURL: "https://id.example.com/o/token/",
 		UpdateURL: "/o/applications/1/update/", DeleteURL: "/o/applications/1/delete/", RotateURL: "/o/applications/1/rotate/", ListURL: "/o/applications/",
 	}
-	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is no administrator"
+	detail.SignedWith, detail.Standing = "ES256", "Its owner, who is not an administrator"
 	detail.PostLogoutURIs, detail.BackchannelURI = []string{"https://planner.example.com/bye"}, "https://planner.example.com/logout"
 	fresh := detail
 	fresh.Frame = Frame{Username: "alice", Notice: "Holiday Planner is registered."}
@@ -189,10 +189,10 @@ func developerSamples() []sample {
 		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
-		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be taken back.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}, nil, nil, ""}},
-		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be taken back.", Action: "/d", Button: "Delete the user", CancelURL: "/c", Danger: true, Owned: owned,
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}, nil, nil, ""}},
+		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the user", CancelURL: "/c", Danger: true, Owned: owned,
 			Fate: []Option{{"take-over", "I take them over", "They go on.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
-		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is no administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
+		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user with that username."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, true, false, "/o", "/c", badText}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},

@@ -126,16 +126,16 @@ func TestBrowserApplications(t *testing.T) {
 		old := app.ClientSecret
 		b.follow("Replace the secret")
 		b.tick("radio", "In an hour")
-		b.press("Make a new secret")
+		b.press("Create a new secret")
 		b.expect(200, "Trip Planner")
-		b.says("There is a new secret.", "The secret before this one still works until")
+		b.says("The secret was replaced.", "The previous secret still works until")
 		app.ClientSecret = s.secret(b.value("Client secret"))
 		if app.ClientSecret == old || !works(old) || !works(app.ClientSecret) {
 			t.Error("the old or the new secret does not work")
 		}
 		b.follow("Replace the secret")
 		b.tick("radio", "At once")
-		b.press("Make a new secret")
+		b.press("Create a new secret")
 		last := s.secret(b.value("Client secret"))
 		if works(old) || works(app.ClientSecret) || !works(last) {
 			t.Error("a secret that was ended works, or the new one does not")
@@ -182,7 +182,7 @@ func TestBrowserApplications(t *testing.T) {
 		other := s.application(t, "--name", "other", "--owner", s.person(t, "mallory").Name, "--grant", "client_credentials")
 		for _, page := range []string{"", "update/", "rotate/", "delete/"} {
 			b.open("/o/applications/" + other.ID + "/" + page)
-			b.expect(404, "There is nothing here")
+			b.expect(404, "Page not found")
 		}
 	})
 }

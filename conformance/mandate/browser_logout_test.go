@@ -59,7 +59,7 @@ func TestBrowserLogout(t *testing.T) {
 	b.says("It keeps this access after you log out")
 	asked.Set("post_logout_redirect_uri", bye+"/other")
 	b.look("logout-error", s.URL+"/o/logout/?"+asked.Encode())
-	b.expect(400, "The application’s logout request is wrong")
+	b.expect(400, "The application’s logout request is not valid")
 	b.follow("Log out here")
 	b.press("Log out")
 	b.says("You are signed out.")

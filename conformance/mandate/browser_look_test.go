@@ -65,7 +65,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	empty := s.window(t, browser)
 	link := s.setupLink(t)
 	empty.look("setup", link)
-	empty.look("setup-wrong", link, func() { empty.press("Make this account") })
+	empty.look("setup-wrong", link, func() { empty.press("Create this account") })
 
 	admin, alice := s.person(t, "root", "--admin", "--email", "root@example.org"), s.person(t, "alice", "--first-name", "Alice", "--last-name", "Liddell")
 	empty.look("home-nobody", "/")

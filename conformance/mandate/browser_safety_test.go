@@ -123,7 +123,7 @@ func TestBrowserSafety(t *testing.T) {
 		b.follow("Applications")
 		b.follow("No Script")
 		b.follow("Replace the secret")
-		b.press("Make a new secret")
+		b.press("Create a new secret")
 		if b.value("Client secret") == made.ClientSecret {
 			t.Error("the secret is the old one")
 		}

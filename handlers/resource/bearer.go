@@ -62,7 +62,7 @@ func parseAuthorization(headers []string) (token, problem string) {
 	// RFC 6750 §2.1: one or more spaces, then a b64token.
 	token = strings.TrimLeft(rest, " ")
 	if !isB64Token(token) {
-		return "", "The Authorization header holds no well-formed bearer token"
+		return "", "The Authorization header contains no well-formed bearer token"
 	}
 	return token, ""
 }

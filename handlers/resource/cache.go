@@ -178,7 +178,7 @@ func (a *call) wait(ctx context.Context, s *shard, k key) (*Token, error) {
 			delete(s.calls, k)
 		}
 	}
-	return nil, fmt.Errorf("wait for the verdict on a token: %w", ctx.Err())
+	return nil, fmt.Errorf("wait until a token is checked: %w", ctx.Err())
 }
 
 // entry is one stored result. token is nil for an inactive token.

@@ -18,7 +18,7 @@ type frames struct {
 	left     uint64   // bytes of the frame that are still to come
 }
 
-var errNoFrame = errors.New("the client sent something else than frames of a WebSocket")
+var errNoFrame = errors.New("the client sent data that is not a WebSocket frame")
 
 // Write forwards bytes of the client.
 func (f *frames) Write(b []byte) (int, error) {

@@ -86,7 +86,7 @@ func (c *IntrospectionConfig) validate() error {
 	// RFC 6750 §2.1: a value that is no b64token cannot be sent, such as a token with
 	// the line break of its file.
 	case !pair && !isB64Token(c.AuthToken):
-		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: holds a character that no bearer token has, or is too long")
+		return errors.New("RESOURCE_SERVER_AUTH_TOKEN: contains a character that is not allowed in a bearer token, or is too long")
 	case c.Timeout < 0:
 		return errors.New("RESOURCE_SERVER_INTROSPECTION_TIMEOUT_SECONDS: set a positive number")
 	}
@@ -126,11 +126,11 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	// RFC 7662 §2.3: 401 means that our credentials are wrong; it says nothing about the
 	// token.
 	case status == http.StatusUnauthorized:
-		return nil, fmt.Errorf("the introspection endpoint refused our credentials with %d%s: look at %s", status, reason(body), i.setting)
+		return nil, fmt.Errorf("the introspection endpoint refused the credentials of this server with status %d%s: check %s", status, reason(body), i.setting)
 	case status == http.StatusForbidden:
-		return nil, fmt.Errorf("the introspection endpoint knows us, and does not let us ask (%d): have an administrator switch on that this client may introspect, or take a token with the scope introspection", status)
+		return nil, fmt.Errorf("the introspection endpoint does not allow this client to introspect tokens (status %d): an administrator can allow it, or a token with the scope introspection is needed", status)
 	case status != http.StatusOK:
-		return nil, fmt.Errorf("the introspection endpoint answered %d: look at RESOURCE_SERVER_INTROSPECTION_URL", status)
+		return nil, fmt.Errorf("the introspection endpoint answered with status %d: check RESOURCE_SERVER_INTROSPECTION_URL", status)
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("the introspection endpoint answered with more than %d bytes", maxAnswer)
 	}

@@ -53,7 +53,7 @@ type Signed struct {
 // NewSigned returns a Signed, or an error that names the setting to change.
 func NewSigned(c SignedConfig) (*Signed, error) {
 	if c.Issuer == "" || c.Audience == "" {
-		return nil, errors.New("set RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE: without them a token of anybody, for anybody, would do")
+		return nil, errors.New("set RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE: without them, tokens of every issuer for every audience would be accepted")
 	}
 	algorithms := c.Algorithms
 	if algorithms == nil {
@@ -61,7 +61,7 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 	}
 	for _, name := range algorithms {
 		if jose.KindOf(name) == "" {
-			return nil, fmt.Errorf("signed: the algorithm %q: use RS256, PS256, ES256 and EdDSA", name)
+			return nil, fmt.Errorf("signed: the algorithm %q is not supported: use RS256, PS256, ES256 or EdDSA", name)
 		}
 	}
 	keys, err := newKeySet(c)

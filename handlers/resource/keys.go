@@ -43,7 +43,7 @@ func newKeySet(c SignedConfig) (*keySet, error) {
 	// RFC 8414 §2: jwks_uri is https. An attacker who can replace the keys on the
 	// network can sign any token.
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !c.AllowHTTP {
-		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since who can change the keys on their way can make tokens")
+		return nil, errors.New("RESOURCE_SERVER_JWKS_URL: use https, since everybody who can change the keys in transit can forge tokens")
 	}
 	if c.Timeout < 0 {
 		return nil, errors.New("signed: set a positive timeout")
@@ -132,7 +132,7 @@ func (k *keySet) fetch() (map[string]*publicKey, error) {
 	case err != nil:
 		return nil, fmt.Errorf("fetch the keys: %w", err)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the keys are answered with %d: look at RESOURCE_SERVER_JWKS_URL", resp.StatusCode)
+		return nil, fmt.Errorf("the request for the keys was answered with status %d: check RESOURCE_SERVER_JWKS_URL", resp.StatusCode)
 	case len(body) > maxKeys:
 		return nil, fmt.Errorf("the set of keys has more than %d bytes", maxKeys)
 	}
@@ -144,7 +144,7 @@ func (k *keySet) fetch() (map[string]*publicKey, error) {
 func readKeys(body []byte) (map[string]*publicKey, error) {
 	set, err := jose.ParseSet(body)
 	if err != nil {
-		return nil, errors.New("what is at RESOURCE_SERVER_JWKS_URL is no set of keys")
+		return nil, errors.New("RESOURCE_SERVER_JWKS_URL does not return a set of keys")
 	}
 	keys := map[string]*publicKey{}
 	for _, k := range set.Keys {
@@ -153,7 +153,7 @@ func readKeys(body []byte) (map[string]*publicKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("what is at RESOURCE_SERVER_JWKS_URL holds no key that a signature can be checked with")
+		return nil, errors.New("RESOURCE_SERVER_JWKS_URL returns no key that can verify a signature")
 	}
 	return keys, nil
 }

@@ -129,15 +129,15 @@ func newUpstreamTransport() *http.Transport {
 // ServeHTTP forwards the request if a rule covers it and the guard accepts its token.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !unambiguous(r.URL) {
-		writeDetail(w, http.StatusBadRequest, "The path can be read in more than one way.")
+		writeDetail(w, http.StatusBadRequest, "The path is ambiguous.")
 		return
 	}
 	if !plainMethod(r) {
-		writeDetail(w, http.StatusBadRequest, "The method can be read in more than one way.")
+		writeDetail(w, http.StatusBadRequest, "The method is ambiguous.")
 		return
 	}
 	if reflects(r.Method) {
-		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: "+r.Method+" is never passed on.")
+		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: "+r.Method+" is never forwarded.")
 		return
 	}
 	if refuseUpgrade(w, r) {
@@ -302,7 +302,7 @@ func visibleAll(scopes []string) string {
 // unreachable writes the response if the upstream gave no answer or a forbidden one.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSwitched) {
-		p.log.Error("the upstream's answer was not passed on", "path", r.URL.Path, "error", err)
+		p.log.Error("the upstream's response was not forwarded", "path", r.URL.Path, "error", err)
 		writeDetail(w, http.StatusBadGateway, "The service behind this address switched to another protocol.")
 		return
 	}

@@ -361,7 +361,7 @@ func TestNewProxy(t *testing.T) {
 		{"no path", "http://api/", guard, []Rule{{}}, "slash"},
 		{"dots", "http://api/", guard, []Rule{{Path: "/a/../b"}}, "dot"},
 		{"a small method", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"get"}}}, "capital"},
-		{"TRACE", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"TRACE"}}}, "never passed on"},
+		{"TRACE", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"TRACE"}}}, "never forwarded"},
 		{"a WebSocket by POST", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"POST"}, WebSocket: true}}, "GET"},
 		{"a WebSocket", "http://api/", guard, []Rule{{Path: "/", Methods: []string{"POST", "GET"}, WebSocket: true}}, ""},
 		{"an empty scope", "http://api/", guard, []Rule{{Path: "/", Scopes: []string{""}}}, "scopes"},

@@ -76,7 +76,7 @@ func TestRFC6750(t *testing.T) {
 	}{
 		{"2.1 a live token", "", []string{"Bearer live"}, in},
 		{"2.1 a scheme in small letters", "", []string{"bearer live"}, in},
-		{"2.1 a token with foreign characters", "", []string{"Bearer li ve"}, malformed("The Authorization header holds no well-formed bearer token")},
+		{"2.1 a token with foreign characters", "", []string{"Bearer li ve"}, malformed("The Authorization header contains no well-formed bearer token")},
 		{"2.2 a token in the query is not looked at", "?access_token=live", nil, answer{401, bareChallenge, noToken}},
 		{"2 two methods", "?access%5Ftoken=live", []string{"Bearer live"}, malformed("The access token is sent in the Authorization header and in the query")},
 		{"2 a parameter of a like name", "?my_access_token=live", []string{"Bearer live"}, in},
@@ -217,16 +217,16 @@ func TestOutage(t *testing.T) {
 		log    string
 	}{
 		{"our credentials are refused", reply(401, ""), "RESOURCE_SERVER_AUTH_TOKEN"},
-		{"our token may not introspect", reply(403, ""), "have an administrator switch on"},
+		{"our token may not introspect", reply(403, ""), "an administrator can allow it"},
 		{"a page not found", reply(404, "not here"), "RESOURCE_SERVER_INTROSPECTION_URL"},
-		{"an error that says inactive", reply(500, `{"active":false}`), "answered 500"},
-		{"an error that says active", reply(503, liveRead), "answered 503"},
-		{"created", reply(201, liveRead), "answered 201"},
+		{"an error that says inactive", reply(500, `{"active":false}`), "answered with status 500"},
+		{"an error that says active", reply(503, liveRead), "answered with status 503"},
+		{"created", reply(201, liveRead), "answered with status 201"},
 		{"nothing", reply(200, ""), "not a JSON object"},
 		{"a connection cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask the introspection endpoint"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, "answered 307"},
+		}, "answered with status 307"},
 		{"an endless answer", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
 	}
 	for _, test := range tests {

@@ -61,7 +61,7 @@ func (t *routes) add(r Rule, h http.Handler) error {
 	}
 	known := (*t)[i]
 	if known.path != path {
-		return fmt.Errorf("%s and %s differ in case only", known.path, path)
+		return fmt.Errorf("%s and %s differ only in upper and lower case", known.path, path)
 	}
 	methods := r.Methods
 	if len(methods) == 0 {
@@ -78,21 +78,21 @@ func (t *routes) add(r Rule, h http.Handler) error {
 
 func (r *Rule) validate() error {
 	if r.Public && len(r.Scopes) > 0 {
-		return errors.New("public, so no scope can be asked for")
+		return errors.New("a public rule cannot require scopes: remove them")
 	}
 	if !plainPath(r.Path) {
 		return errors.New("write the path with one slash before each segment and without dot segments, %, \\ and ;")
 	}
 	// RFC 6455 §4.1: a WebSocket is opened with GET.
 	if r.WebSocket && len(r.Methods) > 0 && !slices.Contains(r.Methods, http.MethodGet) {
-		return errors.New("a WebSocket is opened with GET: add GET to the methods, or leave the WebSocket out")
+		return errors.New("a WebSocket is opened with GET: add GET to the methods, or remove the WebSocket")
 	}
 	for _, m := range r.Methods {
 		if m == "" || strings.ContainsFunc(m, func(c rune) bool { return c < 'A' || c > 'Z' }) {
 			return fmt.Errorf("method %q: use capital letters", m)
 		}
 		if reflects(m) {
-			return fmt.Errorf("method %s: is never passed on, since it shows the client what the proxy adds", m)
+			return fmt.Errorf("method %s: is never forwarded, since its response shows the client what the proxy adds", m)
 		}
 	}
 	// RFC 6749 §3.3: a scope is printable ASCII without space, quote and backslash.
