@@ -64,7 +64,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a, more := s.provider.InForce(a)
+	a, more := s.provider.EffectiveRights(a)
 	own, may := s.provider.Lifetimes(), s.provider.Choices(who.User, &a)
 	grants := strings.Fields(a.GrantTypes)
 	page := templates.Application{Frame: s.frame(r, a.Name), Name: a.Name, ClientID: a.ClientID, ClientType: typeName(a), Owner: owner(a), Created: day(a.CreatedAt),

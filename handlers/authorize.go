@@ -63,28 +63,28 @@ func (s *server) loginFor(w http.ResponseWriter, r *http.Request, a *provider.Au
 	return s.toLogin(w, r, r.URL.Path+"?"+r.URL.RawQuery, a.LoginHint(), why)
 }
 
-// keepWayBack sets the cookie wayBack if the person has signed in for an
+// keepLoginProof sets the cookie loginProof if the person has signed in for an
 // authorization request.
-func (s *server) keepWayBack(w http.ResponseWriter, in *provider.SignIn, next string) {
+func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next string) {
 	to, err := url.Parse(next)
 	if err != nil || !s.config.OpenID || strings.TrimSuffix(to.EscapedPath(), "/") != s.path("/o/authorize") {
 		return
 	}
 	request, err := url.ParseQuery(to.RawQuery)
 	if err == nil {
-		s.setCookie(w, wayBack, s.provider.WayBack(in, request), provider.WayBackLife)
+		s.setCookie(w, loginProof, s.provider.LoginProof(in, request), provider.LoginProofLife)
 	}
 }
 
-// wayBack is the cookie that shows for which request the person has just signed in.
-const wayBack = "login"
+// loginProof is the cookie that shows for which request the person has just signed in.
+const loginProof = "login"
 
-// cameBy passes the cookie wayBack to the request and deletes it. If the same
+// cameBy passes the cookie loginProof to the request and deletes it. If the same
 // request arrives again, the person must sign in again.
 func (s *server) cameBy(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
-	if kept := s.cookie(r, wayBack); kept != "" {
-		a.CameBy(kept)
-		s.setCookie(w, wayBack, "", 0)
+	if kept := s.cookie(r, loginProof); kept != "" {
+		a.SetLoginProof(kept)
+		s.setCookie(w, loginProof, "", 0)
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	if a.Application.Owner != nil {
 		page.Owner = *a.Application.Owner
 	}
-	for _, scope := range append(slices.Clone(a.Scopes), a.Told...) {
+	for _, scope := range append(slices.Clone(a.Scopes), a.ClaimScopes...) {
 		page.Offline = page.Offline || s.config.OpenID && scope.Name == "offline_access"
 		page.Scopes = append(page.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
 			New: len(asked.Remembered) > 0 && !slices.Contains(asked.Remembered, scope.Name)})

@@ -87,7 +87,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	request.Note(r.Context(), "subject", in.User.ID)
 	s.setCookie(w, "session", in.Session, in.MaxAge)
 	s.setCookie(w, "device", in.Device, deviceLife)
-	s.keepWayBack(w, in, page.Next)
+	s.keepLoginProof(w, in, page.Next)
 	redirect(w, r, page.Next)
 	return nil
 }

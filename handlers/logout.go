@@ -76,7 +76,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	// RFC 9700 §4.11.2: a link of another site must not use this server to redirect
 	// anywhere.
-	aside := who == nil && l.RedirectURI != "" && !s.provider.FollowsEnd(l, s.cookie(r, "ended"))
+	aside := who == nil && l.RedirectURI != "" && !s.provider.JustEnded(l, s.cookie(r, "ended"))
 	if !aside && (who == nil || !s.provider.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
 	}
@@ -122,7 +122,7 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		err := s.provider.LogoutFor(r.Context(), who)
+		err := s.provider.LogoutByApplication(r.Context(), who)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.L
 // the same session.
 func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		kept, err := s.provider.Ended(who)
+		kept, err := s.provider.EndedCookie(who)
 		if err != nil {
 			return err
 		}

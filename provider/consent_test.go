@@ -18,7 +18,7 @@ import (
 )
 
 // ask returns what the consent page must ask, and fails if no page must be shown.
-func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Asked {
+func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Interaction {
 	t.Helper()
 	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {

@@ -79,7 +79,7 @@ func TestDatabaseFails(t *testing.T) {
 		app, open *clients.Registered
 		s         *SignedIn
 		a         *authorize.Authorization
-		asked     *authorize.Asked
+		asked     *authorize.Interaction
 		code      string
 		answer    *tokens.TokenResponse
 		machine   *tokens.TokenResponse
@@ -220,7 +220,7 @@ func TestDatabaseFails(t *testing.T) {
 			_, err := w.RotateSecret(t.Context(), nil, w.app.Application.ID, 0)
 			return err
 		}},
-		{"end a token", "tokens grants", func(t *testing.T, w *world) error { return w.EndToken(t.Context(), w.answer.AccessToken) }},
+		{"end a token", "tokens grants", func(t *testing.T, w *world) error { return w.RevokeByOperator(t.Context(), w.answer.AccessToken) }},
 	}
 	closed := prepare(t)
 	broken := prepare(t)

@@ -91,7 +91,7 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
 			// A parameter in the URL proves no login.
-			{[]string{"prompt", "login", "mandate_login", f.WayBack(&people.SignIn{Session: "x"}, url.Values{})}, true},
+			{[]string{"prompt", "login", "mandate_login", f.LoginProof(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
 			if got := f.mustLogin(a, s); got != test.want {
@@ -105,7 +105,7 @@ func TestMustLogin(t *testing.T) {
 }
 
 // OIDC Core §3.1.2.1: a login counts only for the request that needed it, in the same browser, and for a short time.
-func TestWayBack(t *testing.T) {
+func TestLoginProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := begin(t, openID)
 		app, other := f.app(), f.app()
@@ -127,41 +127,41 @@ func TestWayBack(t *testing.T) {
 		request := func(app *clients.Registered, pairs ...string) url.Values {
 			return f.query(app, append([]string{"scope", "openid", "prompt", "login", "state", "1"}, pairs...)...)
 		}
-		asks := func(sent url.Values, wayBack string, s *SignedIn) bool {
+		asks := func(sent url.Values, loginProof string, s *SignedIn) bool {
 			a, err := f.Authorize(t.Context(), sent)
 			if err != nil || a.Refused != nil {
 				t.Fatal(err, a.Refused)
 			}
-			a.CameBy(wayBack)
+			a.SetLoginProof(loginProof)
 			return f.mustLogin(a, s)
 		}
-		kept := f.WayBack(login, request(app))
+		kept := f.LoginProof(login, request(app))
 		subject := request(app, "claims", `{"id_token":{"sub":{"value":"bob"}}}`)
 		for _, test := range []struct {
-			rule    string
-			sent    url.Values
-			wayBack string
-			s       *SignedIn
-			want    bool
+			rule       string
+			sent       url.Values
+			loginProof string
+			s          *SignedIn
+			want       bool
 		}{
 			{"the way back", request(app), kept, s, false},
-			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.WayBack(login, request(app, "prompt", "-", "max_age", "0")), s, false},
-			{"by select_account", request(app, "prompt", "select_account"), f.WayBack(login, request(app, "prompt", "select_account")), s, false},
+			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.LoginProof(login, request(app, "prompt", "-", "max_age", "0")), s, false},
+			{"by select_account", request(app, "prompt", "select_account"), f.LoginProof(login, request(app, "prompt", "select_account")), s, false},
 			{"nothing kept", request(app), "", s, true},
-			{"nobody has signed in since", request(app), f.WayBack(before, request(app)), s, true},
+			{"nobody has signed in since", request(app), f.LoginProof(before, request(app)), s, true},
 			{"somebody has signed in elsewhere", request(app), kept, elsewhere, true},
 			{"it was a later login", request(app), kept, old, true},
 			{"another application", request(other), kept, s, true},
 			{"another state", request(app, "state", "2"), kept, s, true},
 			{"another parameter beside", request(app, "max_age", "0"), kept, s, true},
 			{"another seal", request(app), f.sealers.tickets.Seal([]byte("99999999999"), "consent"), s, true},
-			{"somebody else is asked for", subject, f.WayBack(login, subject), s, true},
+			{"somebody else is asked for", subject, f.LoginProof(login, subject), s, true},
 		} {
-			if got := asks(test.sent, test.wayBack, test.s); got != test.want {
+			if got := asks(test.sent, test.loginProof, test.s); got != test.want {
 				t.Errorf("%s: asks %t", test.rule, got)
 			}
 		}
-		time.Sleep(authorize.WayBackLife)
+		time.Sleep(authorize.LoginProofLife)
 		if asks(request(app), kept, s) {
 			t.Error("not after a minute")
 		}

@@ -57,16 +57,16 @@ type Hashing struct {
 // Stats returns the current measurements. It does not use the database.
 func (p *Provider) Stats() Stats {
 	c := &p.counters
-	told, failed, givenUp := p.Logouts.Counts()
+	delivered, failed, givenUp := p.Logouts.Counts()
 	access, refresh, ids := p.Grants.Counts()
 	return Stats{
 		Issued:  []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
 		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
 		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
-		Hears:   p.changes.Hears(),
+		Hears:   p.changes.Receiving(),
 		Lost:    c.lost.Load(),
 
-		LogoutsTold: told, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
+		LogoutsTold: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
 		Storage: p.store.Stats(),
 	}

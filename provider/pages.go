@@ -46,6 +46,8 @@ func (p *Provider) OwnApplications(ctx context.Context, u User) (int, error) {
 	return n, oauth.Stored(err)
 }
 
-// InForce returns the application with the rights that it has now. It also reports whether the
+// EffectiveRights returns the application with the rights that it has now. It also reports whether the
 // registration has more than these.
-func (p *Provider) InForce(a Application) (Application, bool) { return p.rules.InForce(a) }
+func (p *Provider) EffectiveRights(a Application) (Application, bool) {
+	return p.rules.EffectiveRights(a)
+}

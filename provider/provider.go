@@ -79,7 +79,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, func() { p.Logouts.TellNow() }, log)
+	p.People = people.New(config.people(), p.rules, store, p.limits, people.Sealers{Devices: p.sealers.devices, Flashes: p.sealers.flashes}, setup, func() { p.Logouts.NotifyNow() }, log)
 	err = p.checkServerKey(ctx)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.keySeal, p.changes.Hears, log)
+	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.keySeal, p.changes.Receiving, log)
 	if err != nil {
 		return nil, err
 	}
@@ -132,21 +132,21 @@ func newSealers(key []byte) (sealers, error) {
 
 // changed removes the copies of changed records. The store calls it after this node or another
 // one has committed changes.
-func (p *Provider) changed(told []storage.Change) {
+func (p *Provider) changed(changes []storage.Change) {
 	// The keys are removed first, so that a copy that is made after the change uses the new
 	// keys.
-	if slices.ContainsFunc(told, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
+	if slices.ContainsFunc(changes, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
 		p.Ring.Forget()
 	}
-	records := make([]copies.Change, len(told))
-	for i, one := range told {
+	records := make([]copies.Change, len(changes))
+	for i, one := range changes {
 		if one.Kind == storage.OfAll {
-			p.changes.TellAll()
+			p.changes.AddAll()
 			return
 		}
 		records[i] = copies.Change(one)
 	}
-	p.changes.Tell(records...)
+	p.changes.Add(records...)
 }
 
 // checkServerKey returns an error if the values in the database were encrypted with another
@@ -202,21 +202,21 @@ func (p *Provider) Run(ctx context.Context) {
 // connects again after an error.
 func (p *Provider) Listen(ctx context.Context) {
 	deaf := false // whether the connection is lost and the log says so
-	heard := func(upTo time.Time) {
-		p.changes.Heard(upTo)
+	received := func(upTo time.Time) {
+		p.changes.ReceivedUpTo(upTo)
 		if deaf {
 			deaf = false
 			p.log.Info("this node receives notifications about changes by other processes again")
 		}
 	}
 	for ctx.Err() == nil {
-		err := p.store.Listen(ctx, heard)
+		err := p.store.Listen(ctx, received)
 		if err != nil && ctx.Err() == nil && !deaf {
 			deaf = true
 			p.counters.lost.Add(1)
 			p.log.Warn("this node receives no notifications about changes by other processes, and sees the changes late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
 		}
-		if errors.Is(err, storage.ErrDeaf) {
+		if errors.Is(err, storage.ErrNoListen) {
 			return // this database has no notifications
 		}
 		select {
@@ -237,7 +237,7 @@ func (p *Provider) sweep(ctx context.Context) {
 		at := oauth.Now()
 		old, err := p.store.EndOldSessions(ctx, at, p.People.IdleSince(at), batch)
 		if old > 0 {
-			p.Logouts.TellNow()
+			p.Logouts.NotifyNow()
 		}
 		var n int64
 		if err == nil {

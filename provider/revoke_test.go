@@ -84,12 +84,12 @@ func TestRevocation(t *testing.T) {
 	})
 	t.Run("the operator ends a token of anybody", func(t *testing.T) {
 		answer := f.tokens(open, s)
-		err := f.EndToken(t.Context(), answer.AccessToken)
+		err := f.RevokeByOperator(t.Context(), answer.AccessToken)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
-		if err := f.EndToken(t.Context(), answer.AccessToken); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.RevokeByOperator(t.Context(), answer.AccessToken); !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
 	})

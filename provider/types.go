@@ -131,9 +131,9 @@ type (
 // SecretIsReadable reports whether the server can read the client secret back.
 func SecretIsReadable(a Application) bool { return clients.SecretIsReadable(a) }
 
-// AnsweredByOwner reports whether the owner of an application, and not the operator, is
+// OwnerResponsible reports whether the owner of an application, and not the operator, is
 // responsible for it.
-func AnsweredByOwner(a Application) bool { return clients.AnsweredByOwner(a) }
+func OwnerResponsible(a Application) bool { return clients.OwnerResponsible(a) }
 
 // AccessAlgorithm returns the algorithm that signs the access tokens of an application.
 func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
@@ -152,7 +152,7 @@ type (
 	// Authorization is an authorization request whose client and redirect URI are valid.
 	Authorization = authorize.Authorization
 	// Asked says what the person must do before the request can be completed.
-	Asked = authorize.Asked
+	Asked = authorize.Interaction
 	// Reason is the reason for which a person who has a session must sign in again.
 	Reason = authorize.Reason
 )
@@ -169,9 +169,9 @@ const (
 	LoginTooOld = authorize.LoginTooOld
 )
 
-// WayBackLife is how long a browser may take to return from the login page to the request that
+// LoginProofLife is how long a browser may take to return from the login page to the request that
 // needed the login.
-const WayBackLife = authorize.WayBackLife
+const LoginProofLife = authorize.LoginProofLife
 
 // LoginRequired returns the error for a request with prompt=none that needs a login.
 func LoginRequired() *Error { return authorize.LoginRequired() }

@@ -96,7 +96,7 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				has,
 			},
 			"deleted": {
-				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
+				func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
 				map[string]int{"memberships": 0, "sessions": 0, "consents": 0, "grants": 0},
 			},
 			"new password": {
@@ -187,7 +187,7 @@ func TestRehashNeverUndoesAChangeOfPassword(t *testing.T) {
 func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, bob, a := twoPeople(t, w, "alice", "bob")
-		must(t, w.DeleteUser(t.Context(), alice.ID, at, Bequest{Responsible: ByOperator}))
+		must(t, w.DeleteUser(t.Context(), alice.ID, at, Handover{Responsible: ByOperator}))
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if got.OwnerID != nil || got.Owner != nil {
@@ -225,7 +225,7 @@ func TestPasswordThatIsNoLongerTheirsOpensNothing(t *testing.T) {
 		for name, end := range map[string]func(User) error{
 			"reset":    func(u User) error { return w.SetPassword(t.Context(), u.ID, "new", later) },
 			"disabled": func(u User) error { return w.DisableUser(t.Context(), u.ID, at) },
-			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
+			"deleted":  func(u User) error { return w.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
 		} {
 			u := w.person(t, name)
 			must(t, end(u))
@@ -303,7 +303,7 @@ func lessOf(t *testing.T, s *Store) map[string]func(User) error {
 			return s.UpdateUser(t.Context(), u, nil)
 		},
 		"disabled": func(u User) error { return s.DisableUser(t.Context(), u.ID, at) },
-		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator}) },
+		"deleted":  func(u User) error { return s.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator}) },
 	}
 }
 
@@ -330,9 +330,9 @@ func TestLastAdministratorStays(t *testing.T) {
 		}
 		root.FirstName = "New"
 		is(t, "another change", w.UpdateUser(t.Context(), root, nil), nil)
-		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at, Bequest{Responsible: ByOperator}), nil)
+		is(t, "somebody else", w.DeleteUser(t.Context(), inactive.ID, at, Handover{Responsible: ByOperator}), nil)
 		administrators(t, w, "second")
-		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at, Bequest{Responsible: ByOperator}), nil)
+		is(t, "no longer the last", w.DeleteUser(t.Context(), root.ID, at, Handover{Responsible: ByOperator}), nil)
 	})
 }
 

@@ -31,11 +31,11 @@ const channel = "mandate"
 
 // OnChange sets the function that receives changes. Call it before more than one
 // goroutine uses the store.
-func (s *Store) OnChange(told func([]Change)) { s.told = told }
+func (s *Store) OnChange(changed func([]Change)) { s.onChange = changed }
 
 func (s *Store) tell(changes []Change) {
-	if s.told != nil && len(changes) > 0 {
-		s.told(changes)
+	if s.onChange != nil && len(changes) > 0 {
+		s.onChange(changes)
 	}
 }
 
@@ -103,17 +103,17 @@ func decodeChanges(payload string) []Change {
 const lookEvery = 20 * time.Millisecond
 
 // Listen receives the changes of other processes until ctx ends or the connection is
-// lost. Changes during such an interruption are unknown. Listen calls heard with a
+// lost. Changes during such an interruption are unknown. Listen calls received with a
 // time: all changes before that time have been received.
-func (s *Store) Listen(ctx context.Context, heard func(time.Time)) error {
+func (s *Store) Listen(ctx context.Context, received func(time.Time)) error {
 	if s.embedded {
-		return s.watch(ctx, heard)
+		return s.watch(ctx, received)
 	}
-	return s.hear(ctx, heard)
+	return s.receive(ctx, received)
 }
 
 // watch polls the counter that the command line increments.
-func (s *Store) watch(ctx context.Context, heard func(time.Time)) error {
+func (s *Store) watch(ctx context.Context, received func(time.Time)) error {
 	s.watches.Store(true)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -131,7 +131,7 @@ func (s *Store) watch(ctx context.Context, heard func(time.Time)) error {
 			seen = now
 			s.tell([]Change{{OfAll, ""}})
 		}
-		heard(asked)
+		received(asked)
 		select {
 		case <-ctx.Done():
 			return nil

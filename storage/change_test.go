@@ -64,7 +64,7 @@ func endings(w world, u User, a Application, f family, n Session) map[string]fun
 		"RevokeGrant":       func(ctx context.Context) error { return w.RevokeGrant(ctx, f.ID) },
 		"RevokeConsent":     func(ctx context.Context) error { return w.RevokeConsent(ctx, u.ID, a.ID) },
 		"DisableUser":       func(ctx context.Context) error { return w.DisableUser(ctx, u.ID, at) },
-		"DeleteUser":        func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Bequest{Responsible: ByOperator}) },
+		"DeleteUser":        func(ctx context.Context) error { return w.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator}) },
 		"SetPassword":       func(ctx context.Context) error { return w.SetPassword(ctx, u.ID, "new", at) },
 		"ChangePassword":    func(ctx context.Context) error { return w.ChangePassword(ctx, u.ID, u.Password, "new", at, "", false) },
 		"EndSession":        func(ctx context.Context) error { return w.EndSession(ctx, u.ID, n.ID, at, false) },

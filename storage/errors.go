@@ -76,9 +76,9 @@ func transient(err error) bool {
 	return false
 }
 
-// heed examines whether an error concerns the connection. safe means that the work was
+// classify examines whether an error concerns the connection. safe means that the work was
 // not done, or may be done twice.
-func (s *Store) heed(err error, safe bool) error {
+func (s *Store) classify(err error, safe bool) error {
 	if err == nil || s.embedded {
 		return err
 	}

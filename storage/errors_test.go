@@ -45,7 +45,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"HasUsers":          func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },
 		"DeleteApplication": func(ctx context.Context) error { return s.DeleteApplication(ctx, "x") },
 		"DeleteGroup":       func(ctx context.Context) error { return s.DeleteGroup(ctx, "x") },
-		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at, Bequest{Responsible: ByOperator}) },
+		"DeleteUser":        func(ctx context.Context) error { return s.DeleteUser(ctx, "x", at, Handover{Responsible: ByOperator}) },
 		"DisableUser":       func(ctx context.Context) error { return s.DisableUser(ctx, "x", at) },
 		"ClaimLogin":        func(ctx context.Context) error { return s.ClaimLogin(ctx, Login{}, at) },
 		"DueLogins":         func(ctx context.Context) error { return drop(s.DueLogins(ctx, at, 1, 1)) },

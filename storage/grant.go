@@ -52,7 +52,7 @@ func (s *Store) AddGrant(ctx context.Context, g Grant, owner string) error {
 		}
 		_, err = t.exec(`INSERT INTO logins (session_id, application_id, user_id, sector, owner, due_at, attempts, expires_at)
 			SELECT id, $2, user_id, $3, $4, 0, 0, expires_at + $5 FROM sessions WHERE id = $1
-			ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, tellFor)
+			ON CONFLICT (session_id, application_id) DO UPDATE SET expires_at = excluded.expires_at, sector = excluded.sector`, g.SessionID, g.ApplicationID, g.Sector, owner, notifyFor)
 		return err
 	})
 }

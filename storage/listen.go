@@ -10,8 +10,8 @@ import (
 	"github.com/lib/pq"
 )
 
-// ErrDeaf means that the database does not support notifications between nodes.
-var ErrDeaf = errors.New("the database does not support LISTEN and NOTIFY")
+// ErrNoListen means that the database does not support notifications between nodes.
+var ErrNoListen = errors.New("the database does not support LISTEN and NOTIFY")
 
 // errUnheard means that a node did not receive its own test notification.
 var errUnheard = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
@@ -41,7 +41,7 @@ func unsupported(err error) bool {
 type listening struct {
 	*Store
 	listener *pq.Listener
-	heard    func(time.Time)
+	received func(time.Time)
 	listens  chan error // receives the result of LISTEN, once
 	lost     chan error
 	late     *time.Timer
@@ -52,9 +52,9 @@ type listening struct {
 	answers  chan time.Time // the time of the ping that was answered; zero: it failed
 }
 
-// hear receives notifications until ctx ends or the connection is lost.
-func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
-	l := &listening{Store: s, heard: heard, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
+// receive receives notifications until ctx ends or the connection is lost.
+func (s *Store) receive(ctx context.Context, received func(time.Time)) error {
+	l := &listening{Store: s, received: received, listens: make(chan error, 1), lost: make(chan error, 1), answers: make(chan time.Time, 1), late: time.NewTimer(time.Hour), renewed: s.renewed.Load()}
 	l.listener = pq.NewDialListener(dialer{silence: answersIn}, s.url, time.Second, time.Second, func(_ pq.ListenerEventType, err error) {
 		if err == nil {
 			return
@@ -74,7 +74,7 @@ func (s *Store) hear(ctx context.Context, heard func(time.Time)) error {
 		case ctx.Err() != nil:
 			return nil
 		case unsupported(err):
-			return fmt.Errorf("%w: %w", ErrDeaf, err)
+			return fmt.Errorf("%w: %w", ErrNoListen, err)
 		case err != nil:
 			return fmt.Errorf("listen for changes: %w", err)
 		}
@@ -101,7 +101,7 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 		// answer.
 		l.asking = false
 		if !asked.IsZero() {
-			l.heard(asked)
+			l.received(asked)
 		}
 	case <-beat:
 		if l.Store.renewed.Load() != l.renewed {

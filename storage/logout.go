@@ -14,8 +14,8 @@ type Login struct {
 	Attempts      int64  `db:"attempts"` // to send the notification
 }
 
-// tellFor is how long a logout notification is retried, in seconds.
-const tellFor = 24 * 60 * 60
+// notifyFor is how long a logout notification is retried, in seconds.
+const notifyFor = 24 * 60 * 60
 
 // endSessions ends the sessions that a condition selects. Logout notifications to their
 // applications become due. The token families that end with a session are revoked,
@@ -30,7 +30,7 @@ func (t tx) endSessions(now int64, keepFamilies bool, where string, args ...any)
 	}
 	for _, id := range ids {
 		t.changed(OfSession, id)
-		_, err = t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, id, now, now+tellFor)
+		_, err = t.exec(`UPDATE logins SET due_at = $2, expires_at = $3 WHERE session_id = $1`, id, now, now+notifyFor)
 		if err == nil && !keepFamilies {
 			_, err = t.exec(`DELETE FROM grants WHERE session_id = $1 AND session_ends_at > 0`, id)
 		}

@@ -94,7 +94,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 				return w.UpdateUser(t.Context(), u, nil)
 			},
 			"deleted": func(u User, _ Session) error {
-				return w.DeleteUser(t.Context(), u.ID, at, Bequest{Responsible: ByOperator})
+				return w.DeleteUser(t.Context(), u.ID, at, Handover{Responsible: ByOperator})
 			},
 			"somebody else signs in": func(_ User, n Session) error {
 				next := newSession(w.person(t, "next").ID)
@@ -135,7 +135,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		if !live(t, w.Store, map[string]string{"": token})[""] {
 			t.Error("the family has ended")
 		}
-		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+tellFor); n != 1 {
+		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+notifyFor); n != 1 {
 			t.Error("the login does not last as long as the session now does")
 		}
 		// An expired session is not renewed.

@@ -81,7 +81,7 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		heir := w.person(t, "heir")
-		for name, b := range map[string]Bequest{
+		for name, b := range map[string]Handover{
 			"deleted":                       {Delete: true},
 			"taken over":                    {Owner: &heir.ID, Responsible: ByOwner},
 			"taken over by the operator":    {Responsible: ByOperator},
@@ -97,7 +97,7 @@ func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
 			if len(listed) != 3 || listed[0].Name != "One" || listed[2].Name != "Vouched" {
 				t.Errorf("%s: owns %d applications", name, len(listed))
 			}
-			is(t, name+", and nothing was said", w.DeleteUser(t.Context(), u.ID, at, Bequest{}), ErrAnswers)
+			is(t, name+", and nothing was said", w.DeleteUser(t.Context(), u.ID, at, Handover{}), ErrResponsible)
 			told := []Change{}
 			w.OnChange(func(changes []Change) { told = append(told, changes...) })
 			must(t, w.DeleteUser(t.Context(), u.ID, at, b))

@@ -29,7 +29,7 @@ func (s *Store) AddSession(ctx context.Context, n Session, replaces, hash string
 		renewed, err := t.exec(`UPDATE sessions SET digest = $3, auth_time = $4, seen_at = $5, expires_at = $6, user_agent = $7, address = $8
 			WHERE digest = $1 AND user_id = $2 AND expires_at > $4 AND seen_at > $9`, replaces, n.UserID, n.Digest, n.AuthTime, n.SeenAt, n.ExpiresAt, n.UserAgent, n.Address, idleSince)
 		if err == nil && renewed > 0 {
-			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+tellFor)
+			_, err = t.exec(`UPDATE logins SET expires_at = $2 WHERE session_id = (SELECT id FROM sessions WHERE digest = $1)`, n.Digest, n.ExpiresAt+notifyFor)
 		}
 		if err != nil || renewed > 0 {
 			return err

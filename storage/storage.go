@@ -31,7 +31,7 @@ type Store struct {
 
 	together *gather[unit]  // work that shares a transaction, on SQLite
 	tokens   *gather[Token] // tokens that share an INSERT, on PostgreSQL
-	told     func([]Change)
+	onChange func([]Change)
 	tracer   Tracer
 	counters counters
 
@@ -208,7 +208,7 @@ func (s *Store) look(ctx context.Context, query string, read func(querier) error
 		if err == nil {
 			err = read(q)
 		}
-		return s.heed(err, true)
+		return s.classify(err, true)
 	})
 	done(translate(err))
 	return err
@@ -237,7 +237,7 @@ func (s *Store) run(ctx context.Context, repeatable bool, query string, args []a
 		if err == nil {
 			n, err = affected(q.ExecContext(ctx, args...))
 		}
-		return s.heed(err, repeatable)
+		return s.classify(err, repeatable)
 	})
 	done(err)
 	return n, err

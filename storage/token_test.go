@@ -55,7 +55,7 @@ func TestTokenWithNothingBehindItIsNoToken(t *testing.T) {
 			"grant revoked":       func(_, _, g string) error { return w.RevokeGrant(t.Context(), g) },
 			"application deleted": func(_, a, _ string) error { return w.DeleteApplication(t.Context(), a) },
 			"person disabled":     func(u, _, _ string) error { return w.DisableUser(t.Context(), u, at) },
-			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at, Bequest{Responsible: ByOperator}) },
+			"person deleted":      func(u, _, _ string) error { return w.DeleteUser(t.Context(), u, at, Handover{Responsible: ByOperator}) },
 			// A concurrent transaction may have added the grant after the deletion.
 			"application gone, grant left": func(_, a, _ string) error { return raw(`DELETE FROM applications WHERE id = $1`, a) },
 			"person gone, grant left":      func(u, _, _ string) error { return raw(`DELETE FROM users WHERE id = $1`, u) },

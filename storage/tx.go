@@ -53,7 +53,7 @@ func (s *Store) alone(ctx context.Context, work func(tx) error) error {
 	}
 	// Before the commit, nothing has happened, so the work may run again. If the answer
 	// to a commit is lost, it is unknown whether the commit happened.
-	return s.heed(err, !committing)
+	return s.classify(err, !committing)
 }
 
 // attempt runs work and commits. The first result reports whether it reached the

@@ -111,7 +111,7 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 	_ = s.AddUser(gone, newUser(name), nil)
 	u, err := s.UserByKey(ctx, name)
 	if err == nil {
-		err = s.DeleteUser(ctx, u.ID, at, Bequest{Responsible: ByOperator})
+		err = s.DeleteUser(ctx, u.ID, at, Handover{Responsible: ByOperator})
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err

@@ -259,26 +259,26 @@ func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 	return s.endsUser(ctx, id, now, func(tx) error { return nil })
 }
 
-// ErrAnswers means that the person is responsible for applications and the caller did
+// ErrResponsible means that the person is responsible for applications and the caller did
 // not decide what happens to them.
-var ErrAnswers = errors.New("the person is responsible for applications")
+var ErrResponsible = errors.New("the person is responsible for applications")
 
-// Bequest decides what happens to the applications for which only the deleted person is
+// Handover decides what happens to the applications for which only the deleted person is
 // responsible. Applications for which the operator is responsible stay.
-type Bequest struct {
+type Handover struct {
 	Delete      bool    // delete the applications
 	Responsible string  // otherwise, who is responsible from now on; empty: not decided
 	Owner       *string // the new owner; nil: none
 
 	// Shown lists the applications that the decision covers. If the person is
-	// responsible for others, the result is ErrAnswers. nil covers all of them.
+	// responsible for others, the result is ErrResponsible. nil covers all of them.
 	Shown []string
 }
 
-// DeleteUser deletes a person, and treats their applications as the bequest says.
-func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest) error {
+// DeleteUser deletes a person, and treats their applications as the handover says.
+func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Handover) error {
 	return s.endsUser(ctx, id, now, func(t tx) error {
-		err := t.bequeath(id, now, b)
+		err := t.handOver(id, now, b)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM users WHERE id = $1`, id)
 		}
@@ -286,7 +286,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Bequest)
 	})
 }
 
-func (t tx) bequeath(id string, now int64, b Bequest) error {
+func (t tx) handOver(id string, now int64, b Handover) error {
 	var ids []string
 	var err error
 	switch {
@@ -299,7 +299,7 @@ func (t tx) bequeath(id string, now int64, b Bequest) error {
 		ids, err = t.texts(`SELECT id FROM applications WHERE owner_id = $1 AND responsible = 'owner'`, id)
 	}
 	if err == nil && b.Shown != nil && slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(b.Shown, id) }) {
-		err = ErrAnswers
+		err = ErrResponsible
 	}
 	return err
 }

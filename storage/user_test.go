@@ -41,7 +41,7 @@ func TestUserWhoIsNotThereIsNotFound(t *testing.T) {
 		is(t, "UpdateUser", w.UpdateUser(t.Context(), newUser("bob"), nil), ErrNotFound)
 		is(t, "SetPassword", w.SetPassword(t.Context(), "nobody", "hash", at), ErrNotFound)
 		is(t, "DisableUser", w.DisableUser(t.Context(), "nobody", at), ErrNotFound)
-		is(t, "DeleteUser", w.DeleteUser(t.Context(), "nobody", at, Bequest{Responsible: ByOperator}), ErrNotFound)
+		is(t, "DeleteUser", w.DeleteUser(t.Context(), "nobody", at, Handover{Responsible: ByOperator}), ErrNotFound)
 		is(t, "Rehash", w.Rehash(t.Context(), "nobody", "old", "new"), nil)
 	})
 }
@@ -103,7 +103,7 @@ func TestUserNumberIsNeverGivenAgain(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		w.person(t, "alice")
 		bob := w.person(t, "bob")
-		must(t, w.DeleteUser(t.Context(), bob.ID, at, Bequest{Responsible: ByOperator}))
+		must(t, w.DeleteUser(t.Context(), bob.ID, at, Handover{Responsible: ByOperator}))
 		if carol := w.person(t, "carol"); carol.Number == bob.Number {
 			t.Errorf("carol got bob's number %d", carol.Number)
 		}
@@ -157,7 +157,7 @@ func TestFirstUserAndAnotherNeverBothComeFirst(t *testing.T) {
 
 func TestFirstUserMayBeAddedAgainWhereEverybodyWasDeleted(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
-		must(t, w.DeleteUser(t.Context(), w.person(t, "alice").ID, at, Bequest{Responsible: ByOperator}))
+		must(t, w.DeleteUser(t.Context(), w.person(t, "alice").ID, at, Handover{Responsible: ByOperator}))
 		is(t, "AddFirstUser", w.AddFirstUser(t.Context(), newUser("bob")), nil)
 	})
 }

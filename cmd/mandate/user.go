@@ -205,14 +205,14 @@ func (p *program) userDisableCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return p.tellSuspended(c.Context(), o.provider, args[0])
+				return p.listSuspended(c.Context(), o.provider, args[0])
 			})
 		}}
 }
 
-// tellSuspended lists the applications that are suspended while their owner is
+// listSuspended lists the applications that are suspended while their owner is
 // disabled.
-func (p *program) tellSuspended(ctx context.Context, from *provider.Provider, username string) error {
+func (p *program) listSuspended(ctx context.Context, from *provider.Provider, username string) error {
 	u, err := from.UserByName(ctx, username)
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	}
 	text := username + " is responsible for applications. Choose what happens to them with --applications delete or --applications take-over:"
 	for _, a := range owned {
-		if !provider.AnsweredByOwner(a) {
+		if !provider.OwnerResponsible(a) {
 			continue // it remains
 		}
 		text += "\n  " + a.ClientID + "  " + a.Name + "  (standing: " + string(provider.StandingOf(a)) + ")"

@@ -28,7 +28,7 @@ type Authorization struct {
 	Application storage.Application
 	RedirectURI string
 	Scopes      []policy.Scope
-	Told        []policy.Scope // the scopes for the claims that only the claims parameter asks for
+	ClaimScopes []policy.Scope // the scopes for the claims that only the claims parameter asks for
 	Refused     *oauth.Error
 
 	state        string
@@ -39,8 +39,10 @@ type Authorization struct {
 	request      fosite.AuthorizeRequester
 }
 
-// asks returns the names of all scopes that the person must approve.
-func (a *Authorization) asks() []string { return append(ScopeNames(a.Scopes), ScopeNames(a.Told)...) }
+// scopesToApprove returns the names of all scopes that the person must approve.
+func (a *Authorization) scopesToApprove() []string {
+	return append(ScopeNames(a.Scopes), ScopeNames(a.ClaimScopes)...)
+}
 
 // Authorize checks an authorization request (RFC 6749 §4.1.1). It returns the request, with
 // Refused set if the client must get an error at its redirect URI. If Authorize itself
@@ -206,16 +208,16 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if err != nil {
 		return err
 	}
-	names, err := p.rules.Asked(a.Application, a.parameters.Get("scope"))
+	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"))
 	if err != nil {
 		return err
 	}
 	asked := a.Application.ClientType == policy.Public || !a.Application.SkipConsent || slices.Contains(a.OpenID.prompt, "consent")
-	names = p.rules.Online(names, asked)
+	names = p.rules.WithoutOffline(names, asked)
 	if len(names) == 0 {
 		return oauth.Refuse("invalid_scope", "The scope offline_access requires the scope openid.")
 	}
-	a.Scopes, a.Told = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.told, func(scope string) bool { return slices.Contains(names, scope) }))
+	a.Scopes, a.ClaimScopes = p.rules.Describe(names), p.rules.Describe(slices.DeleteFunc(a.OpenID.claimScopes, func(scope string) bool { return slices.Contains(names, scope) }))
 	return p.newRequest(ctx, a)
 }
 

@@ -17,9 +17,9 @@ import (
 	"mandate/storage"
 )
 
-// Asked says what the person must do before the request can be completed: sign in, or
+// Interaction says what the person must do before the request can be completed: sign in, or
 // approve the request on the consent page.
-type Asked struct {
+type Interaction struct {
 	Login      bool     // the person must sign in for this request first; there is no consent page yet
 	Reason     Reason   // why the person must sign in, if Login is true
 	Remembered []string // the names of the scopes that the person approved before
@@ -40,12 +40,12 @@ const (
 
 // Next returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
-func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Asked, error) {
+func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction, error) {
 	remembered, err := p.Remembered(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
-	ask, reason := p.mustAsk(a, remembered), p.whyLogin(a, s)
+	ask, reason := p.needsConsent(a, remembered), p.whyLogin(a, s)
 	login := reason != ""
 	switch {
 	// The person has never approved this application, so it must not learn who is
@@ -57,7 +57,7 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	case a.Silent() && login:
 		return nil, LoginRequired()
 	case login:
-		return &Asked{Login: true, Reason: reason}, nil
+		return &Interaction{Login: true, Reason: reason}, nil
 	case !ask:
 		return nil, nil
 	}
@@ -73,12 +73,12 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	return &Interaction{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
-// mustAsk reports whether the consent page must be shown. remembered holds the names of the
+// needsConsent reports whether the consent page must be shown. remembered holds the names of the
 // scopes that the person approved before.
-func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
+func (p *Authorizations) needsConsent(a *Authorization, remembered []string) bool {
 	switch {
 	case a.Application.ClientType == policy.Public:
 		// RFC 8252 §8.6: any program can use the client_id of a public client.
@@ -88,7 +88,7 @@ func (p *Authorizations) mustAsk(a *Authorization, remembered []string) bool {
 	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):
 		return true
 	}
-	return !oauth.Covers(remembered, a.asks())
+	return !oauth.Covers(remembered, a.scopesToApprove())
 }
 
 // Remembered returns the names of the scopes that the person approved for this application
@@ -123,7 +123,7 @@ const TicketLife = 3600
 // scopes and claims for which it asks. The redirect URI is not part of it, because Resume
 // compares the redirect URI separately.
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.Told, a.OpenID.claims})
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims})
 	return seal.Digest(string(text)), err
 }
 
@@ -174,7 +174,7 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 		return redirect.Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope: strings.Join(oauth.Union(slices.Clone(remembered), a.asks()), " "), CreatedAt: oauth.Now()}, s.Session.ID)
+		Scope: strings.Join(oauth.Union(slices.Clone(remembered), a.scopesToApprove()), " "), CreatedAt: oauth.Now()}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}

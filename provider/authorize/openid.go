@@ -20,16 +20,16 @@ import (
 // OpenIDRequest holds the parameters that OpenID Connect adds to an authorization request
 // (OIDC Core §3.1.2.1).
 type OpenIDRequest struct {
-	nonce     string
-	prompt    []string
-	maxAge    int64 // in seconds; -1 if it was not sent
-	loginHint string
-	Subjects  []string // by id_token_hint or claims: the person must be one of them; empty: any person
-	claims    string   // the claims parameter, checked and reduced to what is supported
-	told      []string // the scopes that contain the claims in Claims
-	formPost  bool
-	// wayBack is the value that WayBack made at a login for this request, if there was one.
-	wayBack string
+	nonce       string
+	prompt      []string
+	maxAge      int64 // in seconds; -1 if it was not sent
+	loginHint   string
+	Subjects    []string // by id_token_hint or claims: the person must be one of them; empty: any person
+	claims      string   // the claims parameter, checked and reduced to what is supported
+	claimScopes []string // the scopes that contain the claims in Claims
+	formPost    bool
+	// loginProof is the value that LoginProof made at a login for this request, if there was one.
+	loginProof string
 }
 
 const (
@@ -114,7 +114,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 		return oauth.Refuse("invalid_request", "claims must be a JSON object with the members userinfo and id_token.")
 	}
 	acr, sub := asked.IDToken["acr"], asked.IDToken["sub"]
-	asked = asked.Within(allowed)
+	asked = asked.Limit(allowed)
 	var kept strings.Builder
 	plain := json.NewEncoder(&kept)
 	plain.SetEscapeHTML(false) // escaping would replace one byte by six
@@ -122,9 +122,9 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 	if err != nil {
 		return err
 	}
-	o.claims, o.told = strings.TrimSpace(kept.String()), asked.Scopes()
+	o.claims, o.claimScopes = strings.TrimSpace(kept.String()), asked.Scopes()
 	// OIDC Core §5.5.1.1: if an essential acr cannot be provided, the login fails.
-	if acr != nil && acr.Essential && !acr.Takes(tokens.PasswordLogin) {
+	if acr != nil && acr.Essential && !acr.Accepts(tokens.PasswordLogin) {
 		return oauth.Refuse("unmet_authentication_requirements", "claims requests an acr that this server does not support: it supports %s.", tokens.PasswordLogin)
 	}
 	if sub != nil {
@@ -138,7 +138,7 @@ func (o *OpenIDRequest) readClaims(form url.Values, allowed []string) error {
 // OIDC Core §5.5.1: the response is about one of the requested subjects, or it is an error
 // (§3.1.2.2).
 func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
-	for _, raw := range asked.Wanted() {
+	for _, raw := range asked.Requested() {
 		var subject string
 		err := json.Unmarshal(raw, &subject)
 		if err != nil || subject == "" {
@@ -149,8 +149,8 @@ func (o *OpenIDRequest) readSubjects(asked tokens.ClaimRequest) error {
 	return nil
 }
 
-// about reports whether the request accepts this subject.
-func (o *OpenIDRequest) about(subject string) bool {
+// accepts reports whether the request accepts this subject.
+func (o *OpenIDRequest) accepts(subject string) bool {
 	return len(o.Subjects) == 0 || slices.Contains(o.Subjects, subject)
 }
 
@@ -169,52 +169,52 @@ func (p *Authorizations) readHint(ctx context.Context, a *Authorization) error {
 		return oauth.Refuse("invalid_request", "id_token_hint was issued to another client.")
 	}
 	subject := claims.Text("sub")
-	if !a.OpenID.about(subject) {
+	if !a.OpenID.accepts(subject) {
 		return oauth.Refuse("invalid_request", "The sub of id_token_hint differs from the sub that claims requests.")
 	}
 	a.OpenID.Subjects = []string{subject}
 	return nil
 }
 
-// WayBackLife is how long a browser may take to return from the login page to the request
+// LoginProofLife is how long a browser may take to return from the login page to the request
 // that needed the login.
-const WayBackLife = time.Minute
+const LoginProofLife = time.Minute
 
-// waits returns the name under which a WayBack value is sealed. The name is specific to one
+// loginPurpose returns the name under which a LoginProof value is sealed. The name is specific to one
 // session and to one authorization request, so the value is valid for these two only.
-func waits(sessionDigest string, request url.Values) string {
+func loginPurpose(sessionDigest string, request url.Values) string {
 	return "login " + sessionDigest + " " + seal.Digest(request.Encode())
 }
 
-// WayBack returns a value that proves that the person has just signed in for this request. The
+// LoginProof returns a value that proves that the person has just signed in for this request. The
 // browser keeps it while it returns from the login page. Without it, prompt=login would ask
 // for a login again and again. The value is not part of a URL, so nobody can copy it from
 // there.
-func (p *Authorizations) WayBack(in *people.SignIn, request url.Values) string {
-	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), waits(seal.Digest(in.Session), request))
+func (p *Authorizations) LoginProof(in *people.SignIn, request url.Values) string {
+	return p.tickets.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)), loginPurpose(seal.Digest(in.Session), request))
 }
 
-// CameBy records the value of WayBack that the browser kept.
-func (a *Authorization) CameBy(wayBack string) { a.OpenID.wayBack = wayBack }
+// SetLoginProof records the value of LoginProof that the browser kept.
+func (a *Authorization) SetLoginProof(loginProof string) { a.OpenID.loginProof = loginProof }
 
-// hasCome reports whether the person has just signed in for this request.
-func (p *Authorizations) hasCome(a *Authorization, s *storage.SignedIn) bool {
-	text, err := p.tickets.Open(a.OpenID.wayBack, waits(s.Session.Digest, a.sent))
+// justSignedIn reports whether the person has just signed in for this request.
+func (p *Authorizations) justSignedIn(a *Authorization, s *storage.SignedIn) bool {
+	text, err := p.tickets.Open(a.OpenID.loginProof, loginPurpose(s.Session.Digest, a.sent))
 	if err != nil {
 		return false
 	}
 	at, err := strconv.ParseInt(string(text), 10, 64)
-	return err == nil && oauth.Now()-at <= oauth.Seconds(WayBackLife)
+	return err == nil && oauth.Now()-at <= oauth.Seconds(LoginProofLife)
 }
 
 // whyLogin returns why the person who is signed in must sign in again, or "" if they need not.
 func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason {
 	o := a.OpenID
 	switch {
-	case !o.about(p.tokens.Subject(a.Application.Sector, s.User.ID)):
+	case !o.accepts(p.tokens.Subject(a.Application.Sector, s.User.ID)):
 		// OIDC Core §3.1.2.1: the request names another person than the one who is signed in.
 		return OtherAccount
-	case p.hasCome(a, s):
+	case p.justSignedIn(a, s):
 		return ""
 	case slices.Contains(o.prompt, "select_account"):
 		return ChooseAccount
@@ -227,11 +227,11 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 	return ""
 }
 
-// sessionBound returns the time at which the session ends the tokens of an approval, or 0 if
+// sessionEnd returns the time at which the session ends the tokens of an approval, or 0 if
 // it does not. The tokens of a login (scope openid) end with the session, unless the person
 // approved offline_access (OIDC Core §11). The tokens of any other approval do not depend on
 // the session.
-func (p *Authorizations) sessionBound(scopes []string, s storage.Session) int64 {
+func (p *Authorizations) sessionEnd(scopes []string, s storage.Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {
 		return 0
 	}

@@ -76,8 +76,8 @@ func TestReadClaims(t *testing.T) {
 	} {
 		var o OpenIDRequest
 		err := o.readClaims(values("claims", test.sent), allowed)
-		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.told, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
-			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.told, o.Subjects, err)
+		if oauthtest.Kind(err) != test.err || o.claims != test.kept || strings.Join(o.claimScopes, " ") != test.told || strings.Join(o.Subjects, " ") != test.subjects {
+			t.Errorf("%.80s: kept %q, told %q, subjects %q, %v", test.sent, o.claims, o.claimScopes, o.Subjects, err)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestSessionBound(t *testing.T) {
 		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
 	} {
 		p := New(Config{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
-		if got := p.sessionBound(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
+		if got := p.sessionEnd(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
 			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}
 	}

@@ -145,7 +145,7 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 	a.UpdatedAt = oauth.Now()
 	var err error
 	if a.AccessTokenFormat == policy.FormatJWT {
-		err = p.keys.Provide(ctx)
+		err = p.keys.CreateMissing(ctx)
 		if err != nil {
 			return "", err
 		}

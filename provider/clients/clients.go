@@ -69,7 +69,7 @@ func (p *Clients) Client(ctx context.Context, clientID string) (storage.Applicat
 }
 
 func applicationChanged(c *copies.Changes, read time.Time, a storage.Application) bool {
-	return c.Of(storage.OfApplication, &a.ID, read) || c.Of(storage.OfUser, a.OwnerID, read)
+	return c.Has(storage.OfApplication, &a.ID, read) || c.Has(storage.OfUser, a.OwnerID, read)
 }
 
 // HMACSecret returns the client secret, whose bytes are the key for HS256 (OIDC Core

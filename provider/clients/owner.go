@@ -15,14 +15,14 @@ func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]storage.Applica
 	return owned, oauth.Stored(err)
 }
 
-// AnsweredByOwner says whether the owner of an application is responsible for it, and
+// OwnerResponsible says whether the owner of an application is responsible for it, and
 // not the operator.
-func AnsweredByOwner(a storage.Application) bool { return a.Responsible == storage.ByOwner }
+func OwnerResponsible(a storage.Application) bool { return a.Responsible == storage.ByOwner }
 
 // TakeOver makes the actor, who is an administrator or the operator, responsible for an
 // application.
 func (p *Clients) TakeOver(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
-	owner, responsible := people.HeirOf(actor)
+	owner, responsible := people.OwnerFrom(actor)
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 

@@ -112,10 +112,10 @@ type Change struct{ Kind, ID string }
 type Changes struct {
 	bound time.Duration
 
-	mu        sync.RWMutex
-	at        map[Change]time.Time
-	all       time.Time
-	heardUpTo time.Time
+	mu           sync.RWMutex
+	at           map[Change]time.Time
+	all          time.Time
+	receivedUpTo time.Time
 }
 
 // NewChanges makes a memory of changes. bound is how long a copy serves while this
@@ -127,8 +127,8 @@ func NewChanges(bound time.Duration) *Changes {
 // maxChanges bounds the memory: above it, every record counts as changed.
 const maxChanges = 100_000
 
-// Tell notes that records have changed.
-func (c *Changes) Tell(changed ...Change) {
+// Add notes that records have changed.
+func (c *Changes) Add(changed ...Change) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,26 +142,26 @@ func (c *Changes) Tell(changed ...Change) {
 	}
 }
 
-// TellAll notes that any record may have changed.
-func (c *Changes) TellAll() {
+// AddAll notes that any record may have changed.
+func (c *Changes) AddAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = time.Now()
 	clear(c.at)
 }
 
-// Heard notes that this node has received every change up to a time.
-func (c *Changes) Heard(upTo time.Time) {
+// ReceivedUpTo notes that this node has received every change up to a time.
+func (c *Changes) ReceivedUpTo(upTo time.Time) {
 	c.mu.Lock()
-	c.heardUpTo = upTo
+	c.receivedUpTo = upTo
 	c.mu.Unlock()
 }
 
-// Hears says whether this node receives the changes of the other nodes.
-func (c *Changes) Hears() bool {
+// Receiving says whether this node receives the changes of the other nodes.
+func (c *Changes) Receiving() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return time.Since(c.heardUpTo) < c.bound
+	return time.Since(c.receivedUpTo) < c.bound
 }
 
 // fresh says whether a record that was read at a time may be used now. A change that
@@ -169,11 +169,11 @@ func (c *Changes) Hears() bool {
 // from the last time up to which all changes were received.
 func (c *Changes) fresh(now, read time.Time) bool {
 	age := now.Sub(read)
-	return age < c.bound || age < Life && now.Sub(c.heardUpTo) < c.bound
+	return age < c.bound || age < Life && now.Sub(c.receivedUpTo) < c.bound
 }
 
-// Of says whether a record changed after a reading began.
-func (c *Changes) Of(kind string, id *string, read time.Time) bool {
+// Has says whether a record changed after a reading began.
+func (c *Changes) Has(kind string, id *string, read time.Time) bool {
 	if id == nil {
 		return false
 	}

@@ -19,7 +19,7 @@ func newShelf(bound time.Duration) *shelf {
 	c := NewChanges(bound)
 	return &shelf{New(3, c, func(c *Changes, read time.Time, n int) bool {
 		id := strconv.Itoa(n)
-		return c.Of("token", &id, read)
+		return c.Has("token", &id, read)
 	}), 0}
 }
 
@@ -35,7 +35,7 @@ func (s *shelf) wants(t *testing.T, key string, reads int) {
 	}
 }
 
-func (s *shelf) Tell(id string) { s.changes.Tell(Change{Kind: "token", ID: id}) }
+func (s *shelf) Tell(id string) { s.changes.Add(Change{Kind: "token", ID: id}) }
 
 func TestCopyServesUntilItsRecordChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestCopyServesUntilItsRecordChanges(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		s.wants(t, "1", 1) // read at the same moment as the change
 		s.wants(t, "1", 0)
-		s.changes.TellAll()
+		s.changes.AddAll()
 		s.wants(t, "1", 1)
 		s.wants(t, "100", 1)
 		s.wants(t, "100", 1) // may not be copied
@@ -82,16 +82,16 @@ func TestCopyOfANodeThatHearsNothing(t *testing.T) {
 		s.wants(t, "1", 0)
 		time.Sleep(time.Nanosecond)
 		s.wants(t, "1", 1)
-		if s.changes.Hears() {
+		if s.changes.Receiving() {
 			t.Error("it hears")
 		}
 		// A node that receives the changes of the others keeps its copies.
 		for range 20 {
-			s.changes.Heard(time.Now())
+			s.changes.ReceivedUpTo(time.Now())
 			time.Sleep(time.Second)
 			s.wants(t, "1", 0)
 		}
-		if !s.changes.Hears() {
+		if !s.changes.Receiving() {
 			t.Error("it hears nothing")
 		}
 		// When it no longer receives them, the copies end.
@@ -106,18 +106,18 @@ func TestCopyEndsByItsAge(t *testing.T) {
 		s.wants(t, "1", 1)
 		for range 59 {
 			time.Sleep(time.Second)
-			s.changes.Heard(time.Now())
+			s.changes.ReceivedUpTo(time.Now())
 			s.wants(t, "1", 0)
 		}
 		time.Sleep(time.Second)
-		s.changes.Heard(time.Now())
+		s.changes.ReceivedUpTo(time.Now())
 		s.wants(t, "1", 1)
 	})
 }
 
 func TestNoCopiesWhereNothingMayBeStale(t *testing.T) {
 	s := newShelf(0)
-	s.changes.Heard(time.Now())
+	s.changes.ReceivedUpTo(time.Now())
 	s.wants(t, "1", 1)
 	s.wants(t, "1", 1)
 }

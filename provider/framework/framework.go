@@ -187,13 +187,13 @@ func (TokenStrategy) AuthorizeCodeSignature(_ context.Context, code string) stri
 
 // GenerateAccessToken returns a new opaque access token and its digest.
 func (TokenStrategy) GenerateAccessToken(context.Context, fosite.Requester) (string, string, error) {
-	text, sum := tokens.Mint(tokens.AccessPrefix)
+	text, sum := tokens.NewOpaque(tokens.AccessPrefix)
 	return text, sum, nil
 }
 
 // GenerateAuthorizeCode returns a new authorization code and its digest.
 func (TokenStrategy) GenerateAuthorizeCode(context.Context, fosite.Requester) (string, string, error) {
-	text, sum := tokens.Mint(tokens.CodePrefix)
+	text, sum := tokens.NewOpaque(tokens.CodePrefix)
 	return text, sum, nil
 }
 

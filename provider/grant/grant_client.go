@@ -27,7 +27,7 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if err != nil {
 		return err
 	}
-	names, err := g.p.rules.Resolve(a, request.GetRequestForm().Get("scope"))
+	names, err := g.p.rules.ScopesWithoutLogin(a, request.GetRequestForm().Get("scope"))
 	if err != nil {
 		return err
 	}

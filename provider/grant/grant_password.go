@@ -54,7 +54,7 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return oauth.Refuse("invalid_request", "password is missing.")
 	}
 	issued := request.GetSession().(*Session)
-	issued.scope, err = g.p.rules.Resolve(a, form.Get("scope"))
+	issued.scope, err = g.p.rules.ScopesWithoutLogin(a, form.Get("scope"))
 	if err != nil {
 		return err
 	}

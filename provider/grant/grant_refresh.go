@@ -31,7 +31,7 @@ func (*refreshGrant) CanHandleTokenEndpointRequest(_ context.Context, r fosite.A
 }
 
 // HandleTokenEndpointRequest checks the refresh token and the scope. If the token was used
-// before, it calls again.
+// before, it calls usedBefore.
 func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request fosite.AccessRequester) error {
 	a, err := mayUse(request, policy.GrantRefresh)
 	if err != nil {
@@ -43,7 +43,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	}
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(text))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && !token.Refresh {
-		return deadRefresh()
+		return invalidRefresh()
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -53,7 +53,7 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
 	if token.ExpiresAt <= oauth.Now() {
-		return deadRefresh()
+		return invalidRefresh()
 	}
 	if !policy.HasGrant(a, *token.GrantType) {
 		return oauth.Refuse("invalid_grant", "The application is no longer registered for the grant type %s, from which this refresh token comes.", *token.GrantType)
@@ -61,15 +61,15 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	issued := request.GetSession().(*Session)
 	issued.token = &token
 	if token.UsedAt != nil {
-		issued.Answer, err = g.again(ctx, request.GetRequestForm(), token)
+		issued.Answer, err = g.usedBefore(ctx, request.GetRequestForm(), token)
 		return err
 	}
 	issued.scope, err = g.scope(a, token, request.GetRequestForm().Get("scope"))
 	return err
 }
 
-// deadRefresh returns the error for a refresh token that is not valid.
-func deadRefresh() *oauth.Error {
+// invalidRefresh returns the error for a refresh token that is not valid.
+func invalidRefresh() *oauth.Error {
 	return oauth.Refuse("invalid_grant", "The refresh token is unknown, expired, or revoked.")
 }
 
@@ -77,7 +77,7 @@ func deadRefresh() *oauth.Error {
 // that the application may no longer have. The scopes of a request without the parameter
 // scope are all scopes of the authorization grant.
 func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, parameter string) ([]string, error) {
-	asked, err := askedScope(token, parameter)
+	asked, err := requestedScope(token, parameter)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, par
 	return kept, nil
 }
 
-// askedScope returns the scopes of the request. If parameter is empty, it returns all scopes
+// requestedScope returns the scopes of the request. If parameter is empty, it returns all scopes
 // of the authorization grant.
-func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
+func requestedScope(token storage.LiveToken, parameter string) ([]string, error) {
 	granted := strings.Fields(token.Scope)
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
@@ -107,7 +107,7 @@ func askedScope(token storage.LiveToken, parameter string) ([]string, error) {
 }
 
 // PopulateTokenEndpointResponse makes the new tokens, and then rotates the refresh token and
-// stores the new tokens in one step. If another request was faster, it calls lost.
+// stores the new tokens in one step. If another request was faster, it calls usedMeanwhile.
 func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, request fosite.AccessRequester, responder fosite.AccessResponder) error {
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
@@ -138,7 +138,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	}
 	err = g.spend(ctx, a, request.GetRequestForm(), token, &made)
 	if errors.Is(err, storage.ErrSpent) {
-		made.Answer, err = g.lost(ctx, request.GetRequestForm())
+		made.Answer, err = g.usedMeanwhile(ctx, request.GetRequestForm())
 	}
 	if err != nil {
 		return err
@@ -183,24 +183,24 @@ func spent(err error) error {
 	return oauth.Stored(err)
 }
 
-// lost handles a request whose refresh token was used, or whose token family was revoked, after
-// the request had read the token. It returns the answer of again, or an error.
-func (g *refreshGrant) lost(ctx context.Context, form url.Values) (*tokens.TokenResponse, error) {
+// usedMeanwhile handles a request whose refresh token was used, or whose token family was revoked, after
+// the request had read the token. It returns the answer of usedBefore, or an error.
+func (g *refreshGrant) usedMeanwhile(ctx context.Context, form url.Values) (*tokens.TokenResponse, error) {
 	token, err := g.p.store.TokenByDigest(ctx, seal.Digest(form.Get("refresh_token")))
 	if errors.Is(err, storage.ErrNotFound) || err == nil && token.UsedAt == nil {
-		return nil, deadRefresh()
+		return nil, invalidRefresh()
 	}
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	return g.again(ctx, form, token)
+	return g.usedBefore(ctx, form, token)
 }
 
-// again handles a request with a refresh token that was used before. Within the grace period,
+// usedBefore handles a request with a refresh token that was used before. Within the grace period,
 // and while the successor of the token is unused, it returns the same answer as before. A
 // client that lost the answer can therefore continue. Otherwise two parties have the token, so
-// again revokes the token family and returns an error (RFC 9700 §4.14.2).
-func (g *refreshGrant) again(ctx context.Context, form url.Values, token storage.LiveToken) (*tokens.TokenResponse, error) {
+// usedBefore revokes the token family and returns an error (RFC 9700 §4.14.2).
+func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, token storage.LiveToken) (*tokens.TokenResponse, error) {
 	if oauth.Now()-*token.UsedAt < oauth.Seconds(g.p.config.RefreshGrace) && oauth.Deref(token.Successor) != "" {
 		kept, unused, err := g.openSuccessor(ctx, form.Get("refresh_token"), *token.Successor)
 		if err != nil {
@@ -231,11 +231,11 @@ type successor struct {
 // the answer was made. Otherwise it returns an error and does not revoke anything: the client
 // still gets the answer when it asks for the same scopes.
 func (s *successor) sameScope(token storage.LiveToken, parameter string) (*tokens.TokenResponse, error) {
-	asked, err := askedScope(token, parameter)
+	asked, err := requestedScope(token, parameter)
 	if err != nil {
 		return nil, err
 	}
-	before, err := askedScope(token, s.Scope)
+	before, err := requestedScope(token, s.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (g *refreshGrant) openSuccessor(ctx context.Context, text, sealed string) (
 	}
 	next, err := g.p.store.TokenByDigest(ctx, seal.Digest(kept.Answer.RefreshToken))
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, false, deadRefresh()
+		return nil, false, invalidRefresh()
 	}
 	if err != nil {
 		return nil, false, oauth.Unavailable(err)

@@ -49,12 +49,12 @@ type Config struct {
 // Ring holds the server's signing keys. It reads them from the database, and keeps a
 // copy for a short time.
 type Ring struct {
-	config Config
-	store  *storage.Store
-	sealer seal.Sealer
-	hears  func() bool // says whether this node receives the changes of the other nodes
-	log    *slog.Logger
-	own    []SigningKey // the operator's keys, from the configuration
+	config    Config
+	store     *storage.Store
+	sealer    seal.Sealer
+	listening func() bool // says whether this node receives the changes of the other nodes
+	log       *slog.Logger
+	own       []SigningKey // the operator's keys, from the configuration
 
 	mu      sync.Mutex
 	keys    []SigningKey
@@ -62,16 +62,16 @@ type Ring struct {
 	reading *keyReading // nil: no read is in progress, or the keys have changed since it began
 }
 
-// New reads the keys, and generates those that are missing. hears says whether this
+// New reads the keys, and generates those that are missing. listening says whether this
 // node receives the changes that other nodes make.
-func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, hears func() bool, log *slog.Logger) (*Ring, error) {
-	r := &Ring{config: config, store: store, sealer: sealer, hears: hears, log: log}
+func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool, log *slog.Logger) (*Ring, error) {
+	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, log: log}
 	err := r.loadOwnKeys()
 	if err == nil {
 		err = r.Rotate(ctx)
 	}
 	if err == nil {
-		_, err = r.current(ctx)
+		_, err = r.all(ctx)
 	}
 	return r, err
 }
@@ -90,10 +90,10 @@ const keyringLife = 5 * time.Second
 // timeouts of the callers that fetch the JWK Set.
 const keysPatience = time.Second
 
-// current returns the keys: the copy, if it is recent enough, or the result of a read
+// all returns the keys: the copy, if it is recent enough, or the result of a read
 // that all present callers share. If ctx ends first, it returns Unavailable, so that no
 // caller waits longer for the database than it wants to.
-func (r *Ring) current(ctx context.Context) ([]SigningKey, error) {
+func (r *Ring) all(ctx context.Context) ([]SigningKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.read) < r.keysLive() {
@@ -118,7 +118,7 @@ func (r *Ring) current(ctx context.Context) ([]SigningKey, error) {
 // keysLive returns how long a copy of the keys is used. The time is shorter while this
 // node does not receive the changes of other nodes.
 func (r *Ring) keysLive() time.Duration {
-	if r.hears() {
+	if r.listening() {
 		return keyringLife
 	}
 	return min(keyringLife, r.config.MaxStaleness)
@@ -228,7 +228,7 @@ func (k SigningKey) Public() crypto.PublicKey {
 func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	wait, stop := context.WithTimeout(ctx, keysPatience)
 	defer stop()
-	keys, err := r.current(wait)
+	keys, err := r.all(wait)
 	if err != nil {
 		// A key that was published a moment ago is still valid. A client that verifies
 		// a signature now does not need the database for it.
@@ -257,14 +257,14 @@ func (k SigningKey) Published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > 
 // The operator's own key has precedence over a generated one. Of two generated keys it
 // returns the one that became active last.
 func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error) {
-	keys, err := r.current(ctx)
+	keys, err := r.all(ctx)
 	if err != nil {
 		return SigningKey{}, err
 	}
 	if len(keys) == 0 {
 		// Another node may have generated the first keys a moment ago.
 		r.Forget()
-		keys, err = r.current(ctx)
+		keys, err = r.all(ctx)
 		if err != nil {
 			return SigningKey{}, err
 		}
@@ -287,7 +287,7 @@ func (k SigningKey) own() bool { return k.Sealed == "" }
 // ByID returns the key with an id, or ErrNotFound. It also finds a key that is no
 // longer published and only verifies an id_token_hint.
 func (r *Ring) ByID(ctx context.Context, id string) (SigningKey, error) {
-	keys, err := r.current(ctx)
+	keys, err := r.all(ctx)
 	if err != nil {
 		return SigningKey{}, err
 	}

@@ -84,13 +84,13 @@ func (r *Ring) Rotate(ctx context.Context) error {
 			return nil
 		}
 	}
-	return r.Provide(ctx)
+	return r.CreateMissing(ctx)
 }
 
-// Provide generates a key of each kind that has no key which signs. It also generates
+// CreateMissing generates a key of each kind that has no key which signs. It also generates
 // the successor of each key whose lifetime is nearly over. The successor is published
 // first, and signs after every client has had the time to fetch it.
-func (r *Ring) Provide(ctx context.Context) error {
+func (r *Ring) CreateMissing(ctx context.Context) error {
 	keys, err := r.store.Keys(ctx, oauth.Now())
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -218,7 +218,7 @@ type KeyState struct {
 // KeyStates returns the state of each published key: published (it does not sign yet),
 // active or retired.
 func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
-	keys, err := r.current(ctx)
+	keys, err := r.all(ctx)
 	if err != nil {
 		return nil, err
 	}

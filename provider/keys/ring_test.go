@@ -44,12 +44,12 @@ func TestKeysAreReadAgainAfterAChange(t *testing.T) {
 	r.mu.Unlock()
 	wait, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
-	_, err := r.current(wait)
+	_, err := r.all(wait)
 	if e, ok := errors.AsType[*oauth.Error](err); !ok || e.Status != 503 {
 		t.Error(err)
 	}
 	r.Forget()
-	keys, err := r.current(t.Context())
+	keys, err := r.all(t.Context())
 	if err != nil || len(keys) == 0 {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}

@@ -21,29 +21,29 @@ import (
 // The schedule of notifications (OIDC Back-Channel §2.5, §2.8): at once, and after a
 // failure again after 30 seconds, 2, 8, 32 and 128 minutes, and eight and a half hours.
 const (
-	tellEvery  = time.Second // another node, or the CLI, may have ended a session in between
-	tellAtOnce = 32          // calls that a node makes at the same time
-	// tellEach is how many of these calls go to the applications of one owner, so that
+	notifyEvery = time.Second // another node, or the CLI, may have ended a session in between
+	callsAtOnce = 32          // calls that a node makes at the same time
+	// callsPerOwner is how many of these calls go to the applications of one owner, so that
 	// an owner whose applications do not respond does not delay the others.
-	tellEach    = 4
-	tellTries   = 7
-	firstRetry  = 30 // seconds; longer than one call can take
-	logoutToken = "logout+jwt"
+	callsPerOwner = 4
+	mostRetries   = 7
+	firstRetry    = 30 // seconds; longer than one call can take
+	logoutToken   = "logout+jwt"
 	// OIDC Back-Channel §4: two minutes at most.
 	logoutTokenLife = 120
 	logoutEvent     = "http://schemas.openid.net/event/backchannel-logout"
 )
 
-// TellNow makes this node send the due notifications now.
-func (p *Logouts) TellNow() {
+// NotifyNow makes this node send the due notifications now.
+func (p *Logouts) NotifyNow() {
 	select {
 	case p.ended <- struct{}{}:
 	default: // the signal is already set
 	}
 }
 
-// teller notifies applications of sessions that have ended.
-type teller struct {
+// notifier notifies applications of sessions that have ended.
+type notifier struct {
 	*Logouts
 	places chan struct{}
 	calls  sync.WaitGroup
@@ -51,14 +51,14 @@ type teller struct {
 	busy   map[string]int // calls in progress, by owner
 }
 
-func newTeller(p *Logouts) *teller {
-	return &teller{Logouts: p, places: make(chan struct{}, tellAtOnce), busy: map[string]int{}}
+func newNotifier(p *Logouts) *notifier {
+	return &notifier{Logouts: p, places: make(chan struct{}, callsAtOnce), busy: map[string]int{}}
 }
 
 // run sends notifications until ctx ends. A notification that was about to be sent then
 // is due again later, at any node.
-func (t *teller) run(ctx context.Context) {
-	tick := time.NewTicker(tellEvery)
+func (t *notifier) run(ctx context.Context) {
+	tick := time.NewTicker(notifyEvery)
 	defer tick.Stop()
 	defer t.calls.Wait()
 	for {
@@ -76,8 +76,8 @@ func (t *teller) run(ctx context.Context) {
 }
 
 // round claims the notifications that are due, and starts to send them.
-func (t *teller) round(ctx context.Context) error {
-	due, err := t.store.DueLogins(ctx, oauth.Now(), tellEach, tellAtOnce)
+func (t *notifier) round(ctx context.Context) error {
+	due, err := t.store.DueLogins(ctx, oauth.Now(), callsPerOwner, callsAtOnce)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (t *teller) round(ctx context.Context) error {
 		if !t.begin(l.Owner) {
 			continue
 		}
-		next := oauth.Now() + int64(firstRetry)<<(2*min(l.Attempts, tellTries))
+		next := oauth.Now() + int64(firstRetry)<<(2*min(l.Attempts, mostRetries))
 		select {
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -108,23 +108,23 @@ func (t *teller) round(ctx context.Context) error {
 			t.one(ctx, l, next)
 			t.end(l.Owner)
 			<-t.places
-			t.TellNow() // a place is free again
+			t.NotifyNow() // a place is free again
 		})
 	}
 	return nil
 }
 
-func (t *teller) begin(owner string) bool {
+func (t *notifier) begin(owner string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.busy[owner] >= tellEach {
+	if t.busy[owner] >= callsPerOwner {
 		return false
 	}
 	t.busy[owner]++
 	return true
 }
 
-func (t *teller) end(owner string) {
+func (t *notifier) end(owner string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.busy[owner]--
@@ -136,7 +136,7 @@ func (t *teller) end(owner string) {
 // one sends one notification. It forgets the notification when it was delivered, or
 // when the application needs none. If the application does not respond at all, failed
 // postpones all its other notifications too.
-func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
+func (t *notifier) one(ctx context.Context, l storage.Login, next int64) {
 	defer func() {
 		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
 			t.log.Error("panic while an application was notified of a logout", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))
@@ -154,7 +154,7 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	}
 	if err == nil || errors.Is(err, storage.ErrNotFound) {
 		if err == nil && a.BackchannelURI != "" {
-			t.told.Add(1)
+			t.delivered.Add(1)
 		}
 		err = t.store.ForgetLogin(ctx, l)
 		if err != nil {
@@ -165,12 +165,12 @@ func (t *teller) one(ctx context.Context, l storage.Login, next int64) {
 	t.failed(ctx, a, l, next, err)
 }
 
-func (t *teller) failed(ctx context.Context, a storage.Application, l storage.Login, next int64, cause error) {
+func (t *notifier) failed(ctx context.Context, a storage.Application, l storage.Login, next int64, cause error) {
 	t.callsFailed.Add(1)
 	attempt, lost := l.Attempts+1, int64(1)
 	said, ok := errors.AsType[*outbound.StatusError](cause)
 	about := ok && said.Status >= 400 && said.Status < 500 && said.Status != http.StatusTooManyRequests // the error concerns this login, and not the whole application
-	last := attempt >= tellTries
+	last := attempt >= mostRetries
 	var err error
 	switch {
 	case last && about:

@@ -166,19 +166,19 @@ type ended struct {
 	UserID, SessionID string
 }
 
-// Ended returns the value of the cookie that a browser keeps of a session that ends in
-// it, for FollowsEnd.
-func (p *Logouts) Ended(s *storage.SignedIn) (string, error) {
+// EndedCookie returns the value of the cookie that a browser keeps of a session that ends in
+// it, for JustEnded.
+func (p *Logouts) EndedCookie(s *storage.SignedIn) (string, error) {
 	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
 	return p.tickets.Seal(text, "ended"), err
 }
 
-// FollowsEnd says whether a request concerns a session that ended in this browser not
+// JustEnded says whether a request concerns a session that ended in this browser not
 // long ago, for example because another application was the first to end it. kept is
 // the browser's cookie from Ended. If nobody is signed in, any other ID token proves
 // nothing. Everybody who registers an application can get one, and could redirect other
 // people's browsers to any address (RFC 9700 §4.11.2).
-func (p *Logouts) FollowsEnd(l *LogoutRequest, kept string) bool {
+func (p *Logouts) JustEnded(l *LogoutRequest, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
@@ -193,8 +193,8 @@ func (l *LogoutRequest) isOf(p *Logouts, userID, sessionID string) bool {
 	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }
 
-// LogoutFor ends a session because an application requested it.
-func (p *Logouts) LogoutFor(ctx context.Context, s *storage.SignedIn) error {
+// LogoutByApplication ends a session because an application requested it.
+func (p *Logouts) LogoutByApplication(ctx context.Context, s *storage.SignedIn) error {
 	return p.logout(ctx, s, p.config.KeepTokens)
 }
 
@@ -208,7 +208,7 @@ func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies 
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return oauth.Unavailable(err)
 	}
-	p.TellNow()
+	p.NotifyNow()
 	return nil
 }
 

@@ -34,7 +34,7 @@ type Logouts struct {
 	ended    chan struct{} // receives a value when a session has ended at this node
 	log      *slog.Logger
 
-	told, callsFailed, givenUp atomic.Int64
+	delivered, callsFailed, givenUp atomic.Int64
 }
 
 // New makes the component.
@@ -46,16 +46,16 @@ const pageLife = 3600 // seconds, the time that a person has to answer the logou
 
 // Counts returns how many notifications were delivered, how many calls failed, and how
 // many notifications were given up, since the start of the process.
-func (p *Logouts) Counts() (told, failed, givenUp int64) {
-	return p.told.Load(), p.callsFailed.Load(), p.givenUp.Load()
+func (p *Logouts) Counts() (delivered, failed, givenUp int64) {
+	return p.delivered.Load(), p.callsFailed.Load(), p.givenUp.Load()
 }
 
 // Notify notifies applications of ended sessions, until ctx ends.
-func (p *Logouts) Notify(ctx context.Context) { newTeller(p).run(ctx) }
+func (p *Logouts) Notify(ctx context.Context) { newNotifier(p).run(ctx) }
 
 // NotifyDue sends the notifications that are due now, and waits for the responses.
 func (p *Logouts) NotifyDue(ctx context.Context) error {
-	t := newTeller(p)
+	t := newNotifier(p)
 	defer t.calls.Wait()
 	return t.round(ctx)
 }

@@ -312,10 +312,10 @@ const (
 	TakeOver           = "take-over"
 )
 
-// HeirOf returns the owner of the applications that an actor takes over, and who is
+// OwnerFrom returns the owner of the applications that an actor takes over, and who is
 // responsible for them. An administrator becomes the owner. The operator at the command
 // line (nil) becomes responsible without an owner.
-func HeirOf(actor *storage.User) (owner *string, responsible string) {
+func OwnerFrom(actor *storage.User) (owner *string, responsible string) {
 	if actor == nil {
 		return nil, storage.ByOperator
 	}
@@ -333,20 +333,20 @@ func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs
 		found.Add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
-	var bequest storage.Bequest
+	var handover storage.Handover
 	switch theirs {
 	case DeleteApplications:
-		bequest.Delete = true
+		handover.Delete = true
 	case TakeOver:
-		bequest.Owner, bequest.Responsible = HeirOf(actor)
+		handover.Owner, handover.Responsible = OwnerFrom(actor)
 	case "":
 	default:
 		found.Add("applications", "The action %q is not supported: use delete or take-over.", oauth.Clip(theirs, 40))
 		return found
 	}
-	bequest.Shown = shown
-	err := p.store.DeleteUser(ctx, id, oauth.Now(), bequest)
-	if errors.Is(err, storage.ErrAnswers) {
+	handover.Shown = shown
+	err := p.store.DeleteUser(ctx, id, oauth.Now(), handover)
+	if errors.Is(err, storage.ErrResponsible) {
 		found.Add("applications", "Choose what happens to these applications.")
 		return found
 	}

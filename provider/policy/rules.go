@@ -76,9 +76,9 @@ func (c *Rules) Describe(names []string) []Scope {
 	return described
 }
 
-// InForce returns an application with the rights that it has now, as Effective does.
+// EffectiveRights returns an application with the rights that it has now, as Effective does.
 // The second result says whether rights are registered that it cannot use now.
-func (c *Rules) InForce(a storage.Application) (storage.Application, bool) {
+func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
 	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||
 		!oauth.Covers(may.Scopes, strings.Fields(a.Scopes)) || a.AccessTokenLifetime > c.AccessLifetime(a) || a.RefreshTokenLifetime > c.RefreshLifetime(a)

@@ -42,26 +42,26 @@ func (c *Rules) defaultScopesOf(allowed []string) []string {
 	return names
 }
 
-// Resolve returns the scopes to grant to an application that acts without a login at
+// ScopesWithoutLogin returns the scopes to grant to an application that acts without a login at
 // this server. They are all scopes of the parameter, without offline_access if OpenID
 // Connect is on, or the default scopes if the parameter is empty. If one scope is not
 // allowed, or none is left, it returns an Error with the code invalid_scope.
-func (c *Rules) Resolve(a storage.Application, parameter string) ([]string, error) {
-	names, err := c.Asked(a, parameter)
+func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string) ([]string, error) {
+	names, err := c.RequestedScopes(a, parameter)
 	if err != nil {
 		return nil, err
 	}
-	names = c.Online(names, false)
+	names = c.WithoutOffline(names, false)
 	if len(names) == 0 {
 		return nil, oauth.Refuse("invalid_scope", "The scope offline_access requires the authorization code grant and the scope openid.")
 	}
 	return names, nil
 }
 
-// Asked returns the scopes that the parameter requests, or the default scopes if it is
+// RequestedScopes returns the scopes that the parameter requests, or the default scopes if it is
 // empty. If one of them is unknown or not allowed, it returns an Error with the code
 // invalid_scope, which names that scope.
-func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error) {
+func (c *Rules) RequestedScopes(a storage.Application, parameter string) ([]string, error) {
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func (c *Rules) Asked(a storage.Application, parameter string) ([]string, error)
 	return asked, nil
 }
 
-// Online removes offline_access from names where it has no effect: without the scope
+// WithoutOffline removes offline_access from names where it has no effect: without the scope
 // openid, and where the person is not asked for consent (OIDC Core §11). asked says
 // whether the person is asked. If OpenID Connect is off, the names stay as they are.
-func (c *Rules) Online(names []string, asked bool) []string {
+func (c *Rules) WithoutOffline(names []string, asked bool) []string {
 	if c.OpenID && !(asked && slices.Contains(names, "openid")) {
 		return slices.DeleteFunc(names, func(name string) bool { return name == OfflineAccess })
 	}

@@ -139,17 +139,17 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 }
 
 // ChargedTo returns the id of the person whose quota an application's grants and tokens
-// count against, or everybodyOpen, or nil if no quota applies.
+// count against, or openApplications, or nil if no quota applies.
 func ChargedTo(a storage.Application) *string {
 	switch StandingOf(a) {
 	case StandingPerson:
 		return a.OwnerID
 	case StandingOpen:
-		return new(everybodyOpen)
+		return new(openApplications)
 	}
 	return nil
 }
 
-// everybodyOpen stands for the one quota that all applications share for which nobody
+// openApplications stands for the one quota that all applications share for which nobody
 // is responsible. The id of a person has no colon, so it is never equal to this.
-const everybodyOpen = "open:"
+const openApplications = "open:"

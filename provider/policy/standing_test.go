@@ -31,8 +31,8 @@ func TestStandingOf(t *testing.T) {
 		{"an administrator's who is not active", owned(storage.ByOwner, false, true), StandingPerson, true, "alice"},
 		{"a person's who is not active", owned(storage.ByOwner, false, false), StandingPerson, true, "alice"},
 		{"of an owner who is gone", storage.Application{Responsible: storage.ByOwner}, StandingPerson, true, ""},
-		{"nobody's", storage.Application{Responsible: storage.ByNobody}, StandingOpen, false, everybodyOpen},
-		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, everybodyOpen},
+		{"nobody's", storage.Application{Responsible: storage.ByNobody}, StandingOpen, false, openApplications},
+		{"nobody's, with an owner who was an administrator", owned(storage.ByNobody, true, true), StandingOpen, false, openApplications},
 		{"of a program that said nothing", storage.Application{}, StandingPerson, false, ""},
 	} {
 		got := []any{StandingOf(test.app), Suspended(test.app), oauth.Deref(ChargedTo(test.app))}
@@ -85,7 +85,7 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-func TestInForce(t *testing.T) {
+func TestEffectiveRights(t *testing.T) {
 	c := settings()
 	restricted(&c)
 	everything := func(a storage.Application) storage.Application {

@@ -34,7 +34,7 @@ func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family,
 	if a.AccessTokenFormat == policy.FormatJWT {
 		return p.SignAccess(ctx, a, f, scope, at, end)
 	}
-	text, sum := Mint(AccessPrefix)
+	text, sum := NewOpaque(AccessPrefix)
 	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a)}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }

@@ -49,11 +49,11 @@ func scopeOf(claim string) string {
 	return ""
 }
 
-// Within keeps the claims whose scope the application may request, so that the claims
+// Limit keeps the claims whose scope the application may request, so that the claims
 // parameter cannot bypass that limit. It removes claims that belong to no scope: the
 // consent page does not show them, and a later release may give them a meaning to which
 // nobody has consented.
-func (r ClaimsRequest) Within(allowed []string) ClaimsRequest {
+func (r ClaimsRequest) Limit(allowed []string) ClaimsRequest {
 	for _, asked := range []map[string]*ClaimRequest{r.UserInfo, r.IDToken} {
 		maps.DeleteFunc(asked, func(claim string, _ *ClaimRequest) bool { return !slices.Contains(allowed, scopeOf(claim)) })
 	}
@@ -84,7 +84,7 @@ func readStoredClaims(allowed []string, text string) (ClaimsRequest, error) {
 	if err != nil {
 		return asked, fmt.Errorf("read the stored claims parameter: %w", err)
 	}
-	return asked.Within(allowed), nil
+	return asked.Limit(allowed), nil
 }
 
 // ClaimsSupported returns every claim that this server can give for the scopes.
@@ -161,7 +161,7 @@ func (p *Tokens) addClaims(ctx context.Context, claims jose.Claims, userID strin
 	}
 	for _, name := range names {
 		value, known := all[name]
-		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].Takes(value)) {
+		if _, taken := claims[name]; known && !taken && (wantedByScope(scopes, name) || asked[name].Accepts(value)) {
 			claims[name] = value
 		}
 	}
@@ -172,18 +172,18 @@ func wantedByScope(scopes []string, claim string) bool {
 	return slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(scopeClaims[scope], claim) })
 }
 
-// Takes says whether a value is one of those requested (OIDC Core §5.5.1). If the
+// Accepts says whether a value is one of those requested (OIDC Core §5.5.1). If the
 // request has no value, every value is.
-func (c *ClaimRequest) Takes(value any) bool {
-	wanted := c.Wanted()
+func (c *ClaimRequest) Accepts(value any) bool {
+	wanted := c.Requested()
 	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(raw json.RawMessage) bool {
 		var one any
 		return json.Unmarshal(raw, &one) == nil && same(one, value)
 	})
 }
 
-// Wanted returns the values of the request. It returns none for nil.
-func (c *ClaimRequest) Wanted() []json.RawMessage {
+// Requested returns the values of the request. It returns none for nil.
+func (c *ClaimRequest) Requested() []json.RawMessage {
 	switch {
 	case c == nil:
 		return nil

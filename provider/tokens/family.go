@@ -55,7 +55,7 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	if err != nil {
 		return Pair{}, err
 	}
-	refresh, refreshDigest := Mint(refreshPrefix)
+	refresh, refreshDigest := NewOpaque(refreshPrefix)
 	refreshEnd := min(at+p.rules.RefreshLifetime(a), f.Began+oauth.Seconds(p.config.RefreshTokenMaxLifetime))
 	if f.SessionEndsAt > 0 {
 		refreshEnd = min(refreshEnd, f.SessionEndsAt)
@@ -75,9 +75,9 @@ const (
 	refreshPrefix = "mrt_"
 )
 
-// Mint returns a new random token with a prefix, and the digest under which the
+// NewOpaque returns a new random token with a prefix, and the digest under which the
 // database stores it.
-func Mint(prefix string) (text, sum string) {
+func NewOpaque(prefix string) (text, sum string) {
 	text = prefix + seal.Random(32)
 	return text, seal.Digest(text)
 }

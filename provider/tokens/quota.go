@@ -94,11 +94,11 @@ func quotaUsedUp(wait time.Duration, text string, args ...any) *oauth.Error {
 	return e
 }
 
-// within returns an Error with status 429 if one party has used up a quota. who is the
+// checkQuota returns an Error with status 429 if one party has used up a quota. who is the
 // party, key names the quota, most is its size (0: no limit), and text is the
 // description of the Error. It calls count only if it does not remember how much of
 // the quota is free.
-func (p *Tokens) within(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
+func (p *Tokens) checkQuota(ctx context.Context, key, who string, most int, count func(context.Context, string, int64, int) (int, error), text string) error {
 	if most == 0 {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (p *Tokens) MayIssue(ctx context.Context, a storage.Application, person str
 			return quotaUsedUp(wait, "The applications of this owner may get tokens at most %d times a minute, and at most %d times a minute for one person.", n, share(n))
 		}
 	}
-	return p.within(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
+	return p.checkQuota(ctx, "tokens ", *who, quota.LiveTokens, p.store.LiveTokens, "The applications of this owner have %d live tokens, which is the limit.")
 }
 
 // MayApprove returns an Error with status 429 if the owner of an application has used
@@ -161,5 +161,5 @@ func (p *Tokens) MayApprove(ctx context.Context, a storage.Application, person s
 	if n >= share(most) {
 		return quotaUsedUp(fullLife, "This person has %d live approvals of this application, which is the limit.", n)
 	}
-	return p.within(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, which is the limit.")
+	return p.checkQuota(ctx, "grants ", *who, most, p.store.LiveGrants, "The applications of this owner have %d live approvals, which is the limit.")
 }

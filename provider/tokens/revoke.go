@@ -37,23 +37,23 @@ func (p *Tokens) Revoke(ctx context.Context, r *http.Request, address string) (s
 	if token.Application != a.ID {
 		return a.ClientID, oauth.Refuse("invalid_grant", "The token was issued to another client.")
 	}
-	return a.ClientID, p.end(ctx, token)
+	return a.ClientID, p.revokeFamily(ctx, token)
 }
 
-// EndToken revokes a token at the request of the operator. It returns ErrNotFound for
+// RevokeByOperator revokes a token at the request of the operator. It returns ErrNotFound for
 // an unknown token.
-func (p *Tokens) EndToken(ctx context.Context, text string) error {
+func (p *Tokens) RevokeByOperator(ctx context.Context, text string) error {
 	token, err := p.FindToken(ctx, text)
 	if err != nil {
 		return oauth.Stored(err)
 	}
-	return p.end(ctx, token)
+	return p.revokeFamily(ctx, token)
 }
 
-// end revokes a token and its whole token family. RFC 7009 §2.1 requires that for a
+// revokeFamily revokes a token and its whole token family. RFC 7009 §2.1 requires that for a
 // refresh token and allows it for an access token: a client that revokes one token is
 // finished, and must not keep another with which it can get more.
-func (p *Tokens) end(ctx context.Context, token Found) error {
+func (p *Tokens) revokeFamily(ctx context.Context, token Found) error {
 	var err error
 	switch {
 	case token.GrantID != nil:
