@@ -28,7 +28,7 @@ func (p *program) demoCommand() *cobra.Command {
 			}
 			return stopped(c.Context(), p.demo(c.Context(), address))
 		}}
-	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if its port is in use, the next free port is taken")
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:8000", "`ADDRESS` to listen at; if its port is in use, the demo uses the next free port")
 	return c
 }
 

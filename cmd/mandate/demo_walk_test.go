@@ -21,7 +21,7 @@ func TestDemoWalk(t *testing.T) {
 	}
 	defer taken.Close()
 	out := startDemo(t, taken.Addr().String())
-	if !regexp.MustCompile(`(?m)^Port \d+ is taken, so the demo uses \d+\.$`).MatchString(out) {
+	if !regexp.MustCompile(`(?m)^Port \d+ is in use, so the demo uses \d+\.$`).MatchString(out) {
 		t.Errorf("no word about the port in:\n%s", out)
 	}
 	jar, err := cookiejar.New(nil)

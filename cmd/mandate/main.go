@@ -171,7 +171,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 			return wrongUsage("%s is missing", names[len(args)])
 		}
 		if len(args) > len(names) {
-			return wrongUsage("%q is one argument too many", args[len(names)])
+			return wrongUsage("unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}

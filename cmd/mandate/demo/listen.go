@@ -43,7 +43,7 @@ func Listen(address string, out io.Writer) (net.Listener, error) {
 			return nil, fmt.Errorf("%w: choose another address with --listen", err)
 		}
 		if n != first {
-			fmt.Fprintf(out, "Port %d is taken, so the demo uses %d.\n\n", first, n)
+			fmt.Fprintf(out, "Port %d is in use, so the demo uses %d.\n\n", first, n)
 		}
 		return l, nil
 	}
