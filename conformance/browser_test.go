@@ -156,11 +156,11 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 		pages pages
 		want  string
 	}{
-		"a script":       {pages{login: `<div id=root></div><script src=/app.js></script><noscript>Turn on JavaScript<form></form></noscript>`}, "not drivable: the page at "},
+		"a script":       {pages{login: `<div id=root></div><script src=/app.js></script><noscript>Turn on JavaScript<form></form></noscript>`}, "the checks cannot use the page at "},
 		"wrong password": {pages{login: `<form method=post action=/nowhere><input type=password name=p></form>`}, ""},
 		"again and again": {pages{login: plainLogin, consent: plainLogin},
 			"the server asks for the password again: user.username or user.password of the target may be wrong"},
-		"unknown words": {pages{login: plainLogin, consent: `<form method=post action=/decide><button>Jawohl</button></form>`}, "no button on it is known for a yes: name it in the target under forms"},
+		"unknown words": {pages{login: plainLogin, consent: `<form method=post action=/decide><button>Jawohl</button></form>`}, "no known button to approve: name the button in the target under forms"},
 		"circles": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
 			http.Redirect(w, r, r.URL.String(), http.StatusFound)
 		}}, "the server redirects in circles: 20 times"},

@@ -47,7 +47,7 @@ func TestCommandBadServers(t *testing.T) {
 		defer server.Close()
 		server.Config.ErrorLog = nil
 		path := targetText(t, "issuer: "+server.URL)
-		mandate(t, "", "--target", path).want(t, 2, "signed by nobody whom this machine trusts", "--ca FILE")
+		mandate(t, "", "--target", path).want(t, 2, "not signed by an authority that this machine trusts", "--ca FILE")
 		ca := filepath.Join(t.TempDir(), "ca.pem")
 		err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600)
 		if err != nil {

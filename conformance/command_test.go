@@ -178,7 +178,7 @@ func TestCommand(t *testing.T) {
 			"--target " + path + " --profile x":                     `--profile: there is no profile "x", only logout, mcp, `,
 			"--target " + path + " --format x":                      `--format: there is no format "x", only html, json, `,
 			"--list --format json":                                  "--format: a list is always text",
-			"--target " + path + " more":                            `"more" is one argument too many`,
+			"--target " + path + " more":                            `unexpected argument "more"`,
 			"--target " + path + " --timeout 0s":                    "--timeout: must be greater than 0",
 			"--frobnicate":                                          "unknown flag: --frobnicate",
 		} {

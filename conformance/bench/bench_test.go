@@ -124,7 +124,7 @@ func TestEveryPathIsAnswered(t *testing.T) {
 			checkSingle(t, r, memory+database)
 		}
 	}
-	checkSingle(t, r, "first start to first 200, SQLite, schema and keys made")
+	checkSingle(t, r, "first start to first 200, SQLite, schema and keys created")
 	checkSingle(t, r, "restart to first 200, SQLite")
 	if postgresPrograms() != "" {
 		checkSingle(t, r, "client credentials with 1,000 live tokens against an empty table")
@@ -227,7 +227,7 @@ func checkSVG(t *testing.T, file string) {
 func TestSoakIssuesAndTheTableEmpties(t *testing.T) {
 	printed := must(t, "soak", "--tokens", "300", "--lifetime", "1", "--every", "0.1", "--rate", "500")
 	for _, database := range databases(t) {
-		if !strings.Contains(printed, database+": 300 tokens that live 1s") {
+		if !strings.Contains(printed, database+": 300 tokens with a lifetime of 1s") {
 			t.Errorf("no line about %s in:\n%s", database, printed)
 		}
 	}

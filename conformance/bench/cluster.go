@@ -101,7 +101,7 @@ func startCluster(ctx context.Context, dir string, settings []string) (*cluster,
 func useCluster(ctx context.Context, address string) (*cluster, error) {
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
-		return nil, fmt.Errorf("--postgres wants a URL: postgres://user:password@host:port/database")
+		return nil, fmt.Errorf("--postgres must be a URL: postgres://user:password@host:port/database")
 	}
 	c, err := newCluster(u)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cluster) look(ctx context.Context) error {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	if fsync != "on" || commit != "on" {
-		return fmt.Errorf("PostgreSQL has fsync=%s and synchronous_commit=%s: its commits are not durable, and figures of it are worth nothing", fsync, commit)
+		return fmt.Errorf("PostgreSQL has fsync=%s and synchronous_commit=%s: its commits are not durable, so its figures are meaningless", fsync, commit)
 	}
 	if host := c.admin.Hostname(); host == "127.0.0.1" || host == "::1" || host == "localhost" {
 		c.pid = process.Parent(backend, "postgres")

@@ -81,7 +81,7 @@ func (t *target) prepare(ctx context.Context, to load.Endpoint, workers []load.W
 		return err
 	}
 	if o.Good < n {
-		return fmt.Errorf("prepare %d %s: %d came, and %v", n, what, o.Good, o.Wrong)
+		return fmt.Errorf("prepare %d %s: got %d, with the errors %v", n, what, o.Good, o.Wrong)
 	}
 	return nil
 }
@@ -137,11 +137,11 @@ func (w *authorizer) Next() []byte {
 func (w *authorizer) Check(r load.Response) string {
 	location := string(r.Header("Location"))
 	if r.Status/100 != 3 || location == "" {
-		return fmt.Sprintf("HTTP %d in the place of a code", r.Status)
+		return fmt.Sprintf("HTTP %d instead of a code", r.Status)
 	}
 	u, err := url.Parse(location)
 	if err != nil || !strings.HasPrefix(location, w.redirect) || u.Query().Get("code") == "" {
-		problem := "to somewhere else than the redirect URI"
+		problem := "to another address than the redirect URI"
 		if err == nil && u.Query().Get("error") != "" {
 			problem = "with " + u.Query().Get("error")
 		}
@@ -168,7 +168,7 @@ func (t *target) chains(ctx context.Context, n int) ([]string, error) {
 	}
 	err = t.prepare(ctx, to, workers, n, "refresh tokens")
 	if err == nil && len(chains) > 0 && chains[0] == "" {
-		err = fmt.Errorf("the code exchange gave no refresh token")
+		err = fmt.Errorf("the code exchange returned no refresh token")
 	}
 	return chains, err
 }

@@ -20,7 +20,7 @@ func compare(ctx context.Context, o *options) error {
 			known = append(known, p.name)
 		}
 		if name != "introspect" && !slices.Contains(known, name) {
-			return fmt.Errorf("--only: there is no %q", name)
+			return fmt.Errorf("--only: there is no measurement %q", name)
 		}
 	}
 	r := &report{Machine: lookAround(), options: o}
@@ -42,7 +42,7 @@ func compare(ctx context.Context, o *options) error {
 		return err
 	}
 	if len(r.Figures)+len(r.Singles) == 0 {
-		return errors.New("nothing was measured: the start is that of SQLite, fill is on PostgreSQL and wants --fill, and a target has only what its flags describe")
+		return errors.New("nothing was measured: start needs SQLite, fill needs PostgreSQL and --fill, and with --target only what the flags describe is measured")
 	}
 	return r.write()
 }
@@ -55,7 +55,7 @@ func (o *options) cluster(ctx context.Context) (*cluster, error) {
 	o.say("Starting PostgreSQL ...")
 	c, err := startCluster(ctx, o.dir, o.postgresSettings)
 	if errors.Is(err, errNoPostgres) {
-		o.say("ATTENTION: PostgreSQL is not installed, so NOTHING IS MEASURED ON IT. Install it (Debian: apt-get install postgresql), or give --postgres URL.")
+		o.say("ATTENTION: PostgreSQL is not installed, so NOTHING IS MEASURED ON IT. Install it (Debian: apt-get install postgresql), or set --postgres URL.")
 		return nil, nil
 	}
 	return c, err

@@ -82,7 +82,7 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 		}
 	}
 	if rate < 1 {
-		return nil, errors.New("introspection has no good answers")
+		return nil, errors.New("introspection returned no valid responses")
 	}
 	sieges := []*siege{{name: "quiet"}, {name: "wrong passwords"}, {name: "right passwords", right: true}}
 	for round := range o.rounds {
@@ -94,8 +94,8 @@ func floodOn(ctx context.Context, o *options, name string, pg *cluster) (failed,
 			}
 		}
 	}
-	fmt.Fprintf(o.stdout, "%s: %s introspections a second arrive; passwords come on %d connections\n\n", name, grouped(int(rate)), o.attackers)
-	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 against quiet", "errors", "passwords a second", "answered"}}
+	fmt.Fprintf(o.stdout, "%s: %s introspections a second are sent; passwords are sent on %d connections\n\n", name, grouped(int(rate)), o.attackers)
+	table := [][]string{{"Introspection while", "answered a second", "p50", "p99", "p99.9", "p99 relative to quiet", "errors", "passwords a second", "answered"}}
 	for _, s := range sieges {
 		against := load.Ratios(s.p99, sieges[0].p99)
 		table = append(table, []string{s.name, grouped(int(s.all.Rate())), milliseconds(micro(s.all.Latency.Quantile(0.5))),

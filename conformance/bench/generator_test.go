@@ -68,7 +68,7 @@ func TestWhatIsNoSuccessCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3, "200 without access_token": 3, "a token twice": 2} {
+	for kind, want := range map[string]int{"HTTP 503 temporarily_unavailable": 3, "connection closed": 3, "200 without access_token": 3, "the same token twice": 2} {
 		if o.Wrong[kind] != want {
 			t.Errorf("%d x %s, want %d", o.Wrong[kind], kind, want)
 		}

@@ -34,7 +34,7 @@ func main() {
 	case errors.Is(err, flag.ErrHelp):
 		os.Exit(2)
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "bench: interrupted; all that was started is stopped")
+		fmt.Fprintln(os.Stderr, "bench: interrupted; all programs that were started are stopped")
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -103,7 +103,7 @@ func (o *options) workFolder() (func(), error) {
 	}
 	o.dir = dir
 	if process.InMemory(dir) {
-		o.say("ATTENTION: %s is in memory. No commit waits for a disk there, and the figures are worth nothing; use --dir.", dir)
+		o.say("ATTENTION: %s is in memory. No commit waits for a disk there, so the figures are meaningless; use --dir.", dir)
 	}
 	// PostgreSQL can run as another user, with a folder of its own inside.
 	err = os.Chmod(dir, 0o711)

@@ -53,8 +53,8 @@ func (o *options) parse(command string, args []string, more func(*flag.FlagSet))
 	f := flag.NewFlagSet(strings.TrimSpace("bench "+command), flag.ContinueOnError)
 	f.SetOutput(o.stderr)
 	o.databases = []string{"postgres", "sqlite"}
-	list(f, "databases", "`NAMES` of what to measure on: postgres,sqlite", &o.databases)
-	f.StringVar(&o.postgres, "postgres", "", "`URL` of a PostgreSQL to use instead of starting one; databases are made there, and dropped")
+	list(f, "databases", "`NAMES` of the databases: postgres,sqlite", &o.databases)
+	f.StringVar(&o.postgres, "postgres", "", "`URL` of a PostgreSQL to use instead of starting one; databases are created there, and dropped")
 	f.Func("postgres-set", "`NAME=VALUE` of a setting of the PostgreSQL that is started; may be repeated", func(v string) error {
 		o.postgresSettings = append(o.postgresSettings, v)
 		return nil
@@ -72,7 +72,7 @@ func (o *options) parse(command string, args []string, more func(*flag.FlagSet))
 		return err
 	}
 	if f.NArg() > 0 {
-		return fmt.Errorf("what is %q?", f.Arg(0))
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	for _, name := range o.databases {
 		if name != "postgres" && name != "sqlite" {
@@ -107,17 +107,17 @@ func list(f *flag.FlagSet, name, usage string, into *[]string) {
 }
 
 func (o *options) benchFlags(f *flag.FlagSet) {
-	f.IntVar(&o.rounds, "rounds", 5, "rounds: each path, bare and Mandate in turn, and again from the beginning")
+	f.IntVar(&o.rounds, "rounds", 5, "number of rounds; each round measures every path, on the bare handlers and on Mandate")
 	length(f, "seconds", &o.seconds, 2*time.Second, "how long each measurement takes")
 	length(f, "warm-up", &o.warmUp, 2*time.Second, "how long each path runs before the first round")
 	f.IntVar(&o.wide, "client-connections", 64, "connections for client credentials")
 	o.tokens = []int{1, 10_000}
-	f.Func("introspect", "`NUMBERS` of tokens to ask about (default 1,10000)", func(value string) error {
+	f.Func("introspect", "`NUMBERS` of tokens to introspect (default 1,10000)", func(value string) error {
 		o.tokens = nil
 		for word := range strings.SplitSeq(value, ",") {
 			n, err := strconv.Atoi(word)
 			if err != nil || n < 1 || n > bareRows {
-				return fmt.Errorf("%q is no number from 1 to %d", word, bareRows)
+				return fmt.Errorf("%q is not a number from 1 to %d", word, bareRows)
 			}
 			o.tokens = append(o.tokens, n)
 		}
@@ -135,31 +135,31 @@ func (o *options) benchFlags(f *flag.FlagSet) {
 	f.StringVar(&t.issuer, "target", "", "`ISSUER` of another provider to measure instead, whose metadata is read")
 	f.BoolVar(&o.withBare, "bare", false, "with --target: measure the bare handlers too")
 	f.StringVar(&t.id, "client-id", "", "with --target: `ID` of a client; its secret is read from BENCH_CLIENT_SECRET")
-	f.StringVar(&t.apiID, "introspect-id", "", "with --target: `ID` of the client that asks about tokens, if it is another; its secret is read from BENCH_INTROSPECT_SECRET")
-	f.StringVar(&t.scope, "scope", "", "with --target: `SCOPE` to ask for")
+	f.StringVar(&t.apiID, "introspect-id", "", "with --target: `ID` of the client that introspects tokens, if it is another one; its secret is read from BENCH_INTROSPECT_SECRET")
+	f.StringVar(&t.scope, "scope", "", "with --target: `SCOPE` to request")
 	f.BoolVar(&t.inBody, "secret-in-body", false, "with --target: send the client's secret in the form instead of by HTTP Basic")
-	f.StringVar(&t.token, "token-url", "", "with --target: `URL` of the token endpoint, instead of its metadata's")
+	f.StringVar(&t.token, "token-url", "", "with --target: `URL` of the token endpoint, instead of the one in the metadata")
 	f.StringVar(&t.introspect, "introspect-url", "", "with --target: `URL` of the introspection endpoint, likewise")
 	f.StringVar(&t.authorize, "authorize-url", "", "with --target: `URL` of the authorization endpoint, likewise")
-	f.StringVar(&t.resource, "resource-url", "", "with --target: `URL` of an API that takes its access tokens")
+	f.StringVar(&t.resource, "resource-url", "", "with --target: `URL` of an API that accepts its access tokens")
 	f.StringVar(&t.redirect, "redirect-uri", "http://127.0.0.1/callback", "with --target: redirect `URI` of the client")
-	f.StringVar(&t.cookieFile, "cookie-file", "", "with --target: `FILE` with the Cookie header of a browser whose person need not be asked, one a line; refresh and code need it")
-	f.IntVar(&t.pid, "target-pid", 0, "with --target: `PID` whose use of the processors is counted, with its children")
+	f.StringVar(&t.cookieFile, "cookie-file", "", "with --target: `FILE` with Cookie headers of signed-in browsers that get no consent page, one per line; refresh and code need it")
+	f.IntVar(&t.pid, "target-pid", 0, "with --target: `PID` of the process whose processor time is measured, with its children")
 	t.secret, t.apiSecret = os.Getenv("BENCH_CLIENT_SECRET"), os.Getenv("BENCH_INTROSPECT_SECRET")
 }
 
 func (o *options) soakFlags(f *flag.FlagSet) {
-	length(f, "lifetime", &o.lifetime, 10*time.Second, "how long a token lives")
+	length(f, "lifetime", &o.lifetime, 10*time.Second, "lifetime of a token")
 	length(f, "every", &o.every, 5*time.Second, "how often a line is printed")
 	f.IntVar(&o.total, "tokens", 1_000_000, "`NUMBER` of tokens to issue")
-	f.Float64Var(&o.rate, "rate", 0, "tokens a second (default as many as it can)")
+	f.Float64Var(&o.rate, "rate", 0, "tokens a second (default: as many as possible)")
 	f.Float64Var(&o.growth, "growth", 0.25, "the `SHARE` by which the table may be larger in the second half of the time than in the first")
 }
 
 func (o *options) floodFlags(f *flag.FlagSet) {
-	f.IntVar(&o.rounds, "rounds", 3, "rounds: quiet, wrong passwords, right ones, and again")
+	f.IntVar(&o.rounds, "rounds", 3, "number of rounds; each round measures without passwords, with wrong ones and with right ones")
 	length(f, "seconds", &o.seconds, 2*time.Second, "how long each measurement takes")
-	f.Float64Var(&o.rate, "rate", 0, "introspections a second (default a quarter of what the server can)")
+	f.Float64Var(&o.rate, "rate", 0, "introspections a second (default: a quarter of the maximum)")
 	f.IntVar(&o.attackers, "attackers", 32, "connections that try passwords")
 }
 

@@ -70,7 +70,7 @@ func (r *report) print(w io.Writer, markdown bool) {
 	}
 	if len(r.Singles) > 0 {
 		fmt.Fprintln(w)
-		table := [][]string{{"Other figures", "median", "least to greatest", "goal"}}
+		table := [][]string{{"Other figures", "median", "smallest to largest", "goal"}}
 		for _, s := range r.Singles {
 			table = append(table, s.row())
 		}
@@ -78,11 +78,11 @@ func (r *report) print(w io.Writer, markdown bool) {
 	}
 	if len(r.Summaries) > 0 {
 		fmt.Fprint(w, `
-Rates are of a closed loop: good answers a second. The ratio is the median of those of each
-round, with the least and the greatest. Latencies are of an open loop at half of that rate,
-from the time at which a request was due; where bare handlers have a long tail too, it is
-that of the machine. CPU is the time of the processors for one request
-of the closed loop; the generator's is its share of all processors, at most.
+Rates are valid responses per second in a closed loop. The ratio is the median of the ratios of
+all rounds, with the smallest and the largest. Latencies are from an open loop at half of that
+rate, measured from the time at which a request was due. If the bare handlers have a long tail
+too, the machine causes it. CPU is the processor time for one request of the closed loop. For the
+generator it is its largest share of all processors.
 `)
 	}
 }
@@ -133,7 +133,7 @@ func (r *report) table(database string) ([][]string, []string) {
 		lines = append(lines, blame(s.Title, s.Errors)...)
 		lines = append(lines, blame(s.Title+", bare", s.BareErrors)...)
 		if s.LateP99 > s.P50 {
-			lines = append(lines, fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else has the processors: trust no p99.",
+			lines = append(lines, fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else uses the processors: the p99 is not reliable.",
 				s.Title, milliseconds(s.LateP99)))
 		}
 	}

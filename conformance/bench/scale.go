@@ -15,7 +15,7 @@ import (
 // measureStart measures the first start on an embedded database, which creates its schema and its keys, and a later
 // start.
 func measureStart(ctx context.Context, o *options, r *report) error {
-	firsts := single{Name: "first start to first 200, SQLite, schema and keys made", Unit: "ms", Goal: 250}
+	firsts := single{Name: "first start to first 200, SQLite, schema and keys created", Unit: "ms", Goal: 250}
 	others := single{Name: "restart to first 200, SQLite", Unit: "ms", Goal: 50}
 	o.say("Timing the start ...")
 	for range o.starts {
@@ -189,7 +189,7 @@ func fillTokens(ctx context.Context, address string, n int) (int64, error) {
 	var held int
 	err = db.QueryRowContext(ctx, `SELECT pg_total_relation_size('tokens'), (SELECT count(*) FROM tokens)`).Scan(&size, &held)
 	if err == nil && held < n {
-		err = fmt.Errorf("the table has %d rows, %d were put into it", held, n)
+		err = fmt.Errorf("the table has %d rows, but %d were inserted", held, n)
 	}
 	return size, err
 }

@@ -21,7 +21,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "mandate")
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "mandate/cmd/mandate").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the binary (or name one by --binary): %w\n%s", err, out)
+		return "", fmt.Errorf("build the binary (or set --binary): %w\n%s", err, out)
 	}
 	return path, nil
 }

@@ -105,7 +105,7 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 		return nil, err
 	}
 	defer table.db.Close()
-	fmt.Fprintf(o.stdout, "%s: %s tokens that live %v, %d connections\n", name, grouped(o.total), o.lifetime, o.connections)
+	fmt.Fprintf(o.stdout, "%s: %s tokens with a lifetime of %v, %d connections\n", name, grouped(o.total), o.lifetime, o.connections)
 	fmt.Fprintf(o.stdout, "%8s %12s %10s %10s %12s %12s %12s  %s\n", "seconds", "issued", "per second", "p99", "rows", "expired", "size", "errors")
 	began, issued := time.Now(), 0
 	var steady []tableState // from the time when expired tokens are deleted
@@ -123,7 +123,7 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 			return nil, err
 		}
 		if out.Good == 0 {
-			return nil, fmt.Errorf("no token came: %v", out.Wrong)
+			return nil, fmt.Errorf("no token was issued: %v", out.Wrong)
 		}
 		s.process.Trim()
 		issued += out.Good
@@ -146,7 +146,7 @@ func soakOn(ctx context.Context, o *options, name string, pg *cluster) (grown, e
 // the table, because expired rows are deleted in batches. The expired rows must not outnumber the valid ones.
 func (o *options) judge(name string, steady []tableState) error {
 	if len(steady) < 4 {
-		fmt.Fprintf(o.stdout, "%s: too short to judge: issue more tokens, or let them live shorter\n\n", name)
+		fmt.Fprintf(o.stdout, "%s: too short to judge: issue more tokens, or shorten their lifetime\n\n", name)
 		return nil
 	}
 	most := func(states []tableState) float64 {
@@ -155,7 +155,7 @@ func (o *options) judge(name string, steady []tableState) error {
 	half := len(steady) / 2
 	growth := most(steady[half:])/most(steady[:half]) - 1
 	behind := slices.ContainsFunc(steady[half:], func(s tableState) bool { return s.expired > s.rows-s.expired })
-	fmt.Fprintf(o.stdout, "%s: from the first to the second half of the time the table grew by %.0f %%; what is over is deleted %s\n\n", name, 100*growth,
+	fmt.Fprintf(o.stdout, "%s: from the first to the second half of the time the table grew by %.0f %%; expired tokens are deleted %s\n\n", name, 100*growth,
 		map[bool]string{true: "TOO SLOWLY", false: "in time"}[behind])
 	if growth > o.growth || behind {
 		return fmt.Errorf("on %s the table of tokens grows", name)

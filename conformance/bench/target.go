@@ -113,7 +113,7 @@ func foreignTarget(ctx context.Context, f foreign) (*target, error) {
 		}
 	}
 	if t.machine.ID == "" || t.machine.Secret == "" {
-		return nil, errors.New("--target wants --client-id, and the client's secret in BENCH_CLIENT_SECRET")
+		return nil, errors.New("--target requires --client-id, and the client's secret in BENCH_CLIENT_SECRET")
 	}
 	return t, nil
 }
@@ -150,7 +150,7 @@ func (t *target) discover(ctx context.Context, issuer string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s has no metadata: say --token-url, --introspect-url and --authorize-url", issuer)
+	return fmt.Errorf("%s has no metadata: set --token-url, --introspect-url and --authorize-url", issuer)
 }
 
 func first(said, found string) string {

@@ -105,9 +105,9 @@ func granted(r load.Response, n int, seen *sample) (access []byte, wrong string)
 	err := json.Unmarshal(r.Body, &answer)
 	switch {
 	case err != nil || answer.AccessToken != string(access) || !bytes.EqualFold([]byte(answer.TokenType), []byte("bearer")) || answer.ExpiresIn <= 0:
-		return nil, "200 with another answer than RFC 6749 §5.1 wants"
+		return nil, "200 with a response that violates RFC 6749 §5.1"
 	case seen != nil && !seen.new(access):
-		return nil, "a token twice"
+		return nil, "the same token twice"
 	}
 	return access, ""
 }
@@ -130,7 +130,7 @@ func (w *issuer) Check(r load.Response) string {
 		return wrong
 	}
 	if bytes.Equal(access, w.last) {
-		return "a token twice"
+		return "the same token twice"
 	}
 	w.last = append(w.last[:0], access...)
 	if w.keep != nil {
@@ -157,7 +157,7 @@ func (w *asker) Check(r load.Response) string {
 		return wrong
 	}
 	if w.active && !bytes.HasPrefix(after(r.Body, "active"), []byte("true")) {
-		return "a live token is said to be inactive"
+		return "a live token is reported as inactive"
 	}
 	w.n++
 	if w.n%sampling != 1 {
@@ -166,13 +166,13 @@ func (w *asker) Check(r load.Response) string {
 	var object map[string]any
 	err := json.Unmarshal(r.Body, &object)
 	if err != nil {
-		return "200 with what is no JSON object"
+		return "200 without a JSON object"
 	}
 	if _, found := object[w.want]; w.want != "" && !found {
 		return "200 without " + w.want
 	}
 	if end, ok := object["exp"].(float64); w.active && ok && int64(end) < time.Now().Unix() {
-		return "an expired token is said to be active"
+		return "an expired token is reported as active"
 	}
 	return ""
 }

@@ -194,7 +194,7 @@ func (t *T) LogoutToken() (*jose.JWT, *Visit) {
 	n, v := t.Notified()
 	j, err := jose.Read(n.Token)
 	if err != nil {
-		t.Blockedf("the client received something that is no logout token: %v", err)
+		t.Blockedf("the client received a notification without a valid logout token: %v", err)
 	}
 	return j, v
 }

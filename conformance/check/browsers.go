@@ -97,19 +97,19 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		f.Tick()
 	}
 	if button == nil && p.Scripted && len(p.Forms) == 0 {
-		return nil, nil, fmt.Sprintf("not drivable: the page at %s has no form, it seems to need a script. Let the server show pages of plain HTML, or sign the user in and approve the clients without pages", wire.Bare(a.URL))
+		return nil, nil, fmt.Sprintf("the checks cannot use the page at %s: it has no form, and seems to need a script. Let the server show pages of plain HTML, or sign the user in and approve the clients without pages", wire.Bare(a.URL))
 	}
 	if button == nil && len(p.Forms) > 0 {
-		return nil, nil, fmt.Sprintf("the page at %s has a form, and no button on it is known for %s: name it in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
+		return nil, nil, fmt.Sprintf("the page at %s has a form, but no known button %s: name the button in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
 	}
 	return f, button, ""
 }
 
 func yesOrNo(approve bool) string {
 	if approve {
-		return "a yes"
+		return "to approve"
 	}
-	return "a no"
+	return "to deny"
 }
 
 // AsksPassword opens a request, and says whether the server asks the person to sign in. If the page needs scripts,
@@ -130,7 +130,7 @@ func (t *T) AsksPassword(b *browser.Browser, r *Request) (bool, *Response) {
 		}
 	}
 	if p.Scripted && len(p.Forms) == 0 {
-		t.Blockedf("not drivable: the page at %s has no form, it seems to need a script", wire.Bare(b.Page.URL))
+		t.Blockedf("the checks cannot use the page at %s: it has no form, and seems to need a script", wire.Bare(b.Page.URL))
 	}
 	return false, response
 }

@@ -263,7 +263,7 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 		t.At(r.Answer)
 	}
 	if !r.Arrived() {
-		t.Failf("nothing came back to the redirect URI, where the error %s belongs: %s", strings.Join(codes, " or "), r)
+		t.Failf("no response reached the redirect URI; want the error %s: %s", strings.Join(codes, " or "), r)
 	}
 	for _, code := range codes {
 		if r.ErrorCode() == code {

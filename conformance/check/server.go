@@ -124,7 +124,7 @@ func (s *Server) readMetadata(ctx context.Context) error {
 		}
 	}
 	if s.Endpoint(need.Token) == "" {
-		return fmt.Errorf("%s %w: %s answers %s. Put the issuer right, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
+		return fmt.Errorf("%s %w: %s answers %s. Correct the issuer, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
 			s.Target.Issuer, ErrNoMetadata, wire.Bare(first.URL), first)
 	}
 	return nil

@@ -97,28 +97,28 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 		}
 	}
 	if len(first) > 0 {
-		q.say("\nNow the clients, as you have registered them at the server. Nothing has to answer at their redirect URIs.\n")
+		q.say("\nNow the clients, as you have registered them at the server. No program needs to answer at their redirect URIs.\n")
 	}
 	for _, role := range first {
 		q.client(s, role, Needing(rules, role))
 	}
 	q.say("\nFurther rules need an API, a listener for logouts, or one of %d more clients: %s.\n", len(rest), need.Names(rest))
-	if !q.yes("Go through these too?", false) {
+	if !q.yes("Answer the questions about these too?", false) {
 		return
 	}
 	for _, role := range rest {
 		q.client(s, role, Needing(rules, role))
 	}
 	t := s.Target
-	t.API.URL = q.ask("URL of an API that takes the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+	t.API.URL = q.ask("URL of an API that accepts the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	if t.API.URL != "" {
-		t.API.Wider = q.ask("URL there that takes a token with a certain scope only (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+		t.API.Wider = q.ask("URL of this API that requires a certain scope (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	}
 	if t.API.Wider != "" {
-		t.API.Scope = q.ask("That scope", required)
+		t.API.Scope = q.ask("The required scope", required)
 	}
 	if t.Register && t.Backchannel == "" {
-		t.Backchannel = q.ask("host:port here that the server can call when somebody logs out (Enter: it cannot)", target.Optional(target.CheckListen))
+		t.Backchannel = q.ask("host:port of this machine that the server can call when somebody logs out (Enter: there is none)", target.Optional(target.CheckListen))
 	}
 }
 
@@ -140,7 +140,7 @@ func (q *questions) client(s *check.Server, role need.Role, rules int) {
 		c.PostLogoutRedirectURIs = q.uris("Its post-logout redirect URI", role.AfterLogout)
 	}
 	if role.Backchannel {
-		s.Target.Backchannel = q.ask("host:port here that its backchannel_logout_uri leads to", target.CheckListen)
+		s.Target.Backchannel = q.ask("host:port of this machine that its backchannel_logout_uri leads to", target.CheckListen)
 	}
 	s.Target.Clients[role.Name] = c
 }
@@ -148,7 +148,7 @@ func (q *questions) client(s *check.Server, role need.Role, rules int) {
 // uris asks for as many addresses as are suggested.
 func (q *questions) uris(question string, suggested []string) []string {
 	if len(suggested) > 1 {
-		question = fmt.Sprintf("%ss, %d with a space between", question, len(suggested))
+		question = fmt.Sprintf("%ss, %d of them, separated by spaces", question, len(suggested))
 	}
 	all := strings.Join(suggested, " ")
 	answer := q.ask(fmt.Sprintf("%s (Enter: %s)", question, all), target.Optional(func(text string) error {

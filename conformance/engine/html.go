@@ -70,7 +70,7 @@ var outcomes = []htmlOutcome{
 	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that the server violates."},
 	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
-	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY: the server chose otherwise than Mandate. This is not wrong."},
+	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY that the server decides differently from Mandate. This is not an error."},
 	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
 	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it."},
 	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "No request shows whether a server follows the rule. The reason names the test that checks Mandate; nothing is known about another server."},

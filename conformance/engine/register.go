@@ -21,7 +21,7 @@ import (
 func (r *Runner) register(ctx context.Context) error {
 	address := r.Endpoint(need.Registration)
 	if address == "" {
-		return errors.New("the target says register, and the server names no registration_endpoint")
+		return errors.New("the target contains register, but the metadata of the server has no registration_endpoint")
 	}
 	var refused error
 	for _, role := range need.Roles() {
@@ -107,7 +107,7 @@ func (r *Runner) Close(ctx context.Context) error {
 
 func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	if c.Configuration == "" {
-		return errors.New("the server gave no address at which it can be deleted")
+		return errors.New("the server returned no registration_client_uri, which is needed to delete it")
 	}
 	request, err := http.NewRequest(http.MethodDelete, c.Configuration, nil)
 	if err != nil {

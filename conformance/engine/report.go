@@ -227,7 +227,7 @@ func List(w io.Writer, rules []check.Rule) error {
 
 func needed(needs []need.Need) string {
 	if len(needs) == 0 {
-		return "nothing but the issuer"
+		return "only the issuer"
 	}
 	var words []string
 	for _, n := range needs {

@@ -367,7 +367,7 @@ func (s *Server) stop() error {
 		return fmt.Errorf("the server exited with %d:\n%s", code, s.log.String())
 	}
 	if regexp.MustCompile(`(?i)\bpanic\b|DATA RACE`).MatchString(s.log.String()) {
-		return fmt.Errorf("the server's log tells of a panic:\n%s", s.log.String())
+		return fmt.Errorf("the server's log contains a panic:\n%s", s.log.String())
 	}
 	return nil
 }

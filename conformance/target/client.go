@@ -68,7 +68,7 @@ func (c *Client) check(role need.Need) error {
 	}
 	switch {
 	case !slices.Contains([]string{need.SecretBasic, need.SecretPost, need.NoAuthentication}, c.Auth):
-		return fmt.Errorf("auth: %q is none of client_secret_basic, client_secret_post, none", c.Auth)
+		return fmt.Errorf("auth: %q is not supported; use client_secret_basic, client_secret_post or none", c.Auth)
 	case (c.Auth == need.NoAuthentication) != (c.Secret == ""):
 		return fmt.Errorf("auth %s and secret contradict each other", c.Auth)
 	}
@@ -85,7 +85,7 @@ func (c *Client) check(role need.Need) error {
 func (c *Client) fits(r need.Role) error {
 	switch {
 	case r.Public && c.Secret != "":
-		return fmt.Errorf("secret: the role is %s, and such a client has none", r.Is)
+		return fmt.Errorf("secret must be removed: the role is %s", r.Is)
 	case !r.Public && c.Secret == "":
 		return fmt.Errorf("secret is missing: the role is %s", r.Is)
 	case len(r.RedirectURIs) > 0 && len(c.RedirectURIs) == 0:

@@ -96,7 +96,7 @@ func parseTarget(text []byte) (*Target, error) {
 		return nil, plainYAML(err)
 	}
 	if decoder.Decode(&struct{}{}) != io.EOF {
-		return nil, errors.New("holds more than one document")
+		return nil, errors.New("contains more than one document")
 	}
 	return t, t.Check()
 }
@@ -115,11 +115,11 @@ func plainYAML(err error) error {
 		line = unknownField.ReplaceAllString(strings.TrimSpace(line), "unknown key $1")
 		lines = append(lines, wrongKind.ReplaceAllStringFunc(line, func(found string) string {
 			part := wrongKind.FindStringSubmatch(found)
-			return fmt.Sprintf("%s cannot stand here, but %s", yamlKind(part[1]), goKind(part[2]))
+			return fmt.Sprintf("must be %s, not %s", goKind(part[2]), yamlKind(part[1]))
 		}))
 	}
 	if strings.Contains(text, "cannot start any token") {
-		lines = append(lines, "YAML is indented with spaces, and a text that begins with a sign stands in quotes")
+		lines = append(lines, "indent YAML with spaces, and put text that begins with a special character in quotes")
 	}
 	return errors.New(strings.Join(lines, "; "))
 }

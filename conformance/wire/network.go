@@ -164,7 +164,7 @@ func plainError(err error, timeout time.Duration) error {
 		if unknown.Cert != nil {
 			issuer = " (" + unknown.Cert.Issuer.String() + ")"
 		}
-		return fmt.Errorf("%sits certificate is signed by nobody whom this machine trusts%s: give that authority's certificate with --ca FILE", where, issuer)
+		return fmt.Errorf("%sits certificate is not signed by an authority that this machine trusts%s: pass the certificate of the authority with --ca FILE", where, issuer)
 	}
 	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return fmt.Errorf("%sthe server does not speak TLS there: write the address with http", where)
@@ -193,7 +193,7 @@ func (n *Network) allowed(ctx context.Context, u *url.URL) error {
 	n.hosts[host] = nil
 	for _, a := range addresses {
 		if !near(a.Unmap()) {
-			n.hosts[host] = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: say --i-own-this-server if you may test it", host, a.Unmap())
+			n.hosts[host] = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if you may test it", host, a.Unmap())
 		}
 	}
 	return n.hosts[host]

@@ -30,7 +30,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return Endpoint{}, fmt.Errorf("%q is no http or https URL", text)
+		return Endpoint{}, fmt.Errorf("%q is not an http or https URL", text)
 	}
 	port := u.Port()
 	if port == "" {
@@ -107,7 +107,7 @@ func (e Endpoint) dial(ctx context.Context, from net.Addr) (*conn, error) {
 
 var (
 	headEnd    = []byte("\r\n\r\n")
-	errStrange = errors.New("an answer that is no HTTP/1.1")
+	errStrange = errors.New("the response is not HTTP/1.1")
 )
 
 // ask sends a request and reads its answer.
@@ -197,7 +197,7 @@ func (c *conn) chunks(r Response, head, n int) (Response, error) {
 func (c *conn) more(n int) (int, error) {
 	if n == len(c.buf) {
 		if n >= 16<<20 {
-			return n, errors.New("an answer of more than 16 MB")
+			return n, errors.New("the response is larger than 16 MB")
 		}
 		c.buf = append(c.buf, make([]byte, n)...)
 	}

@@ -127,7 +127,7 @@ func (p *Child) Wait(what string, patience, between time.Duration, done func() b
 			return fmt.Errorf("%s ended before %s:\n%s", filepath.Base(p.cmd.Path), what, p.said())
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %v still not: %s\n%s", patience, what, p.said())
+			return fmt.Errorf("after %v, this has not happened: %s\n%s", patience, what, p.said())
 		}
 	}
 	return nil
