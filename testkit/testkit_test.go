@@ -2,6 +2,13 @@ package testkit
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,5 +47,45 @@ func (r *recorder) Skip(args ...any)  { r.say("skip", args) }
 func (r *recorder) say(kind string, args []any) {
 	if r.said == "" {
 		r.said = kind + ": " + fmt.Sprint(args...)
+	}
+}
+
+// A test skips itself only by this package, so that CI=true makes it fail.
+func TestNoOtherSkips(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir(root(t), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "node_modules" || path != root(t) && entry.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go" || filepath.Base(filepath.Dir(path)) == "testkit":
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		imports := func(spec *ast.ImportSpec) bool { return spec.Path.Value == strconv.Quote("testing") }
+		if !slices.ContainsFunc(file.Imports, imports) {
+			return nil
+		}
+		files++
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, method.Sel.Name) {
+				t.Errorf("%s skips a test: use testkit.Missing or testkit.NotShort", set.Position(call.Pos()))
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || files < 100 {
+		t.Fatal(files, err)
 	}
 }
