@@ -142,7 +142,7 @@ func TestNewPasswordEndsEverySessionButTheOneNamed(t *testing.T) {
 		_, err := w.SessionByDigest(t.Context(), here.Digest, at, 0)
 		is(t, "the session named", err, nil)
 		_, err = w.SessionByDigest(t.Context(), there.Digest, at, 0)
-		is(t, "the session elsewhere", err, ErrNotFound)
+		is(t, "the other session", err, ErrNotFound)
 		_, err = w.SessionByDigest(t.Context(), others.Digest, at, 0)
 		is(t, "another person's session", err, nil)
 		got, err := w.UserByID(t.Context(), alice.ID)
@@ -169,7 +169,7 @@ func TestRehashNeverUndoesAChangeOfPassword(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		must(t, w.SetPassword(t.Context(), alice.ID, "changed", later))
-		must(t, w.Rehash(t.Context(), alice.ID, alice.Password, "the old password, hashed anew"))
+		must(t, w.Rehash(t.Context(), alice.ID, alice.Password, "the old password, hashed again"))
 		got, err := w.UserByID(t.Context(), alice.ID)
 		must(t, err)
 		if got.Password != "changed" {
@@ -191,7 +191,7 @@ func TestDeletedPersonsApplicationsStayWithoutOwner(t *testing.T) {
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if got.OwnerID != nil || got.Owner != nil {
-			t.Errorf("owner %v is still named", got.OwnerID)
+			t.Errorf("the owner is still %v", got.OwnerID)
 		}
 		if diff := cmp.Diff(2, rowsOf(t, w.Store, bob.ID)["grants"]); diff != "" {
 			t.Error(diff)
@@ -351,7 +351,7 @@ func TestAdministratorsNeverTakeEachOtherAway(t *testing.T) {
 			}
 			left := count(t, w.Store, `SELECT COUNT(*) FROM users WHERE administrator AND active`)
 			if refused != 1 || left != 1 {
-				t.Errorf("%s: %d were refused, %d are left", name, refused, left)
+				t.Errorf("%s: %d changes were refused, %d administrators are left", name, refused, left)
 			}
 		}
 	})

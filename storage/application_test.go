@@ -49,7 +49,7 @@ func TestClientIDIsTakenOnce(t *testing.T) {
 		is(t, "AddApplication", w.AddApplication(t.Context(), b, 0), ErrConflict)
 		b = newApplication("Other")
 		b.ID = a.ID
-		is(t, "AddApplication with an id that is taken", w.AddApplication(t.Context(), b, 0), ErrConflict)
+		is(t, "AddApplication with an id that exists", w.AddApplication(t.Context(), b, 0), ErrConflict)
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if diff := cmp.Diff(a, got); diff != "" {
@@ -145,8 +145,8 @@ func TestUpdateApplicationNeverUndoesADecisionOfAnAdministrator(t *testing.T) {
 			if diff := cmp.Diff(decided, got); diff != "" || won != 1 {
 				t.Errorf("%s: decided %d times: %s", name, won, diff)
 			}
-			is(t, name+": from what was before", w.UpdateApplication(t.Context(), pointed, was), ErrNotFound)
-			is(t, name+": from what stands", w.UpdateApplication(t.Context(), pointed, decided), nil)
+			is(t, name+": based on the previous version", w.UpdateApplication(t.Context(), pointed, was), ErrNotFound)
+			is(t, name+": based on the present version", w.UpdateApplication(t.Context(), pointed, decided), nil)
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		_, err = w.GrantByCode(t.Context(), *stays.CodeDigest)
 		is(t, "another application's grant", err, nil)
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE application_id = $1`, a.ID); n != 1 {
-			t.Errorf("%d grants of it are left: they leave by their age", n)
+			t.Errorf("%d grants of it are left, which expire later", n)
 		}
 		listed, err := w.AuthorizedBy(t.Context(), alice.ID, at)
 		must(t, err)
@@ -207,7 +207,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		}
 		must(t, second(w.Sweep(t.Context(), later+1, 10)))
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants`); n != 0 {
-			t.Errorf("%d grants are never swept", n)
+			t.Errorf("%d grants are never deleted", n)
 		}
 		is(t, "DeleteApplication twice", w.DeleteApplication(t.Context(), a.ID), ErrNotFound)
 	})

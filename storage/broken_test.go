@@ -68,7 +68,7 @@ func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
 			t.Errorf("%s: ran %d times, got %v", name, ran, err)
 		}
 		if got := count(t, w.Store, `SELECT created_at FROM groups`) - before; got != c.want {
-			t.Errorf("%s: it is done %d times, want %d", name, got, c.want)
+			t.Errorf("%s: it was done %d times, want %d", name, got, c.want)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestTokenOfAnApplicationIsStoredThoughItsAnswerIsLost(t *testing.T) {
 			line.Rule(once("INSERT INTO tokens", fate))
 			is(t, "AddToken", w.AddToken(t.Context(), token), nil)
 			if n := count(t, w.Store, `SELECT COUNT(*) FROM tokens WHERE digest = $1`, token.Digest); n != 1 {
-				t.Errorf("it is there %d times", n)
+				t.Errorf("the record exists %d times", n)
 			}
 		}
 	}
@@ -164,9 +164,9 @@ func TestConnectionsToAServerThatOnlyReadsAreLeft(t *testing.T) {
 			t.Errorf("%s: it did not look for another server: %v", name, err)
 		}
 	}
-	eventually(t, "the connections are let go", func() bool {
+	eventually(t, "the connections are closed", func() bool {
 		return count(t, admin, `SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'leaver'`) == 0
 	})
 	set(`ALTER SYSTEM RESET default_transaction_read_only`)
-	eventually(t, "the database takes writes again", func() bool { return w.AddGroup(t.Context(), "group", at) == nil })
+	eventually(t, "the database accepts writes again", func() bool { return w.AddGroup(t.Context(), "group", at) == nil })
 }

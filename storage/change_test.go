@@ -138,11 +138,11 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 			told := here.take()
 			after, err := w.TokenByDigest(t.Context(), f.access)
 			if (err != nil || !reflect.DeepEqual(before, after)) && !touches(told, ofToken(before)) {
-				t.Errorf("%s changes a token of a family (bound to a session: %t), and tells only %v", name, bound, told)
+				t.Errorf("%s changes a token of a family (bound to a session: %t), and notifies only of %v", name, bound, told)
 			}
 			later, err := w.ApplicationByClientID(t.Context(), a.ClientID)
 			if (err != nil || !reflect.DeepEqual(client, later)) && !touches(told, []Change{{OfApplication, a.ID}}) {
-				t.Errorf("%s changes an application, and tells only %v", name, told)
+				t.Errorf("%s changes an application, and notifies only of %v", name, told)
 			}
 			if len(told) == 0 {
 				continue
@@ -151,7 +151,7 @@ func TestWhateverChangesATokenIsTold(t *testing.T) {
 				select {
 				case <-there.more:
 				case <-time.After(10 * time.Second):
-					t.Fatalf("%s: the other node does not hear of %v", name, told)
+					t.Fatalf("%s: the other node receives no notification of %v", name, told)
 				}
 			}
 		}
@@ -180,7 +180,7 @@ func TestEndOfAKeptFamilyIsTold(t *testing.T) {
 		_, err = w.TokenByDigest(t.Context(), pair[0].Digest)
 		is(t, "TokenByDigest", err, ErrNotFound)
 		if told := here.take(); !touches(told, ofToken(kept)) {
-			t.Errorf("told only of %v", told)
+			t.Errorf("notified only of %v", told)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestWhatDidNotHappenIsNotTold(t *testing.T) {
 			return w.RevokeConsent(context.Background(), "nobody", a.ID)
 		})
 		if told := here.take(); len(told) > 0 {
-			t.Errorf("told of %v", told)
+			t.Errorf("notified of %v", told)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestChangesAreCarriedAsTheyAre(t *testing.T) {
 	}
 	many := slices.Repeat([]Change{{OfSession, strings.Repeat("x", 26)}}, 1000)
 	if got := decodeChanges(encodeChanges(many)); !slices.Equal(got, []Change{{OfAll, ""}}) {
-		t.Errorf("more than a notice carries: %v", got)
+		t.Errorf("more than a notification can contain: %v", got)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestListenEndsWithItsConnection(t *testing.T) {
 	go func() { over <- node.Listen(t.Context(), func(at time.Time) { heard <- at }) }()
 	<-heard
 	if told := there.take(); !slices.Contains(told, Change{OfAll, ""}) {
-		t.Errorf("who begins to listen has copies of before, and is told %v", told)
+		t.Errorf("a node that begins to listen may have older copies, and is notified of %v", told)
 	}
 	n := count(t, w.Store, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'listener'`)
 	if n == 0 {
@@ -237,6 +237,6 @@ func TestListenEndsWithItsConnection(t *testing.T) {
 			t.Error("Listen ended without a reason")
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("Listen goes on without a connection")
+		t.Error("Listen continues without a connection")
 	}
 }

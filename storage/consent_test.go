@@ -19,7 +19,7 @@ func TestConsentIsRememberedAndReplaced(t *testing.T) {
 			t.Error(diff)
 		}
 		_, err = w.Consent(t.Context(), a.ID, alice.ID)
-		is(t, "Consent the wrong way round", err, ErrNotFound)
+		is(t, "Consent with the person and the application exchanged", err, ErrNotFound)
 	})
 }
 

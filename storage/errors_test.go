@@ -120,7 +120,7 @@ func notASentinel(t *testing.T, what string, err error) {
 	}
 	for _, sentinel := range []error{ErrNotFound, ErrConflict, ErrSpent, ErrLastAdministrator, ErrNewerSchema} {
 		if errors.Is(err, sentinel) {
-			t.Errorf("%s: the failure is told as %v", what, err)
+			t.Errorf("%s: the failure is reported as %v", what, err)
 		}
 	}
 }

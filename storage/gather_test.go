@@ -85,10 +85,10 @@ func TestGatherThatIsFullSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGathering(1, 2)
 		outcomes := g.send(t.Context(), 1, 2, 3, 4) // one is running, two wait
-		is(t, "the one too many", <-outcomes[3], ErrBusy)
+		is(t, "the write that exceeds the limit", <-outcomes[3], ErrBusy)
 		close(g.let)
 		synctest.Wait()
-		is(t, "the last that waits", <-outcomes[2], nil)
+		is(t, "the last write that waits", <-outcomes[2], nil)
 		is(t, "the next", <-g.send(t.Context(), 5)[0], nil)
 	})
 }
@@ -106,9 +106,9 @@ func TestGatherWhoseCallerGivesUp(t *testing.T) {
 		is(t, "under way", <-outcomes[0], nil)
 		synctest.Wait()
 		if len(g.batches) != 1 {
-			t.Error("what was taken back was run")
+			t.Error("a withdrawn write was run")
 		}
-		is(t, "who comes when it is over", g.do(ctx, 3), context.Canceled)
+		is(t, "a write after the end", g.do(ctx, 3), context.Canceled)
 	})
 }
 

@@ -42,12 +42,12 @@ func TestGrantThatIsNotThereIsNotFound(t *testing.T) {
 		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
 		must(t, err)
 		if got.UserActive {
-			t.Error("the grant of somebody disabled says that they are active")
+			t.Error("the grant of a disabled person says that the person is active")
 		}
 		_, err = w.write.ExecContext(t.Context(), `DELETE FROM users`)
 		must(t, err)
 		_, err = w.GrantByCode(t.Context(), *g.CodeDigest)
-		is(t, "GrantByCode of nobody", err, ErrNotFound)
+		is(t, "GrantByCode of an unknown code", err, ErrNotFound)
 	})
 }
 
@@ -77,7 +77,7 @@ func TestCodeIsRedeemedOnce(t *testing.T) {
 		got, err := w.GrantByCode(t.Context(), *g.CodeDigest)
 		must(t, err)
 		if got.CodeUsedAt == nil || *got.CodeUsedAt != at+int64(winner%50) || got.ExpiresAt != later {
-			t.Errorf("the grant is not the winner's: %+v", got)
+			t.Errorf("the grant does not belong to the successful call: %+v", got)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestCodeStaysUnspentWhereItsTokensCannotBeStored(t *testing.T) {
 		w.addGrant(t, g)
 		pair := newPair(g.ID)
 		pair[1].Digest = f.refresh
-		is(t, "token that is taken", w.RedeemCode(t.Context(), g.ID, at, later, pair), ErrConflict)
+		is(t, "token that exists", w.RedeemCode(t.Context(), g.ID, at, later, pair), ErrConflict)
 		onlyTheseTokens(t, w.Store, f.access, f.refresh)
 		is(t, "again", w.RedeemCode(t.Context(), g.ID, at, later, newPair(g.ID)), nil)
 	})
@@ -129,7 +129,7 @@ func TestGrantWithTokensIsStoredAsAWhole(t *testing.T) {
 		g.CodeDigest = nil
 		pair := newPair(g.ID)
 		pair[0].Digest = f.access
-		is(t, "token that is taken", w.AddGrantWithTokens(t.Context(), g, pair, proof(w.Store, g.UserID)), ErrConflict)
+		is(t, "token that exists", w.AddGrantWithTokens(t.Context(), g, pair, proof(w.Store, g.UserID)), ErrConflict)
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants`); n != 1 {
 			t.Errorf("%d grants, want 1", n)
 		}

@@ -27,7 +27,7 @@ func TestKeyEndsTheOneBeforeIt(t *testing.T) {
 		got, err = w.Keys(t.Context(), later)
 		must(t, err)
 		if len(got) != 2 {
-			t.Errorf("%d keys are published when the first has ended", len(got))
+			t.Errorf("%d keys are published after the first has expired", len(got))
 		}
 	})
 }
@@ -47,7 +47,7 @@ func TestKeyIsRotatedOnce(t *testing.T) {
 			}
 		}
 		if going != 1 {
-			t.Errorf("%d keys go on", going)
+			t.Errorf("%d keys have no end", going)
 		}
 	})
 }

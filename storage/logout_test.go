@@ -109,7 +109,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 				t.Errorf("%s: %s", name, diff)
 			}
 			if live(t, w.Store, map[string]string{"": token})[""] {
-				t.Errorf("%s: the family goes on", name)
+				t.Errorf("%s: the family has not ended", name)
 			}
 			must(t, w.ForgetLogin(t.Context(), Login{SessionID: n.ID, ApplicationID: a.ID}))
 		}
@@ -136,7 +136,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 			t.Error("the family has ended")
 		}
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE due_at = 0 AND expires_at = $1`, later+7+notifyFor); n != 1 {
-			t.Error("the login does not last as long as the session now does")
+			t.Error("the login expires before the renewed session")
 		}
 		// An expired session is not renewed.
 		late := newSession(alice.ID)
@@ -145,7 +145,7 @@ func TestWhoeverSignsInAgainKeepsTheirSession(t *testing.T) {
 		got, err = w.SessionByDigest(t.Context(), late.Digest, later+8, 0)
 		must(t, err)
 		if got.Session.ID != late.ID {
-			t.Error("a session that had expired goes on")
+			t.Error("an expired session was renewed")
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestGrantAndEndOfItsSessionAtOnce(t *testing.T) {
 				is(t, "AddGrant", errs[0], ErrSpent)
 			}
 			if left := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE session_id = $1`, n.ID); left != 0 {
-				t.Fatal("the grant outlived its session")
+				t.Fatal("the grant is active after the end of its session")
 			}
 			if told := count(t, w.Store, `SELECT COUNT(*) FROM logins WHERE session_id = $1 AND due_at > 0`, n.ID); (told == 1) != (errs[0] == nil) {
 				t.Fatalf("%d applications are due, AddGrant gave %v", told, errs[0])
@@ -202,14 +202,14 @@ func TestOneNodeTellsAnApplication(t *testing.T) {
 		l := due(t, w.Store, at)[0]
 		oneWins(t, race(8, func(i int) error { return stores[i%2].ClaimLogin(context.WithoutCancel(t.Context()), l, at+30) }))
 		if again := due(t, w.Store, at+29); len(again) > 0 {
-			t.Errorf("due while it is being told: %v", again)
+			t.Errorf("due while the application is being notified: %v", again)
 		}
 		l.DueAt, l.Attempts = at+30, 1
 		if diff := cmp.Diff([]Login{l}, due(t, w.Store, at+30)); diff != "" {
 			t.Error(diff)
 		}
 		must(t, w.ForgetLogin(t.Context(), l))
-		is(t, "ClaimLogin of one that is forgotten", w.ClaimLogin(t.Context(), l, at+60), ErrSpent)
+		is(t, "ClaimLogin of a deleted login", w.ClaimLogin(t.Context(), l, at+60), ErrSpent)
 	})
 }
 
@@ -236,11 +236,11 @@ func TestDueLoginsAreOfManyOwners(t *testing.T) {
 		n, err := w.ForgetLogins(t.Context(), found[1].ApplicationID)
 		must(t, err)
 		if left := due(t, w.Store, later); n != 1 || len(left) != 3 {
-			t.Errorf("%d forgotten, due: %v", n, left)
+			t.Errorf("%d deleted, due: %v", n, left)
 		}
 		for _, l := range due(t, w.Store, later+9) {
 			if l.ApplicationID == found[0].ApplicationID && (l.DueAt != later+9 || l.Attempts != 3) {
-				t.Errorf("put off: %+v", l)
+				t.Errorf("postponed: %+v", l)
 			}
 		}
 	})

@@ -110,15 +110,15 @@ func oneWins(t *testing.T, errs []error) int {
 	for i, err := range errs {
 		switch {
 		case err == nil && winner >= 0:
-			t.Fatalf("both %d and %d won", winner, i)
+			t.Fatalf("both %d and %d succeeded", winner, i)
 		case err == nil:
 			winner = i
 		case !errors.Is(err, ErrSpent):
-			t.Fatalf("loser %d got %v", i, err)
+			t.Fatalf("the refused call %d got %v", i, err)
 		}
 	}
 	if winner < 0 {
-		t.Fatal("nobody won")
+		t.Fatal("no call succeeded")
 	}
 	return winner
 }
@@ -309,7 +309,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after a minute still not: %s", what)
+			t.Fatalf("after a minute, this has not happened: %s", what)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestMigrateBringsAnEmptyDatabaseUpToDateOnce(t *testing.T) {
 		_, err = s.TokenByDigest(t.Context(), f.access)
 		is(t, "the record from before", err, nil)
 		if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = $1 AND migrated_at > 0`, len(all)); n != 1 {
-			t.Error("the version is not written down")
+			t.Error("the version is not stored")
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestFailedMigrationLeavesNothingHalfDone(t *testing.T) {
 				}
 			}
 			if n := count(t, s, `SELECT COUNT(*) FROM schema_version WHERE version = 0`); n != 1 {
-				t.Error("the version went up")
+				t.Error("the version was increased")
 			}
 		}
 		_, err = s.exec(t.Context(), `DROP TABLE tokens`)
@@ -218,7 +218,7 @@ func TestFailedMigrationLeavesNothingHalfDone(t *testing.T) {
 		done, err := s.Migrate(t.Context())
 		must(t, err)
 		if steps(done) != steps(allSteps(t)) {
-			t.Errorf("once mended it did %s", steps(done))
+			t.Errorf("after the repair it did %s", steps(done))
 		}
 	})
 }

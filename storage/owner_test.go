@@ -69,7 +69,7 @@ func TestAnApplicationIsAssignedOnce(t *testing.T) {
 		got, err := w.Application(t.Context(), a.ID)
 		must(t, err)
 		if want := map[bool]string{true: ByOwner, false: ByOperator}[won%2 == 0]; got.Responsible != want || got.UpdatedAt != at {
-			t.Errorf("%s answers, want %s", got.Responsible, want)
+			t.Errorf("%s is responsible, want %s", got.Responsible, want)
 		}
 		// A caller who read the application earlier cannot change it any more.
 		is(t, "UpdateApplication", w.UpdateApplication(t.Context(), a, a), ErrNotFound)
@@ -82,10 +82,10 @@ func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		heir := w.person(t, "heir")
 		for name, b := range map[string]Handover{
-			"deleted":                       {Delete: true},
-			"taken over":                    {Owner: &heir.ID, Responsible: ByOwner},
-			"taken over by the operator":    {Responsible: ByOperator},
-			"deleted, and there is an heir": {Delete: true, Owner: &heir.ID, Responsible: ByOwner},
+			"deleted":                           {Delete: true},
+			"taken over":                        {Owner: &heir.ID, Responsible: ByOwner},
+			"taken over by the operator":        {Responsible: ByOperator},
+			"deleted, and a new owner is named": {Delete: true, Owner: &heir.ID, Responsible: ByOwner},
 		} {
 			u := w.person(t, name)
 			theirs, others := []Application{w.owned(t, u, "One"), w.owned(t, u, "Two")}, w.owned(t, heir, "Other")
@@ -97,7 +97,7 @@ func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
 			if len(listed) != 3 || listed[0].Name != "One" || listed[2].Name != "Vouched" {
 				t.Errorf("%s: owns %d applications", name, len(listed))
 			}
-			is(t, name+", and nothing was said", w.DeleteUser(t.Context(), u.ID, at, Handover{}), ErrResponsible)
+			is(t, name+", and there was no error", w.DeleteUser(t.Context(), u.ID, at, Handover{}), ErrResponsible)
 			told := []Change{}
 			w.OnChange(func(changes []Change) { told = append(told, changes...) })
 			must(t, w.DeleteUser(t.Context(), u.ID, at, b))
@@ -110,16 +110,16 @@ func TestADeletedPersonsApplicationsGoOrStay(t *testing.T) {
 					t.Errorf("%s: %v, %v, %s", name, err, got.OwnerID, got.Responsible)
 				}
 				if !slices.Contains(told, Change{OfApplication, a.ID}) {
-					t.Errorf("%s: nobody is told of %s", name, a.Name)
+					t.Errorf("%s: no node is notified of %s", name, a.Name)
 				}
 			}
 			got, err := w.Application(t.Context(), vouched.ID)
 			if err != nil || got.OwnerID != nil || got.Responsible != ByOperator {
-				t.Errorf("%s: what the operator answers for: %v %v %s", name, err, got.OwnerID, got.Responsible)
+				t.Errorf("%s: the application of the operator: %v %v %s", name, err, got.OwnerID, got.Responsible)
 			}
 			got, err = w.Application(t.Context(), others.ID)
 			if diff := cmp.Diff(others, got); err != nil || diff != "" {
-				t.Errorf("%s: somebody else's: %v %s", name, err, diff)
+				t.Errorf("%s: the application of another person: %v %s", name, err, diff)
 			}
 		}
 	})

@@ -79,7 +79,7 @@ func TestSessionsBeyondANumberEnd(t *testing.T) {
 		for i, lives := range []bool{false, true, true, false, true} {
 			_, err := w.SessionByDigest(t.Context(), mine[i].Digest, at, 0)
 			if (err == nil) != lives {
-				t.Errorf("session %d lives: %t, want %t", i, err == nil, lives)
+				t.Errorf("session %d is active: %t, want %t", i, err == nil, lives)
 			}
 		}
 		if _, err := w.SessionByDigest(t.Context(), other.Digest, at, 0); err != nil {

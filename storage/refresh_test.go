@@ -25,10 +25,10 @@ func TestRefreshTokenIsRotatedOnce(t *testing.T) {
 		old, err := w.TokenByDigest(t.Context(), f.refresh)
 		must(t, err)
 		if old.UsedAt == nil || *old.UsedAt != at+1 || old.Successor == nil || *old.Successor != fmt.Sprint("sealed ", winner) {
-			t.Errorf("the old token does not name the winner: %+v", old.Token)
+			t.Errorf("the old token does not name its successor: %+v", old.Token)
 		}
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE id = $1 AND expires_at >= $2 AND expires_at <= $2 + $3`, f.ID, later+int64(winner), 1_000/8+64); n != 1 {
-			t.Error("the family does not live as long as the winner says")
+			t.Error("the family does not expire when the new token does")
 		}
 	})
 }
@@ -45,12 +45,12 @@ func TestTokenThatCannotBeRefreshed(t *testing.T) {
 			digest, grant string
 			now           int64
 		}{
-			"access token": {f.access, f.ID, at},
-			"expired":      {f.refresh, f.ID, later + 1},
-			"unknown":      {"unknown", f.ID, at},
-			"revoked":      {revoked.refresh, revoked.ID, at},
-			"used":         {used.refresh, used.ID, at},
-			"no such grant, so nothing is spent either": {f.refresh, "unknown", at},
+			"access token":                          {f.access, f.ID, at},
+			"expired":                               {f.refresh, f.ID, later + 1},
+			"unknown":                               {"unknown", f.ID, at},
+			"revoked":                               {revoked.refresh, revoked.ID, at},
+			"used":                                  {used.refresh, used.ID, at},
+			"no such grant, so no token is used up": {f.refresh, "unknown", at},
 		} {
 			is(t, "RotateRefresh, "+name, w.RotateRefresh(t.Context(), c.digest, c.grant, "", c.now, later, newPair(c.grant)), ErrSpent)
 			is(t, "KeepRefresh, "+name, w.KeepRefresh(t.Context(), c.digest, c.grant, c.now, later, later, newPair(c.grant)[0]), ErrSpent)
@@ -77,12 +77,12 @@ func TestRefreshTokenThatIsKept(t *testing.T) {
 			}
 		}
 		if n := count(t, w.Store, `SELECT COUNT(*) FROM grants WHERE expires_at >= $1 AND expires_at <= $1 + $2`, later+60, 1_060/8); n != 1 {
-			t.Error("the family does not live on")
+			t.Error("the family was not prolonged")
 		}
 		got, err := w.TokenByDigest(t.Context(), f.access)
 		must(t, err)
 		if got.ExpiresAt != later {
-			t.Error("the access token lives longer too")
+			t.Error("the access token was prolonged too")
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestRevocationThatRacesWithRefreshLeavesNoLiveToken(t *testing.T) {
 			}
 			for name, is := range live(t, w.Store, tokens) {
 				if is {
-					t.Errorf("round %d: %s lives on", round, name)
+					t.Errorf("round %d: %s is still active", round, name)
 				}
 			}
 		}
@@ -173,7 +173,7 @@ func TestRefreshBesideARevocationGivesNothingThatLives(t *testing.T) {
 	must(t, revocation.Commit())
 	for name, is := range live(t, w.Store, map[string]string{"access": f.access, "refresh": f.refresh, "new access": pair[0].Digest, "new refresh": pair[1].Digest}) {
 		if is {
-			t.Errorf("%s lives on", name)
+			t.Errorf("%s is still active", name)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestOnlyWhatTheDatabaseWantsRunAgainIsRunAgain(t *testing.T) {
 		"success":               {nil, 1},
 		"serialization failure": {&pq.Error{Code: "40001"}, attempts},
 		"deadlock":              {&pq.Error{Code: "40P01"}, attempts},
-		"name that is taken":    {&pq.Error{Code: "23505"}, 1},
+		"name that exists":      {&pq.Error{Code: "23505"}, 1},
 		"spent":                 {ErrSpent, 1},
 		"lost connection":       {errors.New("connection reset by peer"), 1},
 	} {
@@ -83,6 +83,6 @@ func TestTransactionsThatLockEachOtherOutBothComplete(t *testing.T) {
 		must(t, err)
 	}
 	if n := count(t, w.Store, `SELECT SUM(created_at) FROM groups`); n != 4 {
-		t.Errorf("%d changes stand, want 4", n)
+		t.Errorf("%d changes are stored, want 4", n)
 	}
 }

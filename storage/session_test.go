@@ -65,7 +65,7 @@ func TestSessionOfSomebodyWhoIsGoneIsNotStored(t *testing.T) {
 		old := w.session(t, w.person(t, "alice").ID)
 		is(t, "AddSession", w.AddSession(t.Context(), newSession("nobody"), old.Digest, "hash", 0), ErrSpent)
 		_, err := w.SessionByDigest(t.Context(), old.Digest, at, 0)
-		is(t, "the session that was to be replaced", err, nil)
+		is(t, "the replaced session", err, nil)
 	})
 }
 
@@ -75,16 +75,16 @@ func TestNewSessionEndsTheOneItReplaces(t *testing.T) {
 		planted, other, n := w.session(t, bob.ID), w.session(t, alice.ID), newSession(alice.ID)
 		must(t, w.AddSession(t.Context(), n, planted.Digest, proof(w.Store, n.UserID), 0))
 		_, err := w.SessionByDigest(t.Context(), planted.Digest, at, 0)
-		is(t, "the planted one", err, ErrNotFound)
+		is(t, "the planted session", err, ErrNotFound)
 		for _, digest := range []string{other.Digest, n.Digest} {
 			_, err = w.SessionByDigest(t.Context(), digest, at, 0)
 			is(t, "another one", err, nil)
 		}
 		again := newSession(alice.ID)
 		again.Digest = n.Digest
-		is(t, "AddSession with a cookie that is taken", w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID), 0), ErrConflict)
+		is(t, "AddSession with a cookie that exists", w.AddSession(t.Context(), again, other.Digest, proof(w.Store, again.UserID), 0), ErrConflict)
 		_, err = w.SessionByDigest(t.Context(), other.Digest, at, 0)
-		is(t, "what the failure was to replace", err, nil)
+		is(t, "the session that the failed call would replace", err, nil)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 		got, err = w.SessionsOf(t.Context(), alice.ID, at, 0)
 		must(t, err)
 		if diff := cmp.Diff([]Session{n, other}, got); diff != "" {
-			t.Errorf("the last used comes first: %s", diff)
+			t.Errorf("the session used last is not the first: %s", diff)
 		}
 	})
 }

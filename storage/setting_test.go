@@ -30,7 +30,7 @@ func TestSettingIsWrittenOnce(t *testing.T) {
 		must(t, err)
 		for i, got := range stands {
 			if got != want {
-				t.Errorf("node %d goes on with %q, the database has %q", i, got, want)
+				t.Errorf("node %d uses %q, the database has %q", i, got, want)
 			}
 		}
 	})

@@ -24,7 +24,7 @@ func TestSignedTokensHaveNoRow(t *testing.T) {
 		}
 		must(t, w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, next))
 		is(t, "RotateRefresh again", w.RotateRefresh(t.Context(), first[0].Digest, g.ID, "", at+2, later, newPair(g.ID)[1:]), ErrSpent)
-		is(t, "KeepRefresh of a spent one", w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+2, later, later), ErrSpent)
+		is(t, "KeepRefresh of a used token", w.KeepRefresh(t.Context(), first[0].Digest, g.ID, at+2, later, later), ErrSpent)
 		both := []string{first[0].Digest, next[0].Digest}
 		slices.Sort(both)
 		onlyTheseTokens(t, w.Store, both...)
@@ -59,9 +59,9 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 		other := w.family(t, alice.ID, a.ID)
 		_, err = w.write.ExecContext(t.Context(), `UPDATE users SET active = FALSE`)
 		must(t, err)
-		is(t, "of a person who is not active", second(w.TokenOfGrant(t.Context(), other.ID)), ErrNotFound)
+		is(t, "of a disabled person", second(w.TokenOfGrant(t.Context(), other.ID)), ErrNotFound)
 		must(t, w.DeleteApplication(t.Context(), a.ID))
-		is(t, "of an application that is gone", second(w.TokenOfApplication(t.Context(), a.ID, "other")), ErrNotFound)
+		is(t, "of a deleted application", second(w.TokenOfApplication(t.Context(), a.ID, "other")), ErrNotFound)
 	})
 }
 

@@ -56,7 +56,7 @@ func useFile(t *testing.T, url, dir, name string) {
 	t.Helper()
 	w := migrated(t, url)
 	if !w.Embedded() {
-		t.Error("it does not call itself embedded")
+		t.Error("the store does not report that it is embedded")
 	}
 	got, err := w.AddSetting(t.Context(), "key", "value")
 	if err != nil || got != "value" {
@@ -174,7 +174,7 @@ func TestPostgresURLWithoutSSLModeAsksForTLS(t *testing.T) {
 	s, err := Open(t.Context(), withParameter(t, postgresURL(t), "sslmode", ""))
 	if err == nil {
 		s.Close()
-		t.Fatal("it went on without TLS")
+		t.Fatal("it connected without TLS")
 	}
 	if !strings.Contains(err.Error(), "SSL is not enabled") {
 		t.Errorf("the error does not name the reason: %v", err)

@@ -51,7 +51,7 @@ func TestSweepTakesTheOldestExpiredRowsInBatches(t *testing.T) {
 			n, err := w.Sweep(t.Context(), at, limit)
 			must(t, err)
 			if n != want {
-				t.Errorf("%d rows went, want %d", n, want)
+				t.Errorf("%d rows were deleted, want %d", n, want)
 			}
 		}
 		oldest(at - 4)
@@ -89,7 +89,7 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 		sum, err := w.Sweep(t.Context(), later-1, 100)
 		must(t, err)
 		if sum != 0 {
-			t.Errorf("%d rows went", sum)
+			t.Errorf("%d rows were deleted", sum)
 		}
 		_, err = w.TokenByDigest(t.Context(), f.access)
 		is(t, "token", err, nil)
@@ -98,7 +98,7 @@ func TestSweepLeavesWhatIsStillLive(t *testing.T) {
 		sum, err = w.Sweep(t.Context(), later, 100)
 		must(t, err)
 		if sum != 3 { // two access tokens, the grant
-			t.Errorf("%d rows went, want 3", sum)
+			t.Errorf("%d rows were deleted, want 3", sum)
 		}
 	})
 }

@@ -90,7 +90,7 @@ func TestServerDiesWithTheTests(t *testing.T) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	words := strings.Fields(line)
 	if err != nil || len(words) != 3 {
-		t.Fatalf("the victim said %q, %v", line, err)
+		t.Fatalf("the killed process printed %q, %v", line, err)
 	}
 	dir, admin := words[1], words[2]
 	err = execute(admin, "SELECT 1")
