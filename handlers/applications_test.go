@@ -154,12 +154,12 @@ func TestUpdate(t *testing.T) {
 	v.post(t, path+"update/", fields...).wants(t, 303)
 	root.post(t, path+"owner/", "take_over", "on").wants(t, 303)
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
-		t.Error("what was switched on for another owner has come back")
+		t.Error("a privilege that an administrator gave under another owner is active again")
 	}
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.post(t, path+"update/", fields...).wants(t, 303)
 	if got := root.get(t, path); strings.Contains(got.body, "May introspect tokens") {
-		t.Error("an administrator cannot take it back")
+		t.Error("an administrator cannot remove the privilege")
 	}
 	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
 	// A public application that becomes confidential gets a secret.
@@ -284,7 +284,7 @@ func TestAuthorizationPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if next := login.Query().Get("next"); next != "/auth"+address {
-		t.Errorf("comes back to %s, not %s", next, address)
+		t.Errorf("the login returns to %s, not %s", next, address)
 	}
 	page := v.get(t, address)
 	page.wants(t, 200, "Ledger", "app.example.com")
@@ -351,7 +351,7 @@ func TestHeadSpendsNothingThatIsShownOnce(t *testing.T) {
 		page := v.get(t, path)
 		page.wants(t, 200, test.notice)
 		if !secretShown.MatchString(page.body) {
-			t.Errorf("%s The secret was spent by HEAD", test.notice)
+			t.Errorf("%s HEAD deleted the secret", test.notice)
 		}
 		page = v.get(t, path)
 		if secretShown.MatchString(page.body) || strings.Contains(page.body, test.notice) {

@@ -124,7 +124,7 @@ func TestLogin(t *testing.T) {
 	// The id is another one after each login, and the one before is worth nothing.
 	got = v.post(t, "/login/", "username", "alice", "password", goodPassword)
 	if got.cookies()["mandate_session"].Value == session.Value {
-		t.Error("the session id stayed")
+		t.Error("the session identifier did not change")
 	}
 	r := v.request(t, get, "/account/", "")
 	r.AddCookie(session)
@@ -164,7 +164,7 @@ func TestLoginIsThrottled(t *testing.T) {
 		}
 		got.wants(t, 422)
 	}
-	t.Fatal("never throttled")
+	t.Fatal("attempts are not limited")
 }
 
 func TestAnonymousIsSentToLogin(t *testing.T) {
@@ -232,7 +232,7 @@ func TestLogout(t *testing.T) {
 	v.follow(t, got).wants(t, 200, "You are signed out.")
 	// Said once.
 	if again := v.get(t, "/"); strings.Contains(again.body, "You are signed out.") {
-		t.Error("said twice")
+		t.Error("the notice is shown twice")
 	}
 	v.get(t, "/account/").wants(t, 303)
 	v.get(t, "/logout/").wants(t, 303)

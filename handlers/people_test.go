@@ -18,7 +18,7 @@ func TestSetup(t *testing.T) {
 	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short")
 	got.wants(t, 422, `value="boss"`, `value="no"`, `href="#email"`, `href="#password"`)
 	if strings.Contains(got.body, `"short"`) {
-		t.Error("the password comes back")
+		t.Error("the page contains the password")
 	}
 	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "Your account was created.")
 	v.get(t, "/setup/"+link+"/").wants(t, 404)

@@ -45,8 +45,8 @@ func TestCacheTimes(t *testing.T) {
 		fault error
 	}{
 		{"live", 10 * time.Second, 0, 10 * time.Second, nil},
-		{"live, ends later", 10 * time.Second, time.Hour, 10 * time.Second, nil},
-		{"live, ends before", 10 * time.Second, 3 * time.Second, 3 * time.Second, nil},
+		{"active, expires later", 10 * time.Second, time.Hour, 10 * time.Second, nil},
+		{"active, expires before", 10 * time.Second, 3 * time.Second, 3 * time.Second, nil},
 		{"inactive", 10 * time.Second, -1, 10 * time.Second, nil},
 		{"off", 0, 0, 0, nil},
 		{"an outage", 10 * time.Second, -1, 0, errors.New("outage")},
@@ -142,7 +142,7 @@ func TestCacheSharesQuestions(t *testing.T) {
 		start := time.Now()
 		cancel()
 		if err := <-firstErr; !errors.Is(err, context.Canceled) || time.Since(start) > 0 {
-			t.Errorf("the first left with %v after %v", err, time.Since(start))
+			t.Errorf("the first call returned %v after %v", err, time.Since(start))
 		}
 		others.Wait()
 		if asked.Load() != 1 {
@@ -170,7 +170,7 @@ func TestCacheCallsOffWhatNobodyWaitsFor(t *testing.T) {
 		_, err := c.Verify(ctx, "t")
 		synctest.Wait()
 		if !errors.Is(err, context.DeadlineExceeded) || calledOff.Load() != 1 {
-			t.Fatalf("got %v, called off %d", err, calledOff.Load())
+			t.Fatalf("got %v, %d calls were cancelled", err, calledOff.Load())
 		}
 		// Later requests share a new call, also after the old one has ended.
 		var others sync.WaitGroup
@@ -189,7 +189,7 @@ func TestCacheCallsOffWhatNobodyWaitsFor(t *testing.T) {
 		}
 		for i := range c.shards {
 			if len(c.shards[i].calls) != 0 {
-				t.Error("a question is still registered")
+				t.Error("a pending call is still registered")
 			}
 		}
 	})
@@ -200,7 +200,7 @@ func TestCacheOffKeepsNothing(t *testing.T) {
 	c.Verify(t.Context(), "t")
 	for i := range c.shards {
 		if len(c.shards[i].dead.slots) != 0 {
-			t.Error("a verdict was kept")
+			t.Error("a result was cached")
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestCacheUnderSpray(t *testing.T) {
 	before := asked.Load()
 	c.Verify(t.Context(), "real")
 	if asked.Load() != before {
-		t.Error("the live token was pushed out")
+		t.Error("the active token was removed from the cache")
 	}
 	for i := range 5000 {
 		c.Verify(t.Context(), fmt.Sprint("live", i))
@@ -240,7 +240,7 @@ func TestCacheUnderSpray(t *testing.T) {
 		s := &c.shards[i]
 		for _, r := range []*ring{&s.live, &s.dead} {
 			if len(r.slots) > 10 || len(r.entries) > 10 {
-				t.Errorf("shard %d holds %d and %d", i, len(r.slots), len(r.entries))
+				t.Errorf("shard %d contains %d and %d", i, len(r.slots), len(r.entries))
 			}
 		}
 	}
@@ -256,12 +256,12 @@ func TestRing(t *testing.T) {
 	r.add(entryOf('c', 5)) // replaces the first a
 	for _, b := range []byte("abc") {
 		if r.at(key{b}, now.Add(2)) == nil {
-			t.Errorf("%c is gone", b)
+			t.Errorf("%c is not in the cache", b)
 		}
 	}
 	r.add(entryOf('d', 5))
 	if r.at(key{'b'}, now) != nil || len(r.entries) != 3 {
-		t.Errorf("the oldest stayed: %d entries", len(r.entries))
+		t.Errorf("the oldest entry was not removed: %d entries", len(r.entries))
 	}
 }
 

@@ -169,7 +169,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if err != nil || string(token.Claims["active"]) != "true" {
-			t.Fatalf("%q: live, with %v", body, err)
+			t.Fatalf("%q: active, with %v", body, err)
 		}
 		for _, at := range []time.Time{token.ExpiresAt, token.IssuedAt, token.NotBefore} {
 			if !at.IsZero() && (at.Unix() < 0 || at.Year() > 10000) {
@@ -267,7 +267,7 @@ func TestIntrospectionKeepsConnections(t *testing.T) {
 	// A few more than 16 connections are allowed: a request may dial while another one
 	// is returning its connection.
 	if n := opened.Load(); n > 64 {
-		t.Errorf("320 questions opened %d connections", n)
+		t.Errorf("320 requests opened %d connections", n)
 	}
 }
 

@@ -156,19 +156,19 @@ func TestSignedRefuses(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	is("a good one", good, nil)
+	is("a valid token", good, nil)
 	at := time.Now().Unix()
 	for what, changes := range map[string]jwt.MapClaims{
-		"of another issuer":       {"iss": "https://auth.example/o/"},
-		"of no issuer":            {"iss": nil},
-		"for somebody else":       {"aud": "https://api.example/"},
-		"for nobody":              {"aud": nil},
-		"for many others":         {"aud": []string{"a", "b"}},
-		"expired":                 {"exp": at},
-		"without an end":          {"exp": nil},
-		"with an end that is not": {"exp": "tomorrow"},
-		"not yet good":            {"nbf": at + 60},
-		"with a broken scope":     {"scope": 7},
+		"of another issuer":                {"iss": "https://auth.example/o/"},
+		"of no issuer":                     {"iss": nil},
+		"for another audience":             {"aud": "https://api.example/"},
+		"without an audience":              {"aud": nil},
+		"for several other audiences":      {"aud": []string{"a", "b"}},
+		"expired":                          {"exp": at},
+		"without exp":                      {"exp": nil},
+		"with an exp that is not a number": {"exp": "tomorrow"},
+		"before nbf":                       {"nbf": at + 60},
+		"with a broken scope":              {"scope": 7},
 	} {
 		is(what, issue(t, "RS256", "rsa", "at+jwt", changes), ErrInactive)
 	}
@@ -176,12 +176,12 @@ func TestSignedRefuses(t *testing.T) {
 		is("of the type "+kind, issue(t, "RS256", "rsa", kind, nil), ErrInactive)
 	}
 	is("of a key of another kind", issue(t, "RS256", "ec", "at+jwt", nil), ErrInactive)
-	is("of a key that is not there", issue(t, "RS256", "none", "at+jwt", nil), ErrInactive)
+	is("of an unknown key", issue(t, "RS256", "none", "at+jwt", nil), ErrInactive)
 	is("altered", parts[0]+"."+b64([]byte(`{"iss":"`+issuer+`","aud":"`+audience+`","exp":4102444800,"scope":"admin"}`))+"."+parts[2], ErrInactive)
 	is("with another signature", parts[0]+"."+parts[1]+"."+strings.Split(issue(t, "RS256", "rsa", "at+jwt", jwt.MapClaims{"jti": "x"}), ".")[2], ErrInactive)
 	is("without a signature", parts[0]+"."+parts[1]+".", ErrInactive)
 	is("of no algorithm", b64([]byte(`{"alg":"none","typ":"at+jwt","kid":"rsa"}`))+"."+parts[1]+".", ErrInactive)
-	is("that wants something understood", header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}), ErrInactive)
+	is("with a crit header", header(t, map[string]any{"alg": "RS256", "typ": "at+jwt", "kid": "rsa", "crit": []string{"b64"}, "b64": false}), ErrInactive)
 	// RFC 8725 §2.1: the public key is used as the secret of an HMAC, in each of its
 	// forms.
 	der, _ := x509.MarshalPKIXPublicKey(testKeys()["RS256"].Public())
@@ -224,7 +224,7 @@ func TestSignedOpaque(t *testing.T) {
 	}
 	token, err = s.Verify(t.Context(), issue(t, "RS256", "rsa", "JWT", nil))
 	if !errors.Is(err, ErrInactive) {
-		t.Error("a JWT is asked about elsewhere:", token, err)
+		t.Error("a JWT is sent to the introspection endpoint:", token, err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestSignedConfig(t *testing.T) {
 		change(&c)
 		_, err := NewSigned(c)
 		if err == nil {
-			t.Errorf("%s is taken", what)
+			t.Errorf("%s is accepted", what)
 		}
 	}
 	for _, address := range []string{"http://127.0.0.1:8000/keys", "http://localhost/keys", "http://[::1]/keys", keysURL} {

@@ -33,10 +33,10 @@ func TestSignedKeys(t *testing.T) {
 		}
 		for range 3 {
 			if err := verify("ec"); err == nil || errors.Is(err, ErrInactive) {
-				t.Error("without keys there is a verdict:", err)
+				t.Error("a token was checked without keys:", err)
 			}
 		}
-		asked(1, "they cannot be had")
+		asked(1, "the keys cannot be fetched")
 		p.set(func(p *publisher) { p.err, p.body = nil, allKeys() })
 		time.Sleep(keysPause)
 		for range 3 {
@@ -44,14 +44,14 @@ func TestSignedKeys(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		asked(2, "they can be had")
+		asked(2, "the keys can be fetched")
 		time.Sleep(keysPause)
 		for n := range 100 {
 			if err := verify("made up " + string(rune('a'+n%26))); !errors.Is(err, ErrInactive) {
 				t.Error(err)
 			}
 		}
-		asked(3, "somebody makes up key ids")
+		asked(3, "tokens with invented key ids")
 		// The server rotates its keys. The new key is fetched when the first token names
 		// it.
 		p.set(func(p *publisher) { p.body = setOf(published("new", testKeys()["ES256"].Public())) })
@@ -61,7 +61,7 @@ func TestSignedKeys(t *testing.T) {
 		}
 		asked(4, "a new key")
 		if err := verify("ec"); !errors.Is(err, ErrInactive) {
-			t.Error("a key that has gone is believed:", err)
+			t.Error("a removed key is still accepted:", err)
 		}
 		// The server is down. The keys are used for one day, and then no token is
 		// accepted.
@@ -70,7 +70,7 @@ func TestSignedKeys(t *testing.T) {
 		if err := verify("new"); err != nil {
 			t.Error("the server is down:", err)
 		}
-		asked(5, "somebody looks whether the key is still there")
+		asked(5, "the keys are fetched again")
 		time.Sleep(keysKept - keysFresh)
 		if err := verify("new"); err == nil || errors.Is(err, ErrInactive) {
 			t.Error("after a day:", err)
@@ -78,7 +78,7 @@ func TestSignedKeys(t *testing.T) {
 		p.set(func(p *publisher) { p.status, p.body = 0, setOf(published("new", testKeys()["ES256"].Public())) })
 		time.Sleep(keysPause)
 		if err := verify("new"); err != nil {
-			t.Error("it is there again:", err)
+			t.Error("the server answers again:", err)
 		}
 	})
 	for what, change := range map[string]func(*publisher){
@@ -105,7 +105,7 @@ func TestSignedKeys(t *testing.T) {
 	}
 	_, err = readKeys([]byte(setOf(published("small", small.Public()))))
 	if err == nil {
-		t.Error("RFC7518/3.3 a key of 1024 bits is taken")
+		t.Error("RFC7518/3.3 a key of 1024 bits is accepted")
 	}
 	p := &publisher{body: setOf(with(published("rsa", testKeys()["RS256"].Public()), "alg", "PS256"))}
 	s := newSigned(t, p)

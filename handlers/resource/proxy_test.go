@@ -216,19 +216,19 @@ func TestProxyHeaders(t *testing.T) {
 		pass    bool
 		want    http.Header // without those of every request
 	}{
-		{"a token with all facts", "GET /", []string{"Authorization: Bearer read"}, false, http.Header{
+		{"a token with all claims", "GET /", []string{"Authorization: Bearer read"}, false, http.Header{
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
-		{"a token with no facts", "GET /admin/help", []string{"Authorization: Bearer none"}, false, http.Header{}},
-		{"facts that would not survive a header", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
+		{"a token without claims", "GET /admin/help", []string{"Authorization: Bearer none"}, false, http.Header{}},
+		{"claims that a header cannot contain", "GET /", []string{"Authorization: Bearer odd"}, false, http.Header{
 			"X-Token-Client-Id": {"%C3%A9"}, "X-Token-Subject": {"100%25"}, "X-Token-Scope": {"read"},
 			"X-Token-Username": {"%20admin%0D%0AX-Token-Scope:%20admin"}}},
-		{"the token is said to be for one hop", "GET /", []string{"Authorization: Bearer read", "Connection: authorization"}, true, http.Header{
+		{"Connection lists Authorization", "GET /", []string{"Authorization: Bearer read", "Connection: authorization"}, true, http.Header{
 			"Authorization":     {"Bearer read"},
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
-		{"the token is passed on if told so", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
+		{"the token is forwarded if PassAuthorization is set", "GET /", []string{"Authorization: Bearer read"}, true, http.Header{
 			"Authorization":     {"Bearer read"},
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
-		{"a header that is said to be for one hop", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Subject, X-Token-Scope"}, false, http.Header{
+		{"Connection lists other headers", "GET /", []string{"Authorization: Bearer read", "Connection: X-Token-Subject, X-Token-Scope"}, false, http.Header{
 			"X-Token-Client-Id": {"shop"}, "X-Token-Subject": {"7"}, "X-Token-Username": {"ann"}, "X-Token-Scope": {"read"}}},
 		{"a public path", "GET /healthz", []string{"Authorization: Bearer read"}, false, http.Header{}},
 	}

@@ -74,12 +74,12 @@ func TestRFC6750(t *testing.T) {
 		headers []string
 		want    answer
 	}{
-		{"2.1 a live token", "", []string{"Bearer live"}, in},
+		{"2.1 an active token", "", []string{"Bearer live"}, in},
 		{"2.1 a scheme in small letters", "", []string{"bearer live"}, in},
-		{"2.1 a token with foreign characters", "", []string{"Bearer li ve"}, malformed("The Authorization header contains no well-formed bearer token")},
-		{"2.2 a token in the query is not looked at", "?access_token=live", nil, answer{401, bareChallenge, noToken}},
+		{"2.1 a token with characters that are not allowed", "", []string{"Bearer li ve"}, malformed("The Authorization header contains no well-formed bearer token")},
+		{"2.2 a token in the query is ignored", "?access_token=live", nil, answer{401, bareChallenge, noToken}},
 		{"2 two methods", "?access%5Ftoken=live", []string{"Bearer live"}, malformed("The access token is sent in the Authorization header and in the query")},
-		{"2 a parameter of a like name", "?my_access_token=live", []string{"Bearer live"}, in},
+		{"2 a parameter with a similar name", "?my_access_token=live", []string{"Bearer live"}, in},
 		{"3 no token", "", nil, answer{401, bareChallenge, noToken}},
 		{"3 another scheme", "", []string{"Basic YTpi"}, answer{401, bareChallenge, noToken}},
 		{"3.1 two headers", "", []string{"Bearer live", "Bearer live"}, malformed("The request has more than one Authorization header")},
@@ -87,13 +87,13 @@ func TestRFC6750(t *testing.T) {
 		{"3.1 an expired token", "", []string{"Bearer expired"}, bad},
 		{"3.1 a token before its time", "", []string{"Bearer not-yet"}, bad},
 		{"3.1 a token of another scope", "", []string{"Bearer write"}, answer{403, scopeChallenge, noScope}},
-		{"3.1 a scope that begins alike", "", []string{"Bearer reader"}, answer{403, scopeChallenge, noScope}},
+		{"3.1 a scope with the same beginning", "", []string{"Bearer reader"}, answer{403, scopeChallenge, noScope}},
 		{"3.1 a scope in another case", "", []string{"Bearer capital"}, answer{403, scopeChallenge, noScope}},
 		{"3.1 a token of more scopes", "", []string{"Bearer both"}, in},
 		{"a refresh token", "", []string{"Bearer refresh"}, bad},
 		{"a type in small letters", "", []string{"Bearer lower"}, in},
 		{"a DPoP token without its proof", "", []string{"Bearer dpop"}, bad},
-		{"a certificate's token without the certificate", "", []string{"Bearer bound"}, bad},
+		{"a certificate-bound token without the certificate", "", []string{"Bearer bound"}, bad},
 		{"a null confirmation", "", []string{"Bearer unbound"}, in},
 		{"an audience list with us", "", []string{"Bearer for-us"}, in},
 		{"our audience", "", []string{"Bearer us"}, in},
@@ -198,7 +198,7 @@ func TestFromContext(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, ok := FromContext(t.Context()); ok {
-		t.Error("a token where no guard stands")
+		t.Error("a token in a request without a guard")
 	}
 }
 
@@ -227,7 +227,7 @@ func TestOutage(t *testing.T) {
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, "answered with status 307"},
-		{"an endless answer", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
+		{"a response without an end", reply(200, `{"active":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`), "more than 65536 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

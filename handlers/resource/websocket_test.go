@@ -170,7 +170,7 @@ func TestWebSocketEnd(t *testing.T) {
 		{"the proxy is closed", false, func() Verifier { return live(time.Time{}) }, func(p *Proxy, _ net.Conn) { p.Close() }},
 		{"the proxy is closed, and the rule is public", true, func() Verifier { return live(time.Time{}) }, func(p *Proxy, _ net.Conn) { p.Close() }},
 		{"no frame", false, func() Verifier { return live(time.Time{}) }, func(_ *Proxy, conn net.Conn) { io.WriteString(conn, "GET") }},
-		{"the client goes", false, func() Verifier { return live(time.Time{}) }, func(_ *Proxy, conn net.Conn) { conn.(*net.TCPConn).CloseWrite() }},
+		{"the client closes its side", false, func() Verifier { return live(time.Time{}) }, func(_ *Proxy, conn net.Conn) { conn.(*net.TCPConn).CloseWrite() }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestWebSocketHalfClosed(t *testing.T) {
 	select {
 	case <-served:
 	case <-time.After(20 * time.Second):
-		t.Error("the connection of the client is still held")
+		t.Error("the connection of the client is still open")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestWebSocketEndOfToken(t *testing.T) {
 }
 
 func TestWebSocketWatch(t *testing.T) {
-	unknown := errors.New("nobody knows")
+	unknown := errors.New("the check fails")
 	tests := []struct {
 		name   string
 		token  *Token
@@ -284,13 +284,13 @@ func TestWebSocketWatch(t *testing.T) {
 			}
 			return nil
 		}, 30 * time.Second},
-		{"nobody knows", &Token{}, func(age time.Duration) error {
+		{"the check fails", &Token{}, func(age time.Duration) error {
 			if age > 15*time.Second {
 				return unknown
 			}
 			return nil
 		}, 70 * time.Second},
-		{"nobody knows for a while", &Token{}, func(age time.Duration) error {
+		{"the check fails for a while", &Token{}, func(age time.Duration) error {
 			if age > 15*time.Second && age < 65*time.Second {
 				return unknown
 			}
