@@ -88,10 +88,10 @@ func peopleSamples() []sample {
 		{"account-empty", Account{Frame: alice}},
 		{"account-wrong", Account{Frame: alice, PasswordAction: "/account/password", CurrentPassword: Field{Error: "This is not your current password."}, KeepApprovals: true}},
 		{"account-hostile", Account{nasty, hostile, hostile, []Fact{{hostile, hostile}}, []AuthorizedApp{{hostile, hostile, hostile, hostile, "/a"}}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, true, "/b"}}, "/c"}, "/p", badText, badText, true}},
-		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or what stood here is gone.", BackURL: "/", BackLabel: "To the start"}},
-		{"error-diff", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "The address that it wants your answer sent to is not one that it registered, so nothing was sent. You can close this page; only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
+		{"error", ErrorPage{Frame: alice, Status: 404, Heading: "Page not found", Message: "The address may be mistyped, or the page was deleted.", BackURL: "/", BackLabel: "To the start"}},
+		{"error-diff", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "The application requested a response to a redirect URI that it has not registered, so no response was sent. You can close this page: only the developer of the application can correct it.", Code: "invalid_request", RequestID: "01JQ8Z3KX0", Diff: &URIDiff{"redirect URI",
 			"port", []Segment{{"https://planner.example.com:", false}, {"8443", true}, {"/oauth/callback", false}}, []Segment{{"https://planner.example.com", false}, {"", true}, {"/oauth/callback", false}}}}},
-		{"error-unregistered", ErrorPage{Status: 400, Heading: "This application sent you here with a mistake", Message: "It has not registered an address for your answer.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
+		{"error-unregistered", ErrorPage{Status: 400, Heading: "The application’s redirect URI is not registered", Message: "It has not registered a redirect URI.", Diff: &URIDiff{Of: "redirect URI", Part: "nothing is registered", Sent: []Segment{{"https://" + strings.Repeat("long-", 80) + "example.com/cb", true}}}}},
 		{"error-hostile", ErrorPage{nasty, 500, hostile, hostile, hostile, &URIDiff{hostile, hostile, []Segment{{hostile, true}}, []Segment{{hostile, true}}}, hostile, "/", hostile}},
 	}
 }
@@ -118,18 +118,18 @@ func developerSamples() []sample {
 		Frame: alice, New: true, Action: "/o/applications/register/", CancelURL: "/o/applications/",
 		ClientType: []Option{
 			{"confidential", "Confidential", "It runs on a server and can keep a secret.", true},
-			{"public", "Public", "It runs on a phone, a desktop or in a browser, where a secret would be read.", false}},
+			{"public", "Public", "It runs in a browser, on a phone or on a desktop computer, and cannot keep a secret.", false}},
 		Grants: []Option{
 			{"authorization_code", "Authorization code", "People sign in here and allow it.", true},
-			{"client_credentials", "Client credentials", "It acts for itself, with nobody present.", false},
+			{"client_credentials", "Client credentials", "The application acts for itself.", false},
 			{"password", "Resource owner password", "It takes people’s passwords itself. RFC 9700 advises against it.", false}},
 		HashSecret:    true,
 		Scopes:        []Option{{"read", "read", "Read scope", true}, {"write", "write", "Write scope", true}, {"groups", "groups", "Access to your groups", false}},
 		DefaultAccess: "36000 seconds (10 hours)", DefaultRefresh: "2592000 seconds (30 days)",
 		Formats: []Option{
-			{"opaque", "Opaque", "A random text that an API asks about.", true},
-			{"jwt", "JWT", "Signed, so that an API can check it by itself.", false}},
-		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "What everybody knows.", true}, {"HS256", "", "Signed with the secret.", false}},
+			{"opaque", "Opaque", "A random string that an API introspects.", true},
+			{"jwt", "JWT", "Signed, so that an API can verify it.", false}},
+		OpenID: true, Algorithms: []Option{{"ES256", "", "Cheap to sign.", false}, {"RS256", "", "Every library supports it.", true}, {"HS256", "", "Signed with the secret.", false}},
 		UserInfoAlgorithms: []Option{{"", "Not signed", "Plain JSON.", true}, {"ES256", "", "", false}},
 	}
 	wrong := form
@@ -137,7 +137,7 @@ func developerSamples() []sample {
 	wrong.Name = Field{"", "Give it a name."}
 	wrong.RedirectURIs = Field{"https://planner.example.com/cb#here\nplanner.example.com", "Line 1: a redirect URI has no fragment (#here). Line 2: it begins with a scheme, such as https://."}
 	wrong.GrantsError, wrong.ScopesError, wrong.ClientTypeError = "Choose at least one grant.", "The scope “ledger” is not configured.", "A public client cannot use client credentials."
-	wrong.FormatError = "There is no format “paper”."
+	wrong.FormatError = "The format “paper” is not supported."
 	wrong.HashSecretError = "This server has no key to encrypt secrets with."
 	wrong.AccessLifetime = Field{"ten hours", "Write a whole number of seconds."}
 	wrong.Scopes = nil
@@ -189,9 +189,9 @@ func developerSamples() []sample {
 		{"rotate", Rotate{alice, "Holiday Planner", "/r", "/c", overlap, ""}},
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
-		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens end", "12 people have allowed it to act for them"}, nil, nil, ""}},
+		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
 		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the user", CancelURL: "/c", Danger: true, Owned: owned,
-			Fate: []Option{{"take-over", "I take them over", "They go on.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
+			Fate: []Option{{"take-over", "I take them over", "They continue to work.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
 		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user with that username."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, true, false, "/o", "/c", badText}},
@@ -201,7 +201,7 @@ func developerSamples() []sample {
 		{"walk", Walk{Frame: alice, Intro: "Every message of the authorization code flow, as it went over the wire a moment ago.", RestartURL: "/walk/", Steps: []WalkStep{
 			{Title: "Ask for approval", Text: "The application sends your browser here with the digest of a secret that it keeps for now.", Request: "GET /o/authorize/?response_type=code&client_id=Yx3vQm8Zr1TtK0pLw5NcBg&redirect_uri=http%3A%2F%2F127.0.0.1%3A51004%2Fcallback&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256 HTTP/1.1\nHost: id.example.com", Response: "HTTP/1.1 302 Found\nLocation: http://127.0.0.1:51004/callback?code=mac_…&iss=https%3A%2F%2Fid.example.com%2Fo"},
 			{Title: "Exchange the code", Request: "POST /o/token/ HTTP/1.1\nContent-Type: application/x-www-form-urlencoded\n\ngrant_type=authorization_code&code=mac_…", Response: "{\n  \"access_token\": \"mat_…\",\n  \"token_type\": \"Bearer\",\n  \"expires_in\": 36000\n}"},
-			{Title: "Read the ID token", Token: &WalkToken{"{\n  \"alg\": \"ES256\"\n}", "{\n  \"sub\": \"" + strings.Repeat("x", 255) + "\"\n}", []Fact{{"sub", "Whom it is about."}}}, Checks: []string{"alg is ES256.", "The signature is good."}}}}},
+			{Title: "Read the ID token", Token: &WalkToken{"{\n  \"alg\": \"ES256\"\n}", "{\n  \"sub\": \"" + strings.Repeat("x", 255) + "\"\n}", []Fact{{"sub", "The person whom the token identifies."}}}, Checks: []string{"alg is ES256.", "The signature is valid."}}}}},
 		{"walk-empty", Walk{Frame: alice}},
 		{"walk-hostile", Walk{nasty, hostile, []WalkChoice{{hostile, hostile, "/walk/", hostile}}, []WalkStep{{hostile, hostile, hostile, hostile, &WalkToken{hostile, hostile, []Fact{{hostile, hostile}}}, []string{hostile}}}, "/walk/"}},
 	}
@@ -236,7 +236,7 @@ func adminSamples() []sample {
 		{"user-form-hostile", UserForm{nasty, false, "/a", "/c", "/d", badText, badText, badText, badText, badText, []Option{{hostile, hostile, hostile, true}}, true, true, false, &ClaimsForm{true, true, hostile, hostile, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText, badText}, SessionList{[]SessionRow{{hostile, hostile, hostile, hostile, false, "/b"}}, "/c"}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", false, true}}, hostile, []FieldError{{"username", hostile}}}},
 		{"groups", Groups{admin, []GroupRow{{"staff", 1, "/g/1"}, {"night shift", 0, "/g/2"}, {long, 1204, "/g/3"}}, "/admin/groups/", Field{}}},
 		{"groups-empty", Groups{Frame: admin, Action: "/admin/groups/"}},
-		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "There is already a group of this name."}}},
+		{"groups-wrong", Groups{Frame: admin, Action: "/admin/groups/", NameField: Field{"staff", "A group with that name already exists."}}},
 		{"groups-hostile", Groups{nasty, []GroupRow{{hostile, 2, "/g"}}, "/admin/groups/", badText}},
 	}
 }
