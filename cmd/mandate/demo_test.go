@@ -51,7 +51,7 @@ func startDemo(t *testing.T, address string) string {
 		}
 		left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*"))
 		if len(left) > 0 {
-			t.Errorf("the demo leaves %q behind", left)
+			t.Errorf("the demo did not delete %q", left)
 		}
 	})
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {

@@ -70,7 +70,7 @@ func TestDemoWalk(t *testing.T) {
 			"nonce is the value", "The signature is", "with another sub, the same signature is refused", `"email": "alice@example.org"`, `"birthdate": "1852-05-04"`)
 		b.hides(`"error"`, "phone_number")
 		if strings.Contains(b.page, "jwks.json") != (algorithm == "RS256") {
-			t.Errorf("%s: keys are fetched where they are not needed, or the other way round", algorithm)
+			t.Errorf("%s: keys are fetched although they are not needed, or not fetched although they are", algorithm)
 		}
 	}
 }

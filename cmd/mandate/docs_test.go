@@ -157,7 +157,7 @@ func TestDocsNamePaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := home.Find(text); found != nil {
-			t.Errorf("%s names %s, which no reader has", name, found)
+			t.Errorf("%s names %s, which exists only on the machine of an author", name, found)
 		}
 	}
 }

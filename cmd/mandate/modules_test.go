@@ -154,7 +154,7 @@ func TestModulesLibc(t *testing.T) {
 	}
 	linked := strings.TrimSpace(goList(t, "-m", "modernc.org/libc"))
 	if !slices.Contains(strings.Split(string(file), "\n"), "\t"+linked) {
-		t.Errorf("go.mod has %s, and that of modernc.org/sqlite another", linked)
+		t.Errorf("go.mod has %s, and the go.mod of modernc.org/sqlite has another version", linked)
 	}
 }
 

@@ -192,7 +192,7 @@ func waitFor(t testing.TB, what string, done func() bool) {
 	deadline := time.Now().Add(time.Minute)
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatalf("after a minute still not: %s", what)
+			t.Fatalf("after a minute, this has not happened: %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -96,7 +96,7 @@ func TestConfigTags(t *testing.T) {
 			}
 			seen[name] = true
 			if text := unavailableText(name); text != "" {
-				t.Errorf("%s is a setting, and still said to be none: %s", name, text)
+				t.Errorf("%s is a setting, and also in the list of names that are not: %s", name, text)
 			}
 			if notSetting(name, "") {
 				t.Errorf("%s cannot be set in the environment", name)

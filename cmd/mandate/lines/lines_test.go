@@ -53,13 +53,13 @@ func TestLinesWaitForAReaderWhoIsTooSlow(t *testing.T) {
 			synctest.Wait()
 		}
 		if len(written) != 2 { // one is being written, one waits
-			t.Errorf("%d lines are taken of a reader who takes none", len(written))
+			t.Errorf("%d lines were accepted for a reader that reads none", len(written))
 		}
 		close(to.let)
 		all.Wait()
 		l.Close()
 		if len(bytes.Join(to.writes, nil)) != 3*len(full) {
-			t.Error("something is lost")
+			t.Error("a line is lost")
 		}
 	})
 }
