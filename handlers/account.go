@@ -86,7 +86,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	err = s.provider.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
 		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
 	if err == nil {
-		s.say(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
+		s.setNotice(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
 		redirect(w, r, s.path("/account/"))
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "session")
+	s.setNotice(w, "session")
 	redirect(w, r, s.path("/account/"))
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	s.say(w, "revoked")
+	s.setNotice(w, "revoked")
 	redirect(w, r, s.path("/account/"))
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) error {
 	}
 	request.Note(r.Context(), "client", made.Application.ClientID)
 	s.keepSecret(w, who, made.Application.ID, made.Secret)
-	s.say(w, "registered")
+	s.setNotice(w, "registered")
 	redirect(w, r, s.applicationPath(made.Application.ID, ""))
 	return nil
 }
@@ -82,9 +82,9 @@ func (s *server) update(w http.ResponseWriter, r *http.Request) error {
 	s.keepSecret(w, who, a.ID, changed.Secret)
 	now := changed.Application
 	if now.ClientType == provider.Confidential && !now.HashClientSecret && !provider.SecretIsReadable(now) {
-		s.say(w, "still-hash")
+		s.setNotice(w, "still-hash")
 	} else {
-		s.say(w, "saved")
+		s.setNotice(w, "saved")
 	}
 	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil
@@ -103,7 +103,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.Algorithm, said.UserInfoAlgorithm, said.Pairwise = was.Algorithm, was.UserInfoAlgorithm, was.Sector != ""
 		said.PostLogoutURIs, said.BackchannelURI = lines(was.PostLogoutURIs), was.BackchannelURI
 	}
-	if !who.User.Administrator || !may.Vouched {
+	if !who.User.Administrator || !may.AdministratorRights {
 		// The form does not contain these fields, so their values stay. The provider
 		// refuses a request that sends them all the same.
 		said.MayIntrospect = said.MayIntrospect || was.MayIntrospect
@@ -222,7 +222,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	field := func(name string) templates.Field {
 		return templates.Field{Value: form.Get(name), Error: invalid.At(name)}
 	}
-	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: who.User.Administrator && may.Vouched,
+	page := templates.ApplicationForm{Frame: s.frame(r, ""), New: a == nil, Admin: who.User.Administrator, Privileges: who.User.Administrator && may.AdministratorRights,
 		Action: s.path("/o/applications/register/"), CancelURL: s.path("/o/applications/"),
 		Name: field("name"), RedirectURIs: field("redirect_uris"), ClientTypeError: invalid.At("client_type"), GrantsError: invalid.At("grant_type"),
 		HashSecret: form.Has("hash_client_secret"), HashSecretError: invalid.At("hash_client_secret"), ScopesError: invalid.At("scope"),

@@ -76,7 +76,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if who.User.Administrator {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 	}
-	page.Dormant = more
+	page.HasUnusableRights = more
 	if a.AccessTokenFormat == provider.FormatJWT {
 		page.SignedWith, page.AccessLifetime = provider.AccessAlgorithm(a), lifetime(a.AccessTokenLifetime, own.JWT, may.JWTMax)
 	}
@@ -152,7 +152,7 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.keepSecret(w, who, a.ID, rotated.Secret)
-	s.say(w, "rotated")
+	s.setNotice(w, "rotated")
 	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }
@@ -177,7 +177,7 @@ func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	request.Note(r.Context(), "client", a.ClientID)
-	s.say(w, "deleted")
+	s.setNotice(w, "deleted")
 	redirect(w, r, s.path("/o/applications/"))
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	a, err := s.provider.Authorize(r.Context(), parameters)
 	if err != nil {
-		return s.unproven(w, r, err)
+		return s.showClientError(w, r, err)
 	}
 	request.Note(r.Context(), "client", a.Application.ClientID)
 	who, err := s.signedIn(r)
@@ -79,9 +79,9 @@ func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next
 // loginProof is the cookie that shows for which request the person has just signed in.
 const loginProof = "login"
 
-// cameBy passes the cookie loginProof to the request and deletes it. If the same
+// takeLoginProof passes the cookie loginProof to the request and deletes it. If the same
 // request arrives again, the person must sign in again.
-func (s *server) cameBy(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
+func (s *server) takeLoginProof(w http.ResponseWriter, r *http.Request, a *provider.Authorization) {
 	if kept := s.cookie(r, loginProof); kept != "" {
 		a.SetLoginProof(kept)
 		s.setCookie(w, loginProof, "", 0)
@@ -113,9 +113,9 @@ func tooLong(status int) error {
 		Description: fmt.Sprintf("The authorization request is longer than %d bytes as a query. Shorten it: state may have at most 4096 bytes.", maxQuery)}
 }
 
-// unproven shows an error in the client or its redirect URI as a page. The server
+// showClientError shows an error in the client or its redirect URI as a page. The server
 // never redirects to a redirect URI that is not proven.
-func (s *server) unproven(w http.ResponseWriter, r *http.Request, err error) error {
+func (s *server) showClientError(w http.ResponseWriter, r *http.Request, err error) error {
 	e, ok := errors.AsType[*provider.Error](err)
 	if !ok || e.Mismatch == nil {
 		return err
@@ -167,8 +167,8 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 		request.Outcome(r.Context(), a.Refused.Code)
 		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
 	}
-	s.cameBy(w, r, a)
-	asked, err := s.provider.Next(r.Context(), a, who)
+	s.takeLoginProof(w, r, a)
+	asked, err := s.provider.RequiredInteraction(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		request.Outcome(r.Context(), e.Code)

@@ -11,7 +11,7 @@ import (
 	"mandate/templates"
 )
 
-func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Asked) error {
+func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider.Authorization, who *provider.SignedIn, asked *provider.Interaction) error {
 	host, loopback := destination(a.RedirectURI)
 	// The title does not contain the name of the application, which a stranger has
 	// chosen.
@@ -24,7 +24,7 @@ func (s *server) consentPage(w http.ResponseWriter, r *http.Request, a *provider
 	for _, scope := range append(slices.Clone(a.Scopes), a.ClaimScopes...) {
 		page.Offline = page.Offline || s.config.OpenID && scope.Name == "offline_access"
 		page.Scopes = append(page.Scopes, templates.ConsentScope{Name: scope.Name, Description: scope.Description,
-			New: len(asked.Remembered) > 0 && !slices.Contains(asked.Remembered, scope.Name)})
+			New: len(asked.Approved) > 0 && !slices.Contains(asked.Approved, scope.Name)})
 	}
 	return s.render(w, r, http.StatusOK, page)
 }
@@ -58,7 +58,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	}
 	a, err := s.provider.Resume(r.Context(), r.PostForm.Get("ticket"), who)
 	if err != nil {
-		return s.unproven(w, r, err)
+		return s.showClientError(w, r, err)
 	}
 	request.Note(r.Context(), "client", a.Application.ClientID)
 	var response provider.Response

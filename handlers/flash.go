@@ -36,8 +36,8 @@ func notices(name string) string {
 // signedOut names the notice after a logout.
 const signedOut = "signed-out"
 
-// say selects the notice at the top of the next page.
-func (s *server) say(w http.ResponseWriter, name string) {
+// setNotice selects the notice at the top of the next page.
+func (s *server) setNotice(w http.ResponseWriter, name string) {
 	s.setCookie(w, "notice", name, 2*time.Minute)
 }
 
@@ -66,7 +66,7 @@ func (s *server) secretCookie(id, value string) http.Cookie {
 
 func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
 	if secret != "" {
-		s.keep(w, s.secretCookie(id, s.provider.Flash(who, "secret of "+id, secret)), secretLife)
+		s.keep(w, s.secretCookie(id, s.provider.SealForPage(who, "secret of "+id, secret)), secretLife)
 	}
 }
 
@@ -79,5 +79,5 @@ func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provide
 		return ""
 	}
 	s.keep(w, cookie, 0)
-	return s.provider.Unflash(who, "secret of "+id, sent.Value)
+	return s.provider.OpenForPage(who, "secret of "+id, sent.Value)
 }

@@ -60,7 +60,7 @@ func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "group-added")
+	s.setNotice(w, "group-added")
 	redirect(w, r, s.path("/admin/groups/"))
 	return nil
 }
@@ -105,7 +105,7 @@ func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "group-gone")
+	s.setNotice(w, "group-gone")
 	redirect(w, r, s.path("/admin/groups/"))
 	return nil
 }

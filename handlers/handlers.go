@@ -39,8 +39,8 @@ type Config struct {
 
 	Watch    request.Watch
 	Stopping <-chan struct{} // closed when the node shuts down: readiness then fails
-	// OwnOps leaves health and readiness to the handler of NewOps.
-	OwnOps bool
+	// SeparateOpsListener leaves health and readiness to the handler of NewOps.
+	SeparateOpsListener bool
 }
 
 type server struct {

@@ -118,7 +118,7 @@ func (s *server) ownAddress(next string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
 		return home
 	}
-	if u.Path != s.base && !strings.HasPrefix(u.EscapedPath(), s.base+"/") || !steady(u.Path) {
+	if u.Path != s.base && !strings.HasPrefix(u.EscapedPath(), s.base+"/") || !isNormalized(u.Path) {
 		return home
 	}
 	// The query stays as it is. It may be an authorization request, whose state the
@@ -130,8 +130,8 @@ func (s *server) ownAddress(next string) string {
 	return asciiURL(target)
 }
 
-// steady says whether a browser uses the path as it is and does not normalize it.
-func steady(path string) bool {
+// isNormalized says whether a browser uses the path as it is and does not normalize it.
+func isNormalized(path string) bool {
 	if strings.Contains(path, "//") || strings.ContainsRune(path, '\\') || strings.ContainsFunc(path, unicode.IsControl) {
 		return false
 	}

@@ -76,12 +76,12 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	// RFC 9700 §4.11.2: a link of another site must not use this server to redirect
 	// anywhere.
-	aside := who == nil && l.RedirectURI != "" && !s.provider.JustEnded(l, s.cookie(r, "ended"))
-	if !aside && (who == nil || !s.provider.MustConfirm(l, who)) {
+	askFirst := who == nil && l.RedirectURI != "" && !s.provider.EndedInThisBrowser(l, s.cookie(r, "ended"))
+	if !askFirst && (who == nil || !s.provider.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}
-	if aside {
+	if askFirst {
 		page.GoesTo, _ = destination(l.RedirectURI)
 	}
 	if l.Application != nil {
@@ -146,7 +146,7 @@ func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.L
 		redirect(w, r, l.After().Location())
 		return nil
 	}
-	s.say(w, signedOut)
+	s.setNotice(w, signedOut)
 	redirect(w, r, s.path("/"))
 	return nil
 }

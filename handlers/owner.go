@@ -60,7 +60,7 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	request.Note(r.Context(), "client", a.ClientID)
-	s.say(w, said)
+	s.setNotice(w, said)
 	redirect(w, r, s.applicationPath(a.ID, ""))
 	return nil
 }

@@ -93,7 +93,7 @@ func (s *server) routes() http.Handler {
 	at("/admin/groups/{name}/delete/", own, on{get: s.deleteGroupPage, post: s.deleteGroup})
 	r.PathPrefix(s.base + "/static/").Handler(s.requests.Route(s.base+"/static/", http.StripPrefix(s.base, s.pages.Static())))
 
-	if !s.config.OwnOps {
+	if !s.config.SeparateOpsListener {
 		at("/healthz", s.protocol, on{get: s.healthy})
 		at("/readyz", s.protocol, on{get: s.ready})
 		// Operators check one node directly, without the base URL.

@@ -49,7 +49,7 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "set-up")
+	s.setNotice(w, "set-up")
 	redirect(w, r, s.path("/login/"))
 	return nil
 }

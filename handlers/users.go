@@ -70,7 +70,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "user-added")
+	s.setNotice(w, "user-added")
 	redirect(w, r, s.path("/admin/users/"))
 	return nil
 }
@@ -135,7 +135,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "saved")
+	s.setNotice(w, "saved")
 	redirect(w, r, s.path("/admin/users/"))
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 		Message: "This cannot be undone. To block the account for a while, deactivate it instead.",
 		Details: []string{"The user is signed out everywhere, and all tokens of the user are revoked at once."},
 		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
-	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Vouched }) {
+	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
 		page.Fate = checked(r.PostForm["applications"],
 			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
 			templates.Option{Value: provider.DeleteApplications, Label: "Delete them", Help: "Their client IDs and secrets stop working, and their tokens are revoked at once."})
@@ -174,7 +174,7 @@ func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApp
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
 		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
-			Vouched: !provider.OwnerResponsible(a), Suspended: provider.Suspended(a)})
+			Stays: !provider.OwnerResponsible(a), Suspended: provider.Suspended(a)})
 	}
 	return rows, err
 }
@@ -196,7 +196,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "user-gone")
+	s.setNotice(w, "user-gone")
 	redirect(w, r, s.path("/admin/users/"))
 	return nil
 }
@@ -215,7 +215,7 @@ func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "session")
+	s.setNotice(w, "session")
 	redirect(w, r, s.userPath(u.ID))
 	return nil
 }
@@ -230,7 +230,7 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.say(w, "sessions")
+	s.setNotice(w, "sessions")
 	redirect(w, r, s.userPath(u.ID))
 	return nil
 }

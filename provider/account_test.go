@@ -157,7 +157,7 @@ func TestChangePassword(t *testing.T) {
 			err := f.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
 			wantError(t, err, "no error")
 			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
-			remembered, err := f.Remembered(t.Context(), f.authorize(app), here)
+			remembered, err := f.ApprovedScopes(t.Context(), f.authorize(app), here)
 			if err != nil || (len(remembered) > 0) != keep {
 				t.Error("consent to", remembered, err)
 			}

@@ -20,7 +20,7 @@ import (
 // ask returns what the consent page must ask, and fails if no page must be shown.
 func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Interaction {
 	t.Helper()
-	asked, err := f.Next(t.Context(), f.authorize(app, pairs...), s)
+	asked, err := f.RequiredInteraction(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
 		t.Fatal("nobody is asked:", err)
 	}
@@ -48,14 +48,14 @@ func TestConsentIsRemembered(t *testing.T) {
 	f.approve(t, app, alice, "scope", "read write")
 	f.approve(t, open, alice, "scope", "read write")
 	asks := func(f *fixture, app *clients.Registered, s *SignedIn, scope string) (bool, string) {
-		asked, err := f.Next(t.Context(), f.authorize(app, "scope", scope), s)
+		asked, err := f.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if asked == nil {
 			return false, ""
 		}
-		return true, strings.Join(asked.Remembered, " ")
+		return true, strings.Join(asked.Approved, " ")
 	}
 	for _, test := range []struct {
 		rule  string

@@ -91,7 +91,7 @@ func TestDatabaseFails(t *testing.T) {
 		w.app, w.open, w.s = w.fixture.app(introspects), w.fixture.app(public), w.login("alice")
 		w.a = w.authorize(w.app)
 		var err error
-		w.asked, err = w.Next(t.Context(), w.a, w.s)
+		w.asked, err = w.RequiredInteraction(t.Context(), w.a, w.s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestDatabaseFails(t *testing.T) {
 			return err
 		}},
 		{"consent: next", "consents", func(t *testing.T, w *world) error {
-			_, err := w.Next(t.Context(), w.a, w.s)
+			_, err := w.RequiredInteraction(t.Context(), w.a, w.s)
 			return err
 		}},
 		{"consent: resume", "applications", func(t *testing.T, w *world) error {

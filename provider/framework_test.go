@@ -95,7 +95,7 @@ func TestSanitationKeepsTheRedirectURI(t *testing.T) {
 }
 
 // errUnused is returned by the methods of recorder that fosite must not call.
-var errUnused = errors.New("fosite called what it was not given")
+var errUnused = errors.New("fosite called a method that this server does not implement")
 
 // recorder records which methods of its storage fosite calls.
 type recorder struct {

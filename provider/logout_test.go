@@ -58,17 +58,17 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			{"the name of the session alone", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID}), kept["this"], false},
 			{"what was sealed for something else", hint(app, s), f.sealers.tickets.Seal([]byte(`{"At":99999999999}`), "logout"), false},
 		} {
-			if got := f.JustEnded(f.leave(test.hint), test.kept); got != test.want {
+			if got := f.EndedInThisBrowser(f.leave(test.hint), test.kept); got != test.want {
 				t.Errorf("%s: %t, want %t", test.rule, got, test.want)
 			}
 		}
 		l := f.leave(hint(app, s))
 		time.Sleep(logout.EndedLife)
-		if !f.JustEnded(l, kept["this"]) {
+		if !f.EndedInThisBrowser(l, kept["this"]) {
 			t.Error("not after a day")
 		}
 		time.Sleep(time.Second)
-		if f.JustEnded(l, kept["this"]) {
+		if f.EndedInThisBrowser(l, kept["this"]) {
 			t.Error("for ever")
 		}
 		for _, pairs := range [][]string{{}, {"client_id", app.Application.ClientID, "post_logout_redirect_uri", byeURI}} {
@@ -77,7 +77,7 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, err := f.EndedCookie(s)
-			if err != nil || f.JustEnded(l, text) {
+			if err != nil || f.EndedInThisBrowser(l, text) {
 				t.Errorf("%v: without a hint, %v", pairs, err)
 			}
 		}

@@ -54,7 +54,7 @@ func TestReadHint(t *testing.T) {
 // mustLogin reports whether the person must sign in again before the request can be completed.
 func (f *fixture) mustLogin(a *authorize.Authorization, s *SignedIn) bool {
 	f.t.Helper()
-	asked, err := f.Next(f.t.Context(), a, s)
+	asked, err := f.RequiredInteraction(f.t.Context(), a, s)
 	switch kind(err) {
 	case "no error":
 		return asked != nil && asked.Login
@@ -196,7 +196,7 @@ func TestSilentRequests(t *testing.T) {
 		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 consent_required"},
 	} {
 		a := f.authorize(test.app, append(test.sent, "prompt", "none")...)
-		asked, err := f.Next(t.Context(), a, s)
+		asked, err := f.RequiredInteraction(t.Context(), a, s)
 		if !a.Silent() || asked != nil || kind(err) != test.want {
 			t.Errorf("%s: %+v %v, want %s", test.rule, asked, err, test.want)
 		}

@@ -10,21 +10,21 @@ import (
 	"mandate/storage"
 )
 
-// sweepCounters holds numbers since the start of the process: the time of the last successful
+// counters holds numbers since the start of the process: the time of the last successful
 // clean-up, the failed clean-ups, and the lost connections for notifications.
-type sweepCounters struct{ swept, sweepsFailed, lost atomic.Int64 }
+type counters struct{ swept, sweepsFailed, lost atomic.Int64 }
 
 // Stats holds the measurements of the provider. Each count begins at the start of the process.
 type Stats struct {
-	Issued  []Issued
-	Copies  []Copies
-	Hashing []Hashing
-	Hears   bool  // whether notifications of changes from other processes arrive
-	Lost    int64 // how often the connection for these notifications was lost
+	Issued          []Issued
+	Copies          []Copies
+	Hashing         []Hashing
+	ReceivesChanges bool  // whether notifications of changes from other processes arrive
+	ConnectionsLost int64 // how often the connection for these notifications was lost
 
-	LogoutsTold    int64 // back-channel logouts that an application accepted
-	LogoutsFailed  int64 // failed calls; each of them is repeated later
-	LogoutsGivenUp int64 // back-channel logouts that are not tried again
+	LogoutsDelivered int64 // back-channel logouts that an application accepted
+	LogoutsFailed    int64 // failed calls; each of them is repeated later
+	LogoutsGivenUp   int64 // back-channel logouts that are not tried again
 
 	SweptAt      int64 // when the clean-up last succeeded; 0: never
 	SweepsFailed int64
@@ -49,9 +49,9 @@ type Copies struct {
 // Hashing holds the state of one password hasher: its slots, how many are in use, how many
 // requests wait for one, and how many requests it refused.
 type Hashing struct {
-	For                    string // people: the login page; programs: client secrets and the password grant
-	Places, InUse, Waiting int
-	Refused                int64
+	For                   string // people: the login page; programs: client secrets and the password grant
+	Slots, InUse, Waiting int
+	Refused               int64
 }
 
 // Stats returns the current measurements. It does not use the database.
@@ -60,13 +60,13 @@ func (p *Provider) Stats() Stats {
 	delivered, failed, givenUp := p.Logouts.Counts()
 	access, refresh, ids := p.Grants.Counts()
 	return Stats{
-		Issued:  []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
-		Copies:  []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
-		Hashing: []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
-		Hears:   p.changes.Receiving(),
-		Lost:    c.lost.Load(),
+		Issued:          []Issued{{"access", access}, {"refresh", refresh}, {"id", ids}, {"code", p.Authorizations.CodesIssued()}},
+		Copies:          []Copies{copiesOf("application", p.Clients.CopyStats), copiesOf("token", p.Tokens.CopyStats)},
+		Hashing:         []Hashing{hashingOf("people", p.limits.People), hashingOf("programs", p.limits.Programs)},
+		ReceivesChanges: p.changes.Receiving(),
+		ConnectionsLost: c.lost.Load(),
 
-		LogoutsTold: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
+		LogoutsDelivered: delivered, LogoutsFailed: failed, LogoutsGivenUp: givenUp,
 		SweptAt: c.swept.Load(), SweepsFailed: c.sweepsFailed.Load(),
 		Storage: p.store.Stats(),
 	}

@@ -53,7 +53,7 @@ type Provider struct {
 
 	outbound *outbound.Client // for calls to addresses that applications registered
 
-	counters sweepCounters
+	counters counters
 }
 
 // New returns a provider that uses this store. The store must be open and migrated.
@@ -88,7 +88,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.keySeal, p.changes.Receiving, log)
+	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
-	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.names, pairwise, p.changes)
+	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
@@ -109,18 +109,18 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 // sealers encrypt and decrypt with keys that are derived from the server key. Each one has one
 // purpose.
 type sealers struct {
-	secrets seal.Sealer // client secrets that the server can read back
-	tickets seal.Sealer // requests that wait for the person, in the browser
-	devices seal.Sealer // the cookie that identifies a known browser
-	flashes seal.Sealer // messages that a page shows once
-	keySeal seal.Sealer // signing keys
-	names   seal.Sealer // the jti of signed access tokens
+	secrets     seal.Sealer // client secrets that the server can read back
+	tickets     seal.Sealer // requests that wait for the person, in the browser
+	devices     seal.Sealer // the cookie that identifies a known browser
+	flashes     seal.Sealer // messages that a page shows once
+	signingKeys seal.Sealer // signing keys
+	jtis        seal.Sealer // the jti of signed access tokens
 }
 
 // newSealers derives one sealer for each purpose from the server key.
 func newSealers(key []byte) (sealers, error) {
 	var s sealers
-	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.keySeal, "token-name": &s.names} {
+	for purpose, into := range map[string]*seal.Sealer{"client-secret": &s.secrets, "ticket": &s.tickets, "device": &s.devices, "flash": &s.flashes, "signing-key": &s.signingKeys, "token-name": &s.jtis} {
 		sealer, err := seal.New(key, purpose)
 		if err != nil {
 			return s, fmt.Errorf("derive the %s key: %w", purpose, err)
@@ -156,11 +156,11 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stands, err := p.store.AddSetting(ctx, "server_key_fingerprint", mark)
+	stored, err := p.store.AddSetting(ctx, "server_key_fingerprint", mark)
 	if err != nil {
 		return fmt.Errorf("read the server key's fingerprint: %w", err)
 	}
-	if subtle.ConstantTimeCompare([]byte(stands), []byte(mark)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(mark)) != 1 {
 		return errors.New("the server key is not the key that this database was created with, so encrypted values cannot be read: set SECRET_KEY to the key that all nodes share")
 	}
 	return nil
@@ -201,18 +201,18 @@ func (p *Provider) Run(ctx context.Context) {
 // Listen receives the notifications of changes that other processes make, until ctx ends. It
 // connects again after an error.
 func (p *Provider) Listen(ctx context.Context) {
-	deaf := false // whether the connection is lost and the log says so
+	disconnected := false // whether the connection is lost and the log says so
 	received := func(upTo time.Time) {
 		p.changes.ReceivedUpTo(upTo)
-		if deaf {
-			deaf = false
+		if disconnected {
+			disconnected = false
 			p.log.Info("this node receives notifications about changes by other processes again")
 		}
 	}
 	for ctx.Err() == nil {
 		err := p.store.Listen(ctx, received)
-		if err != nil && ctx.Err() == nil && !deaf {
-			deaf = true
+		if err != nil && ctx.Err() == nil && !disconnected {
+			disconnected = true
 			p.counters.lost.Add(1)
 			p.log.Warn("this node receives no notifications about changes by other processes, and sees the changes late", "seconds", p.config.MaxStaleness.Seconds(), "error", err)
 		}
@@ -226,9 +226,9 @@ func (p *Provider) Listen(ctx context.Context) {
 	}
 }
 
-// departedBatch multiplies the batch size for the search for rows of deleted applications. The
+// deletedBatch multiplies the batch size for the search for rows of deleted applications. The
 // search reads more rows, because it deletes only a few of them.
-const departedBatch = 10
+const deletedBatch = 10
 
 // sweep ends old sessions and deletes expired rows, batch by batch, until none are left.
 func (p *Provider) sweep(ctx context.Context) {
@@ -244,7 +244,7 @@ func (p *Provider) sweep(ctx context.Context) {
 			n, err = p.store.Sweep(ctx, at, batch)
 		}
 		if err == nil {
-			err = p.store.SweepDeparted(ctx, departedBatch*batch)
+			err = p.store.SweepDeletedApplications(ctx, deletedBatch*batch)
 		}
 		if err == nil {
 			err = p.store.Reclaim(ctx)

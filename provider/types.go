@@ -152,7 +152,7 @@ type (
 	// Authorization is an authorization request whose client and redirect URI are valid.
 	Authorization = authorize.Authorization
 	// Asked says what the person must do before the request can be completed.
-	Asked = authorize.Interaction
+	Interaction = authorize.Interaction
 	// Reason is the reason for which a person who has a session must sign in again.
 	Reason = authorize.Reason
 )

@@ -128,7 +128,7 @@ func (s *Store) ApplicationByClientID(ctx context.Context, clientID string) (App
 // empty ownerID selects the applications of all owners.
 func (s *Store) Applications(ctx context.Context, ownerID, search string, limit, offset int) ([]Application, int, error) {
 	const where = `WHERE ($1 = '' OR a.owner_id = $1) AND (LOWER(a.name) LIKE $2 ESCAPE '!' OR LOWER(a.client_id) LIKE $2 ESCAPE '!' OR u.username_key LIKE $2 ESCAPE '!' OR a.name LIKE $3 ESCAPE '!')`
-	folded, written := contains(search)
+	folded, written := likePatterns(search)
 	var total int
 	err := s.get(ctx, &total, `SELECT COUNT(*) FROM applications a LEFT JOIN users u ON u.id = a.owner_id `+where, ownerID, folded, written)
 	if err != nil {

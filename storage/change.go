@@ -52,19 +52,19 @@ func (t tx) announce() error {
 	case len(t.left.changes) == 0:
 		return nil
 	case t.store.embedded:
-		t.store.announced.Store(true)
+		t.store.changesWritten.Store(true)
 		_, err := t.exec(`INSERT INTO settings (name, value) VALUES ('changes', '1')
 			ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)`)
 		return err
 	}
-	if t.store.mute.Load() {
+	if t.store.notifyUnsupported.Load() {
 		return nil
 	}
 	_, err := t.exec(notify, channel, encodeChanges(t.left.changes))
 	if unsupported(err) {
 		// The failed statement has aborted the transaction. It runs again without the
 		// notification.
-		t.store.mute.Store(true)
+		t.store.notifyUnsupported.Store(true)
 		return fmt.Errorf("%w: %w", errAgain, err)
 	}
 	return err
@@ -114,7 +114,7 @@ func (s *Store) Listen(ctx context.Context, received func(time.Time)) error {
 
 // watch polls the counter that the command line increments.
 func (s *Store) watch(ctx context.Context, received func(time.Time)) error {
-	s.watches.Store(true)
+	s.polling.Store(true)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	seen := "unknown"

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// silence is the longest time that PostgreSQL may send nothing while a statement runs.
+// maxReadWait is the longest time that PostgreSQL may send nothing while a statement runs.
 // lib/pq waits for an answer even after the request's context has ended. Without this
 // limit, a network that drops all packets would block requests for ever.
-const silence = 20 * time.Second
+const maxReadWait = 20 * time.Second
 
 // dialer opens connections whose reads have a time limit. There is no limit while the
 // schema is migrated, because a migration of a large table may take long.
@@ -38,12 +38,12 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{Conn: conn, silence: d.silence, unhurried: d.unhurried}, nil
+	return &readTimeoutConn{Conn: conn, silence: d.silence, unhurried: d.unhurried}, nil
 }
 
-// patientConn limits the time of each read to silence. A deadline that the caller has
+// readTimeoutConn limits the time of each read to silence. A deadline that the caller has
 // set itself replaces this limit: lib/pq sets one while it connects.
-type patientConn struct {
+type readTimeoutConn struct {
 	net.Conn
 	silence   time.Duration
 	unhurried *atomic.Bool
@@ -51,13 +51,13 @@ type patientConn struct {
 }
 
 // SetDeadline sets the caller's own deadline. The zero time restores the limit.
-func (c *patientConn) SetDeadline(t time.Time) error {
+func (c *readTimeoutConn) SetDeadline(t time.Time) error {
 	c.own = !t.IsZero()
 	return c.Conn.SetDeadline(t)
 }
 
 // Read reads with the time limit.
-func (c *patientConn) Read(b []byte) (int, error) {
+func (c *readTimeoutConn) Read(b []byte) (int, error) {
 	if !c.own {
 		var end time.Time
 		if c.unhurried == nil || !c.unhurried.Load() {

@@ -39,7 +39,7 @@ func calls(s *Store) map[string]func(ctx context.Context) error {
 		"GrantsOf":          func(ctx context.Context) error { return drop(s.GrantsOf(ctx, "x", "x", at, 1)) },
 		"LiveTokens":        func(ctx context.Context) error { return drop(s.LiveTokens(ctx, "x", at, 1)) },
 		"OwnedBy":           func(ctx context.Context) error { return drop(s.OwnedBy(ctx, "x")) },
-		"SweepDeparted":     func(ctx context.Context) error { return s.SweepDeparted(ctx, 1) },
+		"SweepDeparted":     func(ctx context.Context) error { return s.SweepDeletedApplications(ctx, 1) },
 		"AuthorizedBy":      func(ctx context.Context) error { return drop(s.AuthorizedBy(ctx, "x", at)) },
 		"Consent":           func(ctx context.Context) error { return drop(s.Consent(ctx, "x", "x")) },
 		"HasUsers":          func(ctx context.Context) error { return drop(s.HasUsers(ctx)) },

@@ -14,9 +14,9 @@ import (
 // token family is read but not locked. So a family that is revoked at the same moment
 // may still receive tokens; those tokens are invalid, like the rest of the family.
 type exchange struct {
-	spend   step
-	prolong step      // extends the family; it may affect no row
-	whole   [3]string // the whole statement, by the number of tokens
+	redeem       step
+	extendFamily step      // extends the family; it may affect no row
+	statements   [3]string // the whole statement, by the number of tokens
 }
 
 // step is a statement and the number of its arguments.
@@ -35,14 +35,14 @@ func newExchange(spend, prolong step) *exchange {
 		fmt.Fprintf(&first, ", prolonged AS (%s AND EXISTS (SELECT 1 FROM spent))", prolong.after(n))
 		n += prolong.args
 	}
-	e := &exchange{spend: spend, prolong: prolong}
+	e := &exchange{redeem: spend, extendFamily: prolong}
 	// A signed access token is not stored.
-	e.whole[0] = first.String() + " SELECT 1 FROM spent"
+	e.statements[0] = first.String() + " SELECT 1 FROM spent"
 	one := "SELECT CAST($1 AS TEXT), CAST($2 AS BOOLEAN), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS TEXT) FROM spent"
 	var rows []string
-	for i := range e.whole[1:] {
+	for i := range e.statements[1:] {
 		rows = append(rows, step{text: one}.after(n+8*i))
-		e.whole[i+1] = first.String() + " INSERT INTO tokens (" + tokenColumns + ") " + strings.Join(rows, " UNION ALL ")
+		e.statements[i+1] = first.String() + " INSERT INTO tokens (" + tokenColumns + ") " + strings.Join(rows, " UNION ALL ")
 	}
 	return e
 }
@@ -64,19 +64,19 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 		for _, token := range given {
 			args = append(args, token.values()...)
 		}
-		n, err := s.run(ctx, true, e.whole[len(given)], args)
+		n, err := s.run(ctx, true, e.statements[len(given)], args)
 		if err != nil || n > 0 {
 			return err
 		}
 		if len(given) == 0 {
 			return ErrSpent
 		}
-		return s.ours(ctx, given[0].Digest)
+		return s.redeemedByThisCall(ctx, given[0].Digest)
 	}
 	return s.atomically(ctx, func(t tx) error {
-		err := t.spend(e.spend.text, args[:e.spend.args]...)
-		if err == nil && e.prolong.text != "" {
-			_, err = t.exec(e.prolong.text, args[e.spend.args:]...)
+		err := t.spend(e.redeem.text, args[:e.redeem.args]...)
+		if err == nil && e.extendFamily.text != "" {
+			_, err = t.exec(e.extendFamily.text, args[e.redeem.args:]...)
 		}
 		if err != nil {
 			return err
@@ -85,13 +85,13 @@ func (s *Store) exchange(ctx context.Context, e *exchange, given []Token, args .
 	})
 }
 
-// ours reports whether this call itself used the one-time value. If a connection breaks
+// redeemedByThisCall reports whether this call itself used the one-time value. If a connection breaks
 // before the answer arrives, the statement runs twice, and the second run finds the
 // value used. This must not become ErrSpent, because callers treat ErrSpent as theft.
-func (s *Store) ours(ctx context.Context, digest string) error {
+func (s *Store) redeemedByThisCall(ctx context.Context, digest string) error {
 	// The caller's request may have ended; the result still matters. Only this call
 	// knows the digest.
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), silence)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), maxReadWait)
 	defer stop()
 	var given string
 	err := s.get(ctx, &given, `SELECT digest FROM tokens WHERE digest = $1`, digest)

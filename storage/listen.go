@@ -13,12 +13,12 @@ import (
 // ErrNoListen means that the database does not support notifications between nodes.
 var ErrNoListen = errors.New("the database does not support LISTEN and NOTIFY")
 
-// errUnheard means that a node did not receive its own test notification.
-var errUnheard = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
+// errNoEcho means that a node did not receive its own test notification.
+var errNoEcho = errors.New("the database accepted LISTEN, but the test notification did not arrive: if DATABASE_URL leads to a pooler, set DATABASE_LISTEN_URL to the address of the database itself")
 
-// errLeft means that the connections for writes were renewed. Writes, and with them the
+// errConnectionsRenewed means that the connections for writes were renewed. Writes, and with them the
 // notifications, may now go to another server.
-var errLeft = errors.New("the connections to the database were renewed")
+var errConnectionsRenewed = errors.New("the connections to the database were renewed")
 
 const (
 	// The listener sends a ping at this interval, and waits this long for the answer.
@@ -91,11 +91,11 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 		if err != nil {
 			return err
 		}
-		return l.call(ctx)
+		return l.sendEcho(ctx)
 	case <-l.late.C:
-		return errUnheard
+		return errNoEcho
 	case n := <-l.listener.Notify:
-		l.take(n)
+		l.handle(n)
 	case asked := <-l.answers:
 		// All notifications that were sent before the ping have arrived before its
 		// answer.
@@ -105,16 +105,16 @@ func (l *listening) next(ctx context.Context, beat <-chan time.Time) error {
 		}
 	case <-beat:
 		if l.Store.renewed.Load() != l.renewed {
-			return errLeft
+			return errConnectionsRenewed
 		}
-		l.ask()
+		l.ping()
 	}
 	return nil
 }
 
-// call sends a test notification from the node to itself, on the same way as changes. A
+// sendEcho sends a test notification from the node to itself, on the same way as changes. A
 // pooler may accept LISTEN and not forward notifications.
-func (l *listening) call(ctx context.Context) error {
+func (l *listening) sendEcho(ctx context.Context) error {
 	l.echo = encodeChanges([]Change{{ofNothing, rand.Text()}})
 	l.late.Reset(echoIn)
 	ctx, stop := context.WithTimeout(ctx, echoIn)
@@ -123,22 +123,22 @@ func (l *listening) call(ctx context.Context) error {
 	return err
 }
 
-// take processes a notification.
-func (l *listening) take(n *pq.Notification) {
+// handle processes a notification.
+func (l *listening) handle(n *pq.Notification) {
 	switch {
 	case n == nil: // the connection is lost; l.lost receives the error
 	case n.Extra == l.echo:
 		l.late.Stop()
 		l.tell([]Change{{OfAll, ""}}) // changes before this moment are unknown
 		l.proven = true
-		l.ask()
+		l.ping()
 	default:
 		l.tell(decodeChanges(n.Extra))
 	}
 }
 
-// ask sends a ping. If no answer arrives, the time limit of the connection ends it.
-func (l *listening) ask() {
+// ping sends a ping. If no answer arrives, the time limit of the connection ends it.
+func (l *listening) ping() {
 	if l.asking || !l.proven {
 		return
 	}

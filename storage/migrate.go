@@ -119,8 +119,8 @@ func (s *Store) lockTable(ctx context.Context) error {
 // that it ran. The first statement of each transaction locks the version row. If many
 // nodes start at once, one migrates while the others wait.
 func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
-	s.unhurried.Store(true)
-	defer s.unhurried.Store(false)
+	s.noReadTimeout.Store(true)
+	defer s.noReadTimeout.Store(false)
 	err := s.lockTable(ctx)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func openPostgres(c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Store{unhurried: &atomic.Bool{}, most: c.MaxConnections}
+	s := &Store{noReadTimeout: &atomic.Bool{}, most: c.MaxConnections}
 	if c.ListenURL == "" {
 		c.ListenURL = c.URL
 	}
@@ -45,8 +45,8 @@ func openPostgres(c Config) (*Store, error) {
 	}
 	// Some poolers give each transaction another connection, so prepared statements are
 	// lost. With this parameter the driver prepares none, and neither does this package.
-	s.unprepared = q.Get("binary_parameters") == "yes"
-	connector.Dialer(dialer{silence: silence, unhurried: s.unhurried})
+	s.noPreparedStatements = q.Get("binary_parameters") == "yes"
+	connector.Dialer(dialer{silence: maxReadWait, unhurried: s.noReadTimeout})
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	db.SetMaxOpenConns(s.most)
 	db.SetMaxIdleConns(s.most)

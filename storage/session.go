@@ -72,12 +72,12 @@ func (t tx) holdSession(id, userID string, now int64) error {
 	return t.spend(`UPDATE sessions SET seen_at = CASE WHEN seen_at > $3 THEN seen_at ELSE $3 END WHERE id = $1 AND user_id = $2`, id, userID, now)
 }
 
-// Touched is the shortest time between two updates of a session's last use, in seconds.
-const Touched = 60
+// TouchInterval is the shortest time between two updates of a session's last use, in seconds.
+const TouchInterval = 60
 
 // TouchSession stores the time at which a session was used.
 func (s *Store) TouchSession(ctx context.Context, id string, now int64) error {
-	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-Touched)
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at <= $3`, id, now, now-TouchInterval)
 	return err
 }
 

@@ -92,7 +92,7 @@ func TestTouchSessionNeverGoesBack(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice := w.person(t, "alice")
 		n, other := w.session(t, alice.ID), w.session(t, alice.ID)
-		must(t, w.TouchSession(t.Context(), n.ID, at+Touched-1)) // too soon for an update
+		must(t, w.TouchSession(t.Context(), n.ID, at+TouchInterval-1)) // too soon for an update
 		got, err := w.SessionsOf(t.Context(), alice.ID, at, at-1)
 		must(t, err)
 		for _, s := range got {

@@ -48,13 +48,13 @@ type counters struct {
 	tokens, grants, logins, sessions atomic.Int64
 }
 
-// tally counts batches, their items, and refused writes.
-type tally struct {
+// batchStats counts batches, their items, and refused writes.
+type batchStats struct {
 	full, items atomic.Int64
 	sizes       [batchSizes]atomic.Int64
 }
 
-func (t *tally) batch(items int) {
+func (t *batchStats) batch(items int) {
 	t.items.Add(int64(items))
 	t.sizes[min(bits.Len(uint(items-1)), batchSizes-1)].Add(1)
 }
@@ -78,9 +78,9 @@ func pool(name string, db *sqlx.DB) Pool {
 	return Pool{name, p.OpenConnections, p.InUse, p.MaxOpenConnections, p.WaitCount, p.WaitDuration}
 }
 
-func (g *gather[T]) stats() Queue {
+func (g *batcher[T]) stats() Queue {
 	g.mu.Lock()
-	q := Queue{Waiting: len(g.waiting), Room: g.most}
+	q := Queue{Waiting: len(g.waiting), Room: g.maxWaiting}
 	g.mu.Unlock()
 	q.Full, q.Items = g.tally.full.Load(), g.tally.items.Load()
 	for i := range q.Sizes {

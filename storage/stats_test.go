@@ -13,7 +13,7 @@ import (
 // The statistics count waiting writes, batches by size, and refused writes.
 func TestQueueStats(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
-	g := &gather[int]{lanes: 1, most: 3, size: func(n int) int { return n }, run: func(items []int) []error {
+	g := &batcher[int]{lanes: 1, maxWaiting: 3, size: func(n int) int { return n }, run: func(items []int) []error {
 		running <- struct{}{}
 		<-release
 		return slices.Repeat([]error{nil}, len(items))
@@ -51,7 +51,7 @@ func TestQueueStats(t *testing.T) {
 
 func TestBatchSizes(t *testing.T) {
 	for items, place := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 64: 6, 65: 7, 128: 7, 1000: 7} {
-		var counted tally
+		var counted batchStats
 		counted.batch(items)
 		if counted.sizes[place].Load() != 1 {
 			t.Errorf("a batch of %d is not at place %d", items, place)

@@ -21,23 +21,23 @@ import (
 
 // Store is an open database.
 type Store struct {
-	read, write *sqlx.DB
-	embedded    bool
-	url         string // for notifications of PostgreSQL
-	most        int    // the limit of connections to PostgreSQL
-	unprepared  bool   // statements are not prepared
-	unhurried   *atomic.Bool
-	prepared    sync.Map // pool and SQL text to *sqlx.Stmt
+	read, write          *sqlx.DB
+	embedded             bool
+	url                  string // for notifications of PostgreSQL
+	most                 int    // the limit of connections to PostgreSQL
+	noPreparedStatements bool   // statements are not prepared
+	noReadTimeout        *atomic.Bool
+	prepared             sync.Map // pool and SQL text to *sqlx.Stmt
 
-	together *gather[unit]  // work that shares a transaction, on SQLite
-	tokens   *gather[Token] // tokens that share an INSERT, on PostgreSQL
+	together *batcher[unit]  // work that shares a transaction, on SQLite
+	tokens   *batcher[Token] // tokens that share an INSERT, on PostgreSQL
 	onChange func([]Change)
 	tracer   Tracer
 	counters counters
 
-	announced, watches, mute atomic.Bool
-	renewed                  atomic.Int64 // how often the connections were renewed
-	reclaimed                atomic.Int64 // deleted tokens whose space VACUUM has freed
+	changesWritten, polling, notifyUnsupported atomic.Bool
+	renewed                                    atomic.Int64 // how often the connections were renewed
+	reclaimed                                  atomic.Int64 // deleted tokens whose space VACUUM has freed
 }
 
 type preparedKey struct {
@@ -98,7 +98,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return newStore(&Store{read: read, write: write, embedded: true, unhurried: &atomic.Bool{}}), nil
+	return newStore(&Store{read: read, write: write, embedded: true, noReadTimeout: &atomic.Bool{}}), nil
 }
 
 // maxWaiting limits the writes that wait for the database. A waiting token needs a few
@@ -106,8 +106,8 @@ func openSQLite(path string) (*Store, error) {
 const maxWaiting = 8192
 
 func newStore(s *Store) *Store {
-	s.together = &gather[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, most: maxWaiting}
-	s.tokens = &gather[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, most: maxWaiting}
+	s.together = &batcher[unit]{run: s.runTogether, size: func(n int) int { return min(n, 128) }, lanes: 1, maxWaiting: maxWaiting}
+	s.tokens = &batcher[Token]{run: s.insertTokens, size: powerOfTwo, lanes: 3, maxWaiting: maxWaiting}
 	return s
 }
 
@@ -122,7 +122,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close closes all connections. After a command has changed something, Close waits
 // until the server has had time to read the change counter.
 func (s *Store) Close() {
-	if s.announced.Load() && !s.watches.Load() {
+	if s.changesWritten.Load() && !s.polling.Load() {
 		time.Sleep(2 * lookEvery)
 	}
 	s.read.Close()
@@ -157,30 +157,30 @@ type querier interface {
 }
 
 func (s *Store) querier(ctx context.Context, db *sqlx.DB, query string) (querier, error) {
-	if s.unprepared {
-		return unprepared{db, query}, nil
+	if s.noPreparedStatements {
+		return directQuerier{db, query}, nil
 	}
 	return s.statement(ctx, db, query)
 }
 
-// unprepared sends the SQL text each time.
-type unprepared struct {
+// directQuerier sends the SQL text each time.
+type directQuerier struct {
 	db    *sqlx.DB
 	query string
 }
 
 // GetContext reads one row.
-func (u unprepared) GetContext(ctx context.Context, dest any, args ...any) error {
+func (u directQuerier) GetContext(ctx context.Context, dest any, args ...any) error {
 	return u.db.GetContext(ctx, dest, u.query, args...)
 }
 
 // SelectContext reads all rows.
-func (u unprepared) SelectContext(ctx context.Context, dest any, args ...any) error {
+func (u directQuerier) SelectContext(ctx context.Context, dest any, args ...any) error {
 	return u.db.SelectContext(ctx, dest, u.query, args...)
 }
 
 // ExecContext runs the statement.
-func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
+func (u directQuerier) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
 	return u.db.ExecContext(ctx, u.query, args...)
 }
 

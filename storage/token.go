@@ -46,13 +46,13 @@ type LiveToken struct {
 	OwnerAdministrator *bool   `db:"owner_is_admin"`
 }
 
-// behind selects the columns that belong to a token: its application and who is
+// tokenContextColumns selects the columns that belong to a token: its application and who is
 // responsible for it, and the token's grant and person, if any. Older password grants
 // have no stored sector; they use the application's sector.
-const behind = answering + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
+const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username, g.grant_type, g.created_at AS grant_created_at, g.session_id, g.session_ends_at,
 	CASE WHEN g.sector = '' AND g.grant_type = 'password' THEN a.sector ELSE g.sector END AS sector, g.auth_time, g.claims`
 
-const answering = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
+const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
 const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to`
 const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -75,15 +75,15 @@ func (t tx) addTokens(pair []Token) error {
 	return err
 }
 
-// orThere allows an INSERT to run twice. That happens if a connection breaks and it is
+// ignoreDuplicate allows an INSERT to run twice. That happens if a connection breaks and it is
 // unknown whether the statement ran. No other token has the same digest.
-const orThere = ` ON CONFLICT (digest) DO NOTHING`
+const ignoreDuplicate = ` ON CONFLICT (digest) DO NOTHING`
 
 // AddToken stores a token without a grant, which an application obtained for itself
 // (client credentials grant). Concurrent calls share a statement.
 func (s *Store) AddToken(ctx context.Context, token Token) error {
 	if s.embedded {
-		_, err := s.exec(ctx, insertToken+orThere, token.values()...)
+		_, err := s.exec(ctx, insertToken+ignoreDuplicate, token.values()...)
 		return err
 	}
 	ctx, done := s.begin(ctx, insertToken)
@@ -98,7 +98,7 @@ func powerOfTwo(waiting int) int { return 1 << min(bits.Len(uint(waiting))-1, 6)
 
 // insertTokens stores a batch of tokens in one statement.
 func (s *Store) insertTokens(batch []Token) []error {
-	ctx, stop := context.WithTimeout(context.Background(), silence)
+	ctx, stop := context.WithTimeout(context.Background(), maxReadWait)
 	defer stop()
 	var text strings.Builder
 	text.WriteString(insertToken)
@@ -109,7 +109,7 @@ func (s *Store) insertTokens(batch []Token) []error {
 		}
 		args = append(args, token.values()...)
 	}
-	text.WriteString(orThere)
+	text.WriteString(ignoreDuplicate)
 	_, err := s.run(ctx, true, text.String(), args)
 	return slices.Repeat([]error{err}, len(batch))
 }
@@ -119,7 +119,7 @@ func (s *Store) insertTokens(batch []Token) []error {
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
 	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
-		`+behind+`
+		`+tokenContextColumns+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)
 		LEFT JOIN users u ON u.id = g.user_id LEFT JOIN users o ON o.id = a.owner_id
@@ -131,7 +131,7 @@ func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, er
 // of a token family. The token itself has no row. The person must be active.
 func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+behind+`
+	err := s.get(ctx, &token, `SELECT g.id AS grant_id, `+tokenContextColumns+`
 		FROM grants g JOIN applications a ON a.id = g.application_id JOIN users u ON u.id = g.user_id
 		LEFT JOIN users o ON o.id = a.owner_id
 		WHERE g.id = $1 AND u.active`, grantID)
@@ -142,7 +142,7 @@ func (s *Store) TokenOfGrant(ctx context.Context, grantID string) (LiveToken, er
 // returns ErrNotFound if the token was revoked.
 func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+answering+`
+	err := s.get(ctx, &token, `SELECT a.id AS application_id, `+applicationColumns+`
 		FROM applications a LEFT JOIN users o ON o.id = a.owner_id
 		WHERE a.id = $1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.digest = $2)`, applicationID, digest)
 	return token, err

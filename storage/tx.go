@@ -14,12 +14,12 @@ type tx struct {
 	*sqlx.Tx
 	store *Store
 	ctx   context.Context
-	left  *leftOver
+	left  *afterCommit
 	by    context.Context // the caller's context, for tracing
 }
 
-// leftOver is the work that follows the end of a transaction.
-type leftOver struct {
+// afterCommit is the work that follows the end of a transaction.
+type afterCommit struct {
 	unknown []string // statements to prepare once the connection is free
 	changes []Change // changes to report to caches
 }
@@ -45,7 +45,7 @@ func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 
 // alone runs work in its own transaction.
 func (s *Store) alone(ctx context.Context, work func(tx) error) error {
-	left := &leftOver{}
+	left := &afterCommit{}
 	committing, err := s.attempt(ctx, left, work)
 	s.prepare(ctx, left.unknown)
 	if err == nil {
@@ -58,7 +58,7 @@ func (s *Store) alone(ctx context.Context, work func(tx) error) error {
 
 // attempt runs work and commits. The first result reports whether it reached the
 // commit.
-func (s *Store) attempt(ctx context.Context, left *leftOver, work func(tx) error) (bool, error) {
+func (s *Store) attempt(ctx context.Context, left *afterCommit, work func(tx) error) (bool, error) {
 	t, err := s.write.BeginTxx(ctx, nil)
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func (s *Store) attempt(ctx context.Context, left *leftOver, work func(tx) error
 // prepare prepares, for later transactions, the statements that this one ran
 // unprepared. This transaction has ended already, so errors do not matter.
 func (s *Store) prepare(ctx context.Context, queries []string) {
-	if s.unprepared {
+	if s.noPreparedStatements {
 		return
 	}
 	for _, query := range queries {

@@ -104,7 +104,7 @@ func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]User, int, error) {
 	const where = ` FROM users WHERE username_key LIKE $1 ESCAPE '!' OR LOWER(email) LIKE $1 ESCAPE '!' OR LOWER(first_name || ' ' || last_name) LIKE $1 ESCAPE '!'
 		OR email LIKE $2 ESCAPE '!' OR first_name || ' ' || last_name LIKE $2 ESCAPE '!'`
-	folded, written := contains(search)
+	folded, written := likePatterns(search)
 	var total int
 	err := s.get(ctx, &total, `SELECT COUNT(*)`+where, folded, written)
 	if err != nil {
@@ -117,10 +117,10 @@ func (s *Store) Users(ctx context.Context, search string, limit, offset int) ([]
 
 var likeEscape = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// contains returns two LIKE patterns: the search in lower case, and the search as
+// likePatterns returns two LIKE patterns: the search in lower case, and the search as
 // written. The second is for letters that the database's LOWER does not convert; in
 // SQLite these are all letters outside ASCII.
-func contains(search string) (string, string) {
+func likePatterns(search string) (string, string) {
 	written := "%" + likeEscape.Replace(search) + "%"
 	return strings.ToLower(written), written
 }
@@ -170,7 +170,7 @@ func (s *Store) UpdateUser(ctx context.Context, u User, groups []string) error {
 
 func (t tx) updateUser(u User, groups []string) error {
 	t.changed(OfUser, u.ID)
-	dormant, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
+	wasDisabled, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1 AND NOT active`, u.ID)
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (t tx) updateUser(u User, groups []string) error {
 	if n == 0 {
 		return ErrNotFound
 	}
-	if !u.Active || dormant > 0 {
-		err = t.endUser(u.ID, u.UpdatedAt)
+	if !u.Active || wasDisabled > 0 {
+		err = t.endSessionsAndGrants(u.ID, u.UpdatedAt)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (s *Store) SetPassword(ctx context.Context, userID, hash string, now int64)
 		if n == 0 {
 			return ErrNotFound
 		}
-		err = t.endUser(userID, now)
+		err = t.endSessionsAndGrants(userID, now)
 		if err != nil {
 			return err
 		}
@@ -242,8 +242,8 @@ func (s *Store) Rehash(ctx context.Context, userID, old, hash string) error {
 	return err
 }
 
-// endUser ends all sessions of a person and revokes all their token families.
-func (t tx) endUser(id string, now int64) error {
+// endSessionsAndGrants ends all sessions of a person and revokes all their token families.
+func (t tx) endSessionsAndGrants(id string, now int64) error {
 	t.changed(OfUser, id)
 	_, err := t.endSessions(now, false, `user_id = $1`, id)
 	if err != nil {
@@ -256,7 +256,7 @@ func (t tx) endUser(id string, now int64) error {
 // DisableUser deactivates a person, ends their sessions and revokes their token
 // families.
 func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
-	return s.endsUser(ctx, id, now, func(tx) error { return nil })
+	return s.disableThen(ctx, id, now, func(tx) error { return nil })
 }
 
 // ErrResponsible means that the person is responsible for applications and the caller did
@@ -277,7 +277,7 @@ type Handover struct {
 
 // DeleteUser deletes a person, and treats their applications as the handover says.
 func (s *Store) DeleteUser(ctx context.Context, id string, now int64, b Handover) error {
-	return s.endsUser(ctx, id, now, func(t tx) error {
+	return s.disableThen(ctx, id, now, func(t tx) error {
 		err := t.handOver(id, now, b)
 		if err == nil {
 			_, err = t.exec(`DELETE FROM users WHERE id = $1`, id)
@@ -304,9 +304,9 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 	return err
 }
 
-// endsUser deactivates a person, ends their sessions, revokes their token families, and
+// disableThen deactivates a person, ends their sessions, revokes their token families, and
 // then runs last.
-func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx) error) error {
+func (s *Store) disableThen(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
 		return t.keepAdministrator(func() error {
 			n, err := t.exec(`UPDATE users SET active = FALSE WHERE id = $1`, id)
@@ -314,7 +314,7 @@ func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx
 				err = ErrNotFound
 			}
 			if err == nil {
-				err = t.endUser(id, now)
+				err = t.endSessionsAndGrants(id, now)
 			}
 			if err == nil {
 				err = last(t)
@@ -328,10 +328,10 @@ func (s *Store) endsUser(ctx context.Context, id string, now int64, last func(tx
 // Their applications work again.
 func (s *Store) EnableUser(ctx context.Context, id string, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
-		dormant, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
-		if err == nil && dormant > 0 {
+		wasDisabled, err := t.exec(`UPDATE users SET active = TRUE WHERE id = $1 AND NOT active`, id)
+		if err == nil && wasDisabled > 0 {
 			// A login that began while the person was disabled must not become valid.
-			err = t.endUser(id, now)
+			err = t.endSessionsAndGrants(id, now)
 		}
 		return err
 	})

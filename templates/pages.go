@@ -183,7 +183,7 @@ type Application struct {
 	AccessLifetime, RefreshLifetime            string
 	Standing                                   string // who is responsible for it
 	Suspended                                  bool   // nobody is responsible, so it may do nothing
-	Dormant                                    bool   // its standing does not allow everything that is registered
+	HasUnusableRights                          bool   // its standing does not allow everything that is registered
 	OwnerURL                                   string // empty unless the reader is an administrator
 	SignedWith                                 string // the algorithm of JWT access tokens; empty if they are opaque
 	NewSecret                                  string // shown once, after registration or rotation
@@ -216,7 +216,7 @@ type Owner struct {
 // OwnedApplication is an application of a person, as an administrator sees it.
 type OwnedApplication struct {
 	ID, Name, ClientID, URL string
-	Vouched                 bool // an administrator is responsible, so it stays if the person is deleted
+	Stays                   bool // an administrator is responsible, so it stays if the person is deleted
 	Suspended               bool
 }
 

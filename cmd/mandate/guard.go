@@ -12,7 +12,7 @@ import (
 func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, log *slog.Logger) (*resource.Guard, error) {
 	var verifier resource.Verifier
 	if p.ResourceServerIntrospectionURL != "" {
-		asking, err := newAsking(p, transport)
+		asking, err := newIntrospectionVerifier(p, transport)
 		if err != nil {
 			return nil, err
 		}
@@ -29,9 +29,9 @@ func newGuard(c *config.Config, p config.Provider, transport http.RoundTripper, 
 	return resource.NewGuard(resource.GuardConfig{Verifier: verifier, Audience: p.ResourceServerAudience, ShowScopes: p.ErrorResponseWithScopes, Logger: log})
 }
 
-// newAsking makes a verifier that calls an introspection endpoint and caches the
+// newIntrospectionVerifier makes a verifier that calls an introspection endpoint and caches the
 // responses.
-func newAsking(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
+func newIntrospectionVerifier(p config.Provider, transport http.RoundTripper) (resource.Verifier, error) {
 	asks := resource.IntrospectionConfig{
 		URL:       p.ResourceServerIntrospectionURL,
 		AuthToken: p.ResourceServerAuthToken,

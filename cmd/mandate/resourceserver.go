@@ -44,7 +44,7 @@ func (p *program) resourceServer(ctx context.Context) error {
 	if settings.Upstream == "" {
 		return errors.New("UPSTREAM is not set: set it to the URL of the API to protect, and RULES to the scopes that each path needs")
 	}
-	p.collectLess()
+	p.relaxGC()
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)

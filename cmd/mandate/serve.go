@@ -40,7 +40,7 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.collectLess()
+	p.relaxGC()
 	out := lines.New(p.stderr)
 	defer out.Close()
 	log := settings.Logger(out)
@@ -80,10 +80,10 @@ func (p *program) serve(ctx context.Context) error {
 	return o.run(ctx, handler, listener, log)
 }
 
-// collectLess uses a few megabytes more to save a tenth of the work: so little
+// relaxGC uses a few megabytes more to save a tenth of the work: so little
 // memory is in use that Go's default would collect garbage a hundred times per
 // second.
-func (p *program) collectLess() {
+func (p *program) relaxGC() {
 	if !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(400)
 	}
@@ -117,19 +117,19 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 		return nil, err
 	}
 	site := handlers.Config{
-		BaseURL:        base,
-		LoginURL:       o.settings.LoginURL,
-		TrustedProxies: o.settings.TrustedProxies,
-		MaxBodyBytes:   o.settings.MaxBodyBytes,
-		ReadScope:      o.settings.Provider.ReadScope,
-		WriteScope:     o.settings.Provider.WriteScope,
-		OpenID:         o.settings.Provider.OpenID,
-		RPLogout:       o.settings.Provider.OIDCRPLogout,
-		JWKSMaxAge:     int64(o.settings.Provider.OIDCJWKSMaxAge / time.Second),
-		Log:            log,
-		Watch:          o.watch(),
-		Stopping:       ctx.Done(),
-		OwnOps:         o.settings.OpsListen != "",
+		BaseURL:             base,
+		LoginURL:            o.settings.LoginURL,
+		TrustedProxies:      o.settings.TrustedProxies,
+		MaxBodyBytes:        o.settings.MaxBodyBytes,
+		ReadScope:           o.settings.Provider.ReadScope,
+		WriteScope:          o.settings.Provider.WriteScope,
+		OpenID:              o.settings.Provider.OpenID,
+		RPLogout:            o.settings.Provider.OIDCRPLogout,
+		JWKSMaxAge:          int64(o.settings.Provider.OIDCJWKSMaxAge / time.Second),
+		Log:                 log,
+		Watch:               o.watch(),
+		Stopping:            ctx.Done(),
+		SeparateOpsListener: o.settings.OpsListen != "",
 	}
 	if o.settings.SampleAPI {
 		site.SampleAPI, err = o.sampleGuard(ctx, "http://"+httpserve.Address(listener)+base.Path+"/o/introspect/", log)

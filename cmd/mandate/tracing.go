@@ -51,5 +51,5 @@ func (o *opened) traced(transport http.RoundTripper) http.RoundTripper {
 	if o.tracing == nil {
 		return transport
 	}
-	return o.tracing.OwnCalls(transport)
+	return o.tracing.PropagateTrace(transport)
 }

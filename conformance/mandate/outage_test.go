@@ -132,7 +132,7 @@ func (v *town) unavailable(t *testing.T, guard *guard, h *holding) {
 		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); a.Status != http.StatusServiceUnavailable || err != nil || seconds < 1 {
 			t.Errorf("without the database, %s: %d, Retry-After %q: %s", r.name, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
-		for _, lie := range []string{`"active"`, "invalid_", "not registered", "is not right"} {
+		for _, lie := range []string{`"active"`, "invalid_", "not registered", "is wrong"} {
 			if strings.Contains(a.Body, lie) {
 				t.Errorf("without the database, %s: the answer says %s: %s", r.name, lie, a.Body)
 			}

@@ -28,9 +28,9 @@ type Config struct {
 
 // Observer surrounds the handlers of all routes.
 type Observer struct {
-	config   Config
-	nowhere  func(Seen) // counts the requests that match no route
-	refusals refusals
+	config    Config
+	unmatched func(Seen) // counts the requests that match no route
+	refusals  refusals
 }
 
 // NewObserver returns an observer.
@@ -42,7 +42,7 @@ func NewObserver(c Config) *Observer {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	o := &Observer{config: c}
-	o.nowhere = o.count(unmatched)
+	o.unmatched = o.count(unmatched)
 	return o
 }
 
@@ -68,8 +68,8 @@ func (o *Observer) count(pattern string) func(Seen) {
 // a handler panics.
 func (o *Observer) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &Record{id: o.newID(r), began: time.Now(), route: unmatched, seen: o.nowhere, Fail: o.config.Fail}
-		bounded := &patient{Context: r.Context(), rec: rec}
+		rec := &Record{id: o.newID(r), began: time.Now(), route: unmatched, seen: o.unmatched, Fail: o.config.Fail}
+		bounded := &lazyDeadline{Context: r.Context(), rec: rec}
 		defer bounded.end()
 		r = r.WithContext(bounded)
 		// The reader gets net/http's own writer. It then closes the connection if

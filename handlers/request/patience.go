@@ -10,10 +10,10 @@ import (
 // closes the connection, so that the client still gets an error response.
 const patience = 25 * time.Second
 
-// patient is a context that ends after patience. It starts its timer only when
+// lazyDeadline is a context that ends after patience. It starts its timer only when
 // somebody uses the deadline. A request that is answered from memory never waits,
 // and a timer would add a twentieth to its work.
-type patient struct {
+type lazyDeadline struct {
 	context.Context
 	rec *Record
 
@@ -22,18 +22,18 @@ type patient struct {
 	stop context.CancelFunc
 }
 
-func (p *patient) arm() context.Context {
+func (p *lazyDeadline) arm() context.Context {
 	p.once.Do(func() { p.set, p.stop = context.WithDeadline(p.Context, p.rec.began.Add(patience)) })
 	return p.set
 }
 
-func (p *patient) Deadline() (time.Time, bool) { return p.arm().Deadline() }
-func (p *patient) Done() <-chan struct{}       { return p.arm().Done() }
-func (p *patient) Err() error                  { return p.arm().Err() }
+func (p *lazyDeadline) Deadline() (time.Time, bool) { return p.arm().Deadline() }
+func (p *lazyDeadline) Done() <-chan struct{}       { return p.arm().Done() }
+func (p *lazyDeadline) Err() error                  { return p.arm().Err() }
 
 // Value returns the record, and the values of the timer's context. Without those,
 // each derived context would start a goroutine to watch this one.
-func (p *patient) Value(key any) any {
+func (p *lazyDeadline) Value(key any) any {
 	if key == (recordKey{}) {
 		return p.rec
 	}
@@ -41,7 +41,7 @@ func (p *patient) Value(key any) any {
 }
 
 // end stops the timer. A context that is used after that ends with the request.
-func (p *patient) end() {
+func (p *lazyDeadline) end() {
 	p.once.Do(func() { p.set = p.Context })
 	if p.stop != nil {
 		p.stop()

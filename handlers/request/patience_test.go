@@ -13,7 +13,7 @@ type other struct{}
 
 func TestPatienceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &patient{Context: t.Context(), rec: &Record{began: time.Now()}}
+		p := &lazyDeadline{Context: t.Context(), rec: &Record{began: time.Now()}}
 		defer p.end()
 		below, stop := context.WithCancel(context.WithValue(p, other{}, 1))
 		defer stop()
@@ -42,7 +42,7 @@ func TestPatienceEnds(t *testing.T) {
 func TestPatienceEndsWithTheRequest(t *testing.T) {
 	for _, looked := range []bool{false, true} {
 		gone, leave := context.WithCancel(t.Context())
-		p := &patient{Context: gone, rec: &Record{began: time.Now()}}
+		p := &lazyDeadline{Context: gone, rec: &Record{began: time.Now()}}
 		if looked {
 			_ = p.Done()
 		}
@@ -56,7 +56,7 @@ func TestPatienceEndsWithTheRequest(t *testing.T) {
 
 func TestPatienceThatIsOverSetsNoTimer(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
-	p := &patient{Context: gone, rec: &Record{began: time.Now()}}
+	p := &lazyDeadline{Context: gone, rec: &Record{began: time.Now()}}
 	p.end()
 	if _, ok := p.Deadline(); ok || p.Err() != nil {
 		t.Error("it is more than the request's own context")

@@ -94,7 +94,7 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 			if err != nil {
 				return nil, err
 			}
-			if key == nil || !key.Takes(h.Algorithm) {
+			if key == nil || !key.Supports(h.Algorithm) {
 				return nil, jose.ErrInvalid
 			}
 			return []any{key.public}, nil

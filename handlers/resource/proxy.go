@@ -44,7 +44,7 @@ type ProxyConfig struct {
 //
 //	X-Token-Client-Id  X-Token-Subject  X-Token-Username  X-Token-Scope
 //
-// The values come from the token. All characters except visible ASCII are
+// The values come from the token. All characters except encodeHeaderValue ASCII are
 // percent-encoded, and so is the percent sign. A space separates scopes. If the token
 // lacks a fact, its header is missing. The proxy removes headers with these names from
 // the client's request.
@@ -213,7 +213,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	pr.SetURL(p.upstream)
 	pr.Out.Trailer = nil
 	for name := range pr.Out.Header {
-		if isOurs(headerAlias(name)) {
+		if isReservedHeader(headerAlias(name)) {
 			delete(pr.Out.Header, name)
 		}
 	}
@@ -234,9 +234,9 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 		return
 	}
 	for name, value := range map[string]string{
-		"X-Token-Client-Id": visible(token.ClientID),
-		"X-Token-Subject":   visible(token.Subject),
-		"X-Token-Username":  visible(token.Username),
+		"X-Token-Client-Id": encodeHeaderValue(token.ClientID),
+		"X-Token-Subject":   encodeHeaderValue(token.Subject),
+		"X-Token-Username":  encodeHeaderValue(token.Username),
 		"X-Token-Scope":     visibleAll(token.Scope),
 	} {
 		if value != "" {
@@ -248,9 +248,9 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 // withContent lists the methods for which every server expects content.
 var withContent = []string{http.MethodPost, http.MethodPut, http.MethodPatch}
 
-// isOurs reports whether only a proxy may set headers with this alias: facts of the
+// isReservedHeader reports whether only a proxy may set headers with this alias: facts of the
 // token, addresses on the way of the request, and headers that change the path.
-func isOurs(alias string) bool {
+func isReservedHeader(alias string) bool {
 	switch alias {
 	case "x-original-url", "x-original-uri", "x-rewrite-url", "x-real-ip", "x-client-ip", "true-client-ip", "forwarded":
 		return true
@@ -276,10 +276,10 @@ func headerAlias(name string) string {
 	}, name)
 }
 
-// visible encodes a fact for a header. A header value loses spaces at its ends and
+// encodeHeaderValue encodes a fact for a header. A header value loses spaces at its ends and
 // cannot contain line breaks. Without encoding, the name " admin" would arrive as
 // "admin".
-func visible(s string) string {
+func encodeHeaderValue(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || c == '%' {
@@ -294,7 +294,7 @@ func visible(s string) string {
 func visibleAll(scopes []string) string {
 	encoded := make([]string, len(scopes))
 	for i, s := range scopes {
-		encoded[i] = visible(s)
+		encoded[i] = encodeHeaderValue(s)
 	}
 	return strings.Join(encoded, " ")
 }

@@ -59,5 +59,5 @@ func (p *Authorizations) CodesIssued() int64 { return p.codes.Load() }
 // a confidential application may, if an administrator is responsible for it and the
 // operator's setting or the application's own setting permits it.
 func (p *Authorizations) mayOmitPKCE(a storage.Application) bool {
-	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).Vouched
+	return a.ClientType == policy.Confidential && (p.config.PKCEOptional || a.PKCEExempt) && p.rules.AllowanceOf(a).AdministratorRights
 }

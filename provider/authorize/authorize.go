@@ -60,13 +60,13 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 		}
 	}
 	a.readRefusedObject()
-	err := p.proveClient(ctx, a)
+	err := p.checkClient(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	err = p.proveRedirectURI(a)
+	err = p.checkRedirectURI(a)
 	if err == nil {
-		err = p.proveResponseMode(a)
+		err = p.checkResponseMode(a)
 	}
 	if err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (a *Authorization) readRefusedObject() {
 	}
 }
 
-// proveClient finds the application by client_id. It returns an error if there is none, or if
+// checkClient finds the application by client_id. It returns an error if there is none, or if
 // the application is suspended.
-func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) error {
+func (p *Authorizations) checkClient(ctx context.Context, a *Authorization) error {
 	id := a.parameters.Get("client_id")
 	if id == "" {
 		return oauth.Refuse("invalid_request", "client_id is missing.")
@@ -133,8 +133,8 @@ func (p *Authorizations) proveClient(ctx context.Context, a *Authorization) erro
 	return nil
 }
 
-// proveRedirectURI checks that the redirect URI is registered for the application.
-func (p *Authorizations) proveRedirectURI(a *Authorization) error {
+// checkRedirectURI checks that the redirect URI is registered for the application.
+func (p *Authorizations) checkRedirectURI(a *Authorization) error {
 	registered := oauth.Lines(a.Application.RedirectURIs)
 	sent := a.parameters.Get("redirect_uri")
 	if sent == "" {
@@ -155,10 +155,10 @@ func (p *Authorizations) proveRedirectURI(a *Authorization) error {
 	return nil
 }
 
-// proveResponseMode checks response_mode.
+// checkResponseMode checks response_mode.
 //
 // OIDC Core §3.1.2.6: an unknown response mode cannot be used to return an error to the client.
-func (p *Authorizations) proveResponseMode(a *Authorization) error {
+func (p *Authorizations) checkResponseMode(a *Authorization) error {
 	modes := ResponseModes(p.config.OpenID)
 	if sent := a.parameters["response_mode"]; len(sent) == 1 && !slices.Contains(modes, sent[0]) {
 		return oauth.Refuse("invalid_request", "response_mode must be %s.", strings.Join(modes, " or "))

@@ -20,10 +20,10 @@ import (
 // Interaction says what the person must do before the request can be completed: sign in, or
 // approve the request on the consent page.
 type Interaction struct {
-	Login      bool     // the person must sign in for this request first; there is no consent page yet
-	Reason     Reason   // why the person must sign in, if Login is true
-	Remembered []string // the names of the scopes that the person approved before
-	Ticket     string   // the form of the consent page sends it back with the answer
+	Login    bool     // the person must sign in for this request first; there is no consent page yet
+	Reason   Reason   // why the person must sign in, if Login is true
+	Approved []string // the names of the scopes that the person approved before
+	Ticket   string   // the form of the consent page sends it back with the answer
 }
 
 // Reason is the reason for which a person who has a session must sign in again.
@@ -38,10 +38,10 @@ const (
 	LoginTooOld   Reason = "age"     // the person's login is older than max_age
 )
 
-// Next returns what the person must still do, or nil if the request can be completed. It
+// RequiredInteraction returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
-func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction, error) {
-	remembered, err := p.Remembered(ctx, a, s)
+func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction, error) {
+	remembered, err := p.ApprovedScopes(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (p *Authorizations) Next(ctx context.Context, a *Authorization, s *storage.
 	if err != nil {
 		return nil, err
 	}
-	return &Interaction{Remembered: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
+	return &Interaction{Approved: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
 // needsConsent reports whether the consent page must be shown. remembered holds the names of the
@@ -91,9 +91,9 @@ func (p *Authorizations) needsConsent(a *Authorization, remembered []string) boo
 	return !oauth.Covers(remembered, a.scopesToApprove())
 }
 
-// Remembered returns the names of the scopes that the person approved for this application
+// ApprovedScopes returns the names of the scopes that the person approved for this application
 // before.
-func (p *Authorizations) Remembered(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
+func (p *Authorizations) ApprovedScopes(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
 	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
@@ -169,7 +169,7 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 
 // Approve stores the person's consent and completes the request as Complete does.
 func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
-	remembered, err := p.Remembered(ctx, a, s)
+	remembered, err := p.ApprovedScopes(ctx, a, s)
 	if err != nil {
 		return redirect.Response{}, err
 	}

@@ -26,7 +26,7 @@ type OpenIDRequest struct {
 	loginHint   string
 	Subjects    []string // by id_token_hint or claims: the person must be one of them; empty: any person
 	claims      string   // the claims parameter, checked and reduced to what is supported
-	claimScopes []string // the scopes that contain the claims in Claims
+	claimScopes []string // the scopes that contain these claims
 	formPost    bool
 	// loginProof is the value that LoginProof made at a login for this request, if there was one.
 	loginProof string

@@ -136,7 +136,7 @@ func (p *Clients) apply(ctx context.Context, a *storage.Application, r Registrat
 	a.Scopes = strings.Join(r.Scopes, " ")
 	// An administrator granted these rights to the application as it was then. A change
 	// by somebody else removes them permanently.
-	vouched := p.rules.AllowanceOf(*a).Vouched
+	vouched := p.rules.AllowanceOf(*a).AdministratorRights
 	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = r.MayIntrospect && vouched, r.SkipConsent && vouched, r.PKCEExempt && vouched
 	a.AccessTokenLifetime, a.RefreshTokenLifetime = r.AccessTokenLifetime, r.RefreshTokenLifetime
 	a.AccessTokenFormat = cmp.Or(r.AccessTokenFormat, policy.FormatOpaque)

@@ -12,9 +12,9 @@ import (
 	"mandate/storage"
 )
 
-// leastHMACSecret is the shortest secret that may sign by HS256, in bytes (RFC 7518
+// minHMACSecretBytes is the shortest secret that may sign by HS256, in bytes (RFC 7518
 // §3.2).
-const leastHMACSecret = 32
+const minHMACSecretBytes = 32
 
 // checkOpenID checks the fields that belong to OpenID Connect. While OpenID Connect is
 // off, they may not change.
@@ -67,15 +67,15 @@ func (p *Clients) checkHMAC(found *oauth.Invalid, field string, r Registration, 
 	case r.HashClientSecret:
 		found.Add("hash_client_secret", "HS256 signs with the client secret, so the server cannot keep only a hash of it.")
 	case was.Secret == "":
-		if r.ClientSecret != "" && len(r.ClientSecret) < leastHMACSecret {
-			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", leastHMACSecret)
+		if r.ClientSecret != "" && len(r.ClientSecret) < minHMACSecretBytes {
+			found.Add("client_secret", "HS256 needs a secret of at least %d bytes.", minHMACSecretBytes)
 		}
 	case !readable(was.Secret):
 		found.Add(field, "The server keeps only a hash of the secret. Switch that off, replace the secret, and then choose HS256.")
 	default:
 		secret, err := p.readSecret(was.ID, was.Secret)
-		if err != nil || len(secret) < leastHMACSecret {
-			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", leastHMACSecret)
+		if err != nil || len(secret) < minHMACSecretBytes {
+			found.Add(field, "HS256 needs a secret of at least %d bytes. Replace the secret first.", minHMACSecretBytes)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type Clients struct {
 	outbound     *outbound.Client
 	secrets      seal.Sealer // encrypts client secrets that must stay readable
 	applications *copies.Copies[storage.Application]
-	proven       proofs // correct secrets whose slow hash was computed
+	proven       secretCache // correct secrets whose slow hash was computed
 }
 
 // New makes the component.
@@ -81,14 +81,14 @@ func (p *Clients) HMACSecret(ctx context.Context, a storage.Application) (string
 	}
 	// RFC 7518 §3.2: a shorter secret is no key. A secret from before a rotation may be
 	// older than the choice of HS256.
-	if shown := CallOf(ctx).secret; len(shown) >= leastHMACSecret {
+	if shown := CallOf(ctx).secret; len(shown) >= minHMACSecretBytes {
 		return shown, nil
 	} else if shown != "" {
-		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", leastHMACSecret)
+		return "", invalidClient("HS256 signs the ID tokens of this application with its secret, which must have at least %d bytes: use the new secret.", minHMACSecretBytes)
 	}
 	secret, err := p.readSecret(a.ID, a.Secret)
-	if err == nil && len(secret) < leastHMACSecret {
-		err = fmt.Errorf("HS256 needs a client secret of at least %d bytes", leastHMACSecret)
+	if err == nil && len(secret) < minHMACSecretBytes {
+		err = fmt.Errorf("HS256 needs a client secret of at least %d bytes", minHMACSecretBytes)
 	}
 	return secret, err
 }
@@ -107,7 +107,7 @@ func (p *Clients) HMACKeys(a storage.Application) ([]any, error) {
 			return nil, err
 		}
 		// RFC 7518 §3.2: a shorter secret can be guessed, so it verifies no signature.
-		if len(secret) >= leastHMACSecret {
+		if len(secret) >= minHMACSecretBytes {
 			keys = append(keys, []byte(secret))
 		}
 	}

@@ -142,7 +142,7 @@ func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, 
 		switch {
 		case of.said != of.was && !mayAdminister(actor):
 			found.Add(of.field, "Only an administrator may change this.")
-		case of.said && !of.was && !may.Vouched:
+		case of.said && !of.was && !may.AdministratorRights:
 			found.Add(of.field, "No administrator is responsible for this application: take it over first.")
 		case of.said && r.ClientType == policy.Public:
 			found.Add(of.field, "%s", of.public)

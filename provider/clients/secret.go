@@ -97,7 +97,7 @@ func (p *Clients) proveSecret(ctx context.Context, a storage.Application, secret
 		}
 		if ok && guessable {
 			// If the tries are exhausted, a correct guess is refused too.
-			return p.limits.Refused(guessAtSecret(ctx, a.ID))
+			return p.limits.CheckOnly(guessAtSecret(ctx, a.ID))
 		}
 		if ok {
 			return nil
@@ -124,11 +124,11 @@ func guessAtSecret(ctx context.Context, applicationID string) throttle.Try {
 func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored []string, secret string, tries throttle.Try) error {
 	name := p.proven.name(applicationID, strings.Join(stored, "\x00")+"\x00"+tries.Key, secret)
 	for {
-		run, first := p.proven.join(name)
+		run, first := p.proven.joinOrStart(name)
 		if first {
 			defer p.proven.finish(name, run)
 			run.right, run.err = p.hashCounted(ctx, applicationID, stored, secret, tries)
-			run.left = ctx.Err() != nil
+			run.cancelled = ctx.Err() != nil
 			if run.err == nil && !run.right {
 				return wrongSecret()
 			}
@@ -142,7 +142,7 @@ func (p *Clients) hashSecret(ctx context.Context, applicationID string, stored [
 		switch {
 		case run.right:
 			return nil
-		case run.left:
+		case run.cancelled:
 		case run.err != nil:
 			return run.err
 		default:
@@ -177,25 +177,25 @@ func (p *Clients) hashCounted(ctx context.Context, applicationID string, stored 
 	return false, nil
 }
 
-// proofs remembers correct secrets, so that their slow hash is computed once and not at
+// secretCache remembers correct secrets, so that their slow hash is computed once and not at
 // each request. It keeps a digest under a key that only this process has. The digest
 // covers the stored form, so it no longer matches when the stored secret changes.
-type proofs struct {
+type secretCache struct {
 	once    sync.Once
 	key     []byte
 	mu      sync.Mutex
 	kept    map[proofName]time.Time
-	running map[proofName]*proof
+	running map[proofName]*computation
 }
 
 type proofName [sha256.Size]byte
 
-// proof is the computation of a slow hash that is in progress.
-type proof struct {
-	done  chan struct{} // closed when the other fields are set
-	right bool
-	err   error
-	left  bool // the request that began it was cancelled
+// computation is a slow hash that is being computed.
+type computation struct {
+	done      chan struct{} // closed when the other fields are set
+	right     bool
+	err       error
+	cancelled bool // the request that began it was cancelled
 }
 
 const (
@@ -203,44 +203,44 @@ const (
 	maxProofs = 1000
 )
 
-func (p *proofs) name(applicationID, stored, secret string) proofName {
+func (p *secretCache) name(applicationID, stored, secret string) proofName {
 	p.once.Do(func() {
-		p.key, p.kept, p.running = []byte(seal.Random(32)), map[proofName]time.Time{}, map[proofName]*proof{}
+		p.key, p.kept, p.running = []byte(seal.Random(32)), map[proofName]time.Time{}, map[proofName]*computation{}
 	})
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(applicationID + "\x00" + stored + "\x00" + secret))
 	return proofName(mac.Sum(nil))
 }
 
-func (p *proofs) has(name proofName) bool {
+func (p *secretCache) has(name proofName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end, ok := p.kept[name]
 	return ok && time.Now().Before(end)
 }
 
-// join returns the computation that is in progress for this name, or begins one. first
+// joinOrStart returns the computation that is in progress for this name, or begins one. first
 // says that it began one.
-func (p *proofs) join(name proofName) (run *proof, first bool) {
+func (p *secretCache) joinOrStart(name proofName) (run *computation, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	run = p.running[name]
 	if run != nil {
 		return run, false
 	}
-	run = &proof{done: make(chan struct{}), left: true}
+	run = &computation{done: make(chan struct{}), cancelled: true}
 	p.running[name] = run
 	return run, true
 }
 
-func (p *proofs) finish(name proofName, run *proof) {
+func (p *secretCache) finish(name proofName, run *computation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, name)
 	close(run.done)
 }
 
-func (p *proofs) add(name proofName) {
+func (p *secretCache) add(name proofName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.kept) < maxProofs {
@@ -249,7 +249,7 @@ func (p *proofs) add(name proofName) {
 }
 
 // drop removes the digests that have expired.
-func (p *proofs) drop() {
+func (p *secretCache) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, end := range p.kept {

@@ -165,18 +165,18 @@ func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form ur
 	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
-		return spent(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
+		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
 	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope")})
 	if err != nil {
 		return err
 	}
-	return spent(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
+	return storeError(g.p.store.RotateRefresh(ctx, token.Digest, *token.GrantID, sealed, oauth.Now(), made.ExpiresAt, made.Tokens))
 }
 
-// spent returns storage.ErrSpent unchanged, because the caller handles it. It converts every
+// storeError returns storage.ErrSpent unchanged, because the caller handles it. It converts every
 // other error to the error for the client.
-func spent(err error) error {
+func storeError(err error) error {
 	if errors.Is(err, storage.ErrSpent) {
 		return err
 	}

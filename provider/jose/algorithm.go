@@ -23,9 +23,9 @@ func Algorithms() []string { return []string{"ES256", "EdDSA", "RS256", "PS256"}
 // key or is unknown.
 func KindOf(algorithm string) string { return kinds[algorithm] }
 
-// LeftHalf returns the left half of the digest that the algorithm uses, as at_hash has it
+// AtHash returns the left half of the digest that the algorithm uses, as at_hash has it
 // (OIDC Core §3.1.3.6). Ed25519 uses SHA-512 (RFC 8032 §5.1).
-func LeftHalf(algorithm, text string) string {
+func AtHash(algorithm, text string) string {
 	if algorithm == "EdDSA" {
 		sum := sha512.Sum512([]byte(text))
 		return base64.RawURLEncoding.EncodeToString(sum[:32])

@@ -46,12 +46,12 @@ func TestKeyBecomesAJWKAndBack(t *testing.T) {
 			t.Error(kind, d)
 		}
 		for _, algorithm := range append(Algorithms(), HS256, "none", "") {
-			if got, want := k.Takes(algorithm), KindOf(algorithm) == kind; got != want {
+			if got, want := k.Supports(algorithm), KindOf(algorithm) == kind; got != want {
 				t.Errorf("%s takes %s: %t", kind, algorithm, got)
 			}
 		}
 		k.Algorithm = "PS256"
-		if got, want := k.Takes("RS256"), false; got != want {
+		if got, want := k.Supports("RS256"), false; got != want {
 			t.Errorf("%s takes RS256 although it is for PS256", kind)
 		}
 		for _, change := range []func(*JWK){

@@ -93,7 +93,7 @@ func (v Verifier) header(part string) (Header, error) {
 	}
 	// RFC 7515 §4.1.9: a media type has no case, and may be written without application/.
 	kind := strings.TrimPrefix(strings.ToLower(h.Type), "application/")
-	// RFC 7515 §4.1.11: an extension that must be understood is not.
+	// RFC 7515 §4.1.11: crit names an extension, and the server understands none.
 	if !slices.Contains(v.Types, kind) || h.Critical != nil || !slices.Contains(v.Algorithms, h.Algorithm) || jwt.GetSigningMethod(h.Algorithm) == nil {
 		return h, ErrInvalid
 	}

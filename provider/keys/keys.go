@@ -83,12 +83,12 @@ type keyReading struct {
 	err  error
 }
 
-// keyringLife is how long a copy of the keys is used.
-const keyringLife = 5 * time.Second
+// copyLife is how long a copy of the keys is used.
+const copyLife = 5 * time.Second
 
-// keysPatience is how long JWKSet waits for the database. It is shorter than the
+// databaseWait is how long JWKSet waits for the database. It is shorter than the
 // timeouts of the callers that fetch the JWK Set.
-const keysPatience = time.Second
+const databaseWait = time.Second
 
 // all returns the keys: the copy, if it is recent enough, or the result of a read
 // that all present callers share. If ctx ends first, it returns Unavailable, so that no
@@ -96,7 +96,7 @@ const keysPatience = time.Second
 func (r *Ring) all(ctx context.Context) ([]SigningKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.read) < r.keysLive() {
+	if time.Since(r.read) < r.keyLifetime() {
 		return r.keys, nil
 	}
 	reading := r.reading
@@ -115,13 +115,13 @@ func (r *Ring) all(ctx context.Context) ([]SigningKey, error) {
 	}
 }
 
-// keysLive returns how long a copy of the keys is used. The time is shorter while this
+// keyLifetime returns how long a copy of the keys is used. The time is shorter while this
 // node does not receive the changes of other nodes.
-func (r *Ring) keysLive() time.Duration {
+func (r *Ring) keyLifetime() time.Duration {
 	if r.listening() {
-		return keyringLife
+		return copyLife
 	}
-	return min(keyringLife, r.config.MaxStaleness)
+	return min(copyLife, r.config.MaxStaleness)
 }
 
 // readKeys reads the keys for all waiting callers. If the keys change during the read,
@@ -181,7 +181,7 @@ func (r *Ring) lastKeys() []SigningKey {
 	return r.keys
 }
 
-// Forget drops the copy of the keys, so that the next caller of current reads them from
+// Forget drops the copy of the keys, so that the next caller of all reads them from
 // the database.
 func (r *Ring) Forget() {
 	r.mu.Lock()
@@ -226,7 +226,7 @@ func (k SigningKey) Public() crypto.PublicKey {
 // JWKSet returns the public keys: those that sign, those that will sign, and those
 // whose signatures may still be in use. It returns ErrNotFound if no key is published.
 func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
-	wait, stop := context.WithTimeout(ctx, keysPatience)
+	wait, stop := context.WithTimeout(ctx, databaseWait)
 	defer stop()
 	keys, err := r.all(wait)
 	if err != nil {

@@ -72,7 +72,7 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// Rotate calls Provide if the server signs anything: if OpenID Connect is on, or if an
+// Rotate calls CreateMissing if the server signs anything: if OpenID Connect is on, or if an
 // application has signed access tokens.
 func (r *Ring) Rotate(ctx context.Context) error {
 	if !r.config.OpenID {
@@ -102,7 +102,7 @@ func (r *Ring) CreateMissing(ctx context.Context) error {
 		}
 		err = r.RotateKey(ctx, kind, lead)
 		// If another node has added a key at the same moment, that key serves as well.
-		if err != nil && !errors.Is(err, errKeyThere) {
+		if err != nil && !errors.Is(err, errKeyExists) {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	end := made.ActiveAt + longest + 3600
 	err = r.store.AddKey(ctx, made.Key, end)
 	if errors.Is(err, storage.ErrConflict) {
-		return errKeyThere
+		return errKeyExists
 	}
 	if err != nil {
 		return oauth.Unavailable(err)
@@ -189,9 +189,9 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	return nil
 }
 
-// errKeyThere says that the key exists already, or that another node added one at the
+// errKeyExists says that the key exists already, or that another node added one at the
 // same moment.
-var errKeyThere = errors.New("this key exists already, or another key was added at the same time: mandate keys list shows the keys")
+var errKeyExists = errors.New("this key exists already, or another key was added at the same time: mandate keys list shows the keys")
 
 // RetireKey takes a key out of use at once, and generates another if the server needs
 // one. The signatures of the retired key can no longer be verified. It returns

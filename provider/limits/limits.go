@@ -23,8 +23,8 @@ const (
 	OfAddress
 )
 
-// The limits by kind. The limit of an account is wide: strangers who guess its password
-// from many networks slow its logins while they go on. It does not apply to a browser
+// The limits by kind. The limit of an account is high. While strangers guess its password
+// from many networks, logins to it are slow. The limit does not apply to a browser
 // in which the person has signed in before, nor to an application that an administrator
 // is responsible for.
 var (
@@ -69,9 +69,9 @@ func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 	return giveBack, nil
 }
 
-// Refused returns an Error with status 429 if one of the counters is exhausted, and
+// CheckOnly returns an Error with status 429 if one of the counters is exhausted, and
 // uses no try: any number of correct requests may come at once.
-func (l *Limits) Refused(tries ...throttle.Try) error {
+func (l *Limits) CheckOnly(tries ...throttle.Try) error {
 	wait := l.Wait(tries...)
 	if wait > 0 {
 		return tooMany(wait)

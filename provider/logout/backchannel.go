@@ -37,7 +37,7 @@ const (
 // NotifyNow makes this node send the due notifications now.
 func (p *Logouts) NotifyNow() {
 	select {
-	case p.ended <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default: // the signal is already set
 	}
 }
@@ -62,7 +62,7 @@ func (t *notifier) run(ctx context.Context) {
 	defer tick.Stop()
 	defer t.calls.Wait()
 	for {
-		err := t.round(ctx)
+		err := t.sendDue(ctx)
 		if err != nil && ctx.Err() == nil {
 			t.log.Warn("applications were not notified of logouts", "error", err)
 		}
@@ -70,19 +70,19 @@ func (t *notifier) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-t.ended:
+		case <-t.wake:
 		}
 	}
 }
 
-// round claims the notifications that are due, and starts to send them.
-func (t *notifier) round(ctx context.Context) error {
+// sendDue claims the notifications that are due, and starts to send them.
+func (t *notifier) sendDue(ctx context.Context) error {
 	due, err := t.store.DueLogins(ctx, oauth.Now(), callsPerOwner, callsAtOnce)
 	if err != nil {
 		return err
 	}
 	for _, l := range due {
-		if !t.begin(l.Owner) {
+		if !t.claim(l.Owner) {
 			continue
 		}
 		next := oauth.Now() + int64(firstRetry)<<(2*min(l.Attempts, mostRetries))
@@ -105,7 +105,7 @@ func (t *notifier) round(ctx context.Context) error {
 			return err
 		}
 		t.calls.Go(func() {
-			t.one(ctx, l, next)
+			t.deliver(ctx, l, next)
 			t.end(l.Owner)
 			<-t.places
 			t.NotifyNow() // a place is free again
@@ -114,7 +114,7 @@ func (t *notifier) round(ctx context.Context) error {
 	return nil
 }
 
-func (t *notifier) begin(owner string) bool {
+func (t *notifier) claim(owner string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy[owner] >= callsPerOwner {
@@ -133,10 +133,10 @@ func (t *notifier) end(owner string) {
 	}
 }
 
-// one sends one notification. It forgets the notification when it was delivered, or
+// deliver sends one notification. It forgets the notification when it was delivered, or
 // when the application needs none. If the application does not respond at all, failed
 // postpones all its other notifications too.
-func (t *notifier) one(ctx context.Context, l storage.Login, next int64) {
+func (t *notifier) deliver(ctx context.Context, l storage.Login, next int64) {
 	defer func() {
 		if cause := recover(); cause != nil { // an unexpected record must not stop the server, now and at each restart
 			t.log.Error("panic while an application was notified of a logout", "application", l.ApplicationID, "cause", cause, "stack", string(debug.Stack()))

@@ -160,30 +160,30 @@ func (p *Logouts) MustConfirm(l *LogoutRequest, s *storage.SignedIn) bool {
 // EndedLife is how long a browser keeps the cookie that says which session ended in it.
 const EndedLife = 24 * time.Hour
 
-// ended is a session that has ended in a browser.
-type ended struct {
+// endedSession is a session that has ended in a browser.
+type endedSession struct {
 	At                int64
 	UserID, SessionID string
 }
 
 // EndedCookie returns the value of the cookie that a browser keeps of a session that ends in
-// it, for JustEnded.
+// it, for EndedInThisBrowser.
 func (p *Logouts) EndedCookie(s *storage.SignedIn) (string, error) {
-	text, err := json.Marshal(ended{oauth.Now(), s.User.ID, s.Session.ID})
+	text, err := json.Marshal(endedSession{oauth.Now(), s.User.ID, s.Session.ID})
 	return p.tickets.Seal(text, "ended"), err
 }
 
-// JustEnded says whether a request concerns a session that ended in this browser not
+// EndedInThisBrowser says whether a request concerns a session that ended in this browser not
 // long ago, for example because another application was the first to end it. kept is
-// the browser's cookie from Ended. If nobody is signed in, any other ID token proves
+// the browser's cookie from EndedCookie. If nobody is signed in, any other ID token proves
 // nothing. Everybody who registers an application can get one, and could redirect other
 // people's browsers to any address (RFC 9700 §4.11.2).
-func (p *Logouts) JustEnded(l *LogoutRequest, kept string) bool {
+func (p *Logouts) EndedInThisBrowser(l *LogoutRequest, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
 	}
-	var e ended
+	var e endedSession
 	err = json.Unmarshal(text, &e)
 	return err == nil && oauth.Now()-e.At <= oauth.Seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
 }

@@ -31,7 +31,7 @@ type Logouts struct {
 	tokens   *tokens.Tokens
 	outbound *outbound.Client
 	tickets  seal.Sealer   // logout requests on which a person must decide
-	ended    chan struct{} // receives a value when a session has ended at this node
+	wake     chan struct{} // receives a value when a session has ended at this node
 	log      *slog.Logger
 
 	delivered, callsFailed, givenUp atomic.Int64
@@ -39,7 +39,7 @@ type Logouts struct {
 
 // New makes the component.
 func New(config Config, store *storage.Store, t *tokens.Tokens, out *outbound.Client, tickets seal.Sealer, log *slog.Logger) *Logouts {
-	return &Logouts{config: config, store: store, tokens: t, outbound: out, tickets: tickets, ended: make(chan struct{}, 1), log: log}
+	return &Logouts{config: config, store: store, tokens: t, outbound: out, tickets: tickets, wake: make(chan struct{}, 1), log: log}
 }
 
 const pageLife = 3600 // seconds, the time that a person has to answer the logout page
@@ -57,5 +57,5 @@ func (p *Logouts) Notify(ctx context.Context) { newNotifier(p).run(ctx) }
 func (p *Logouts) NotifyDue(ctx context.Context) error {
 	t := newNotifier(p)
 	defer t.calls.Wait()
-	return t.round(ctx)
+	return t.sendDue(ctx)
 }

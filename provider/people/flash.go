@@ -10,14 +10,14 @@ import (
 
 const flashLife = 300 // seconds
 
-// Flash seals a text that one page shows once, in this session only.
-func (p *People) Flash(s *storage.SignedIn, page, text string) string {
+// SealForPage seals a text that one page shows once, in this session only.
+func (p *People) SealForPage(s *storage.SignedIn, page, text string) string {
 	return p.flashes.Seal([]byte(strconv.FormatInt(oauth.Now(), 10)+" "+text), s.Session.ID+" "+page)
 }
 
-// Unflash returns the text that Flash sealed for this session and page, or "" if it is
+// OpenForPage returns the text that SealForPage sealed for this session and page, or "" if it is
 // older than five minutes or was sealed for another page.
-func (p *People) Unflash(s *storage.SignedIn, page, sealed string) string {
+func (p *People) OpenForPage(s *storage.SignedIn, page, sealed string) string {
 	text, err := p.flashes.Open(sealed, s.Session.ID+" "+page)
 	if err != nil {
 		return ""

@@ -14,7 +14,7 @@ func TestFlash(t *testing.T) {
 	}
 	p := &People{flashes: sealer}
 	alice, again := &storage.SignedIn{Session: storage.Session{ID: "one"}}, &storage.SignedIn{Session: storage.Session{ID: "another"}}
-	sealed := p.Flash(alice, "secret of x", "shown once")
+	sealed := p.SealForPage(alice, "secret of x", "shown once")
 	for _, test := range []struct {
 		rule string
 		s    *storage.SignedIn
@@ -28,7 +28,7 @@ func TestFlash(t *testing.T) {
 		{"not altered", alice, "secret of x", sealed + "A", ""},
 		{"not where there is nothing", alice, "secret of x", "", ""},
 	} {
-		if got := p.Unflash(test.s, test.page, test.text); got != test.want {
+		if got := p.OpenForPage(test.s, test.page, test.text); got != test.want {
 			t.Errorf("%s: %q", test.rule, got)
 		}
 	}

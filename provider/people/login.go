@@ -33,7 +33,7 @@ type SignIn struct {
 // WrongPassword returns the one Error for an unknown user name and for a wrong
 // password, so that it does not say which names exist.
 func WrongPassword() *oauth.Error {
-	return oauth.Refuse("invalid_grant", "The username or the password is not right.")
+	return oauth.Refuse("invalid_grant", "The username or the password is wrong.")
 }
 
 // Login checks a person's password and begins a session. It ends an earlier session of
@@ -164,7 +164,7 @@ func (p *People) SignedIn(ctx context.Context, cookie string) (*storage.SignedIn
 	if err != nil {
 		return nil, oauth.Unavailable(err)
 	}
-	if at-found.Session.SeenAt >= storage.Touched {
+	if at-found.Session.SeenAt >= storage.TouchInterval {
 		err = p.store.TouchSession(ctx, found.Session.ID, at)
 		if err != nil {
 			return nil, oauth.Unavailable(err)

@@ -16,7 +16,7 @@ func (c *Rules) AllowedScopes(a storage.Application) []string {
 	for _, s := range c.Scopes {
 		switch {
 		case s.Name == Introspection:
-			if a.MayIntrospect && may.Vouched {
+			if a.MayIntrospect && may.AdministratorRights {
 				allowed = append(allowed, s.Name)
 			}
 		case slices.Contains(may.Scopes, s.Name) && (len(listed) == 0 || slices.Contains(listed, s.Name)):

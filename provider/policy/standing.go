@@ -59,15 +59,15 @@ const SuspendedText = "This application is suspended: the account of its owner i
 // responsible for an application uses it. The application's own settings can only
 // narrow it.
 type Allowance struct {
-	Grants      []string // grants that may be registered and used
-	PublicOnly  bool     // the application gets no client secret
-	Scopes      []string // in the operator's order; without introspection, which Vouched allows
-	AccessMax   int64    // the longest lifetime of an opaque access token, in seconds
-	JWTMax      int64    // the longest lifetime of a signed access token, in seconds
-	RefreshMax  int64    // the longest time that a refresh token may stay unused, in seconds
-	OwnLifetime bool     // the application may have lifetimes of its own
-	Vouched     bool     // an administrator may let it skip consent, introspect and omit PKCE
-	Quota       Quota
+	Grants              []string // grants that may be registered and used
+	PublicOnly          bool     // the application gets no client secret
+	Scopes              []string // in the operator's order; without introspection, which AdministratorRights allows
+	AccessMax           int64    // the longest lifetime of an opaque access token, in seconds
+	JWTMax              int64    // the longest lifetime of a signed access token, in seconds
+	RefreshMax          int64    // the longest time that a refresh token may stay unused, in seconds
+	OwnLifetime         bool     // the application may have lifetimes of its own
+	AdministratorRights bool     // an administrator may let it skip consent, introspect and omit PKCE
+	Quota               Quota
 }
 
 // Quota is how much the owner of applications may use. 0 means no limit.
@@ -100,7 +100,7 @@ func (c *Rules) allowance(s Standing) Allowance {
 	}
 	switch s {
 	case StandingAdministrator:
-		server.OwnLifetime, server.Vouched = true, true
+		server.OwnLifetime, server.AdministratorRights = true, true
 		server.AccessMax = max(server.AccessMax, oauth.Seconds(c.AccessTokenMax))
 		server.JWTMax = max(server.JWTMax, oauth.Seconds(c.JWTAccessTokenMax))
 		server.RefreshMax = max(server.RefreshMax, oauth.Seconds(c.RefreshTokenMaxLifetime))
@@ -131,7 +131,7 @@ func (c *Rules) Effective(a storage.Application) storage.Application {
 	if may.PublicOnly && a.ClientType != Public {
 		a.GrantTypes = ""
 	}
-	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.Vouched, a.SkipConsent && may.Vouched, a.PKCEExempt && may.Vouched
+	a.MayIntrospect, a.SkipConsent, a.PKCEExempt = a.MayIntrospect && may.AdministratorRights, a.SkipConsent && may.AdministratorRights, a.PKCEExempt && may.AdministratorRights
 	if !may.OwnLifetime {
 		a.AccessTokenLifetime, a.RefreshTokenLifetime = 0, 0
 	}

@@ -66,7 +66,7 @@ func TestAllowance(t *testing.T) {
 	year, month := int64(365*24*3600), int64(30*24*3600)
 	for standing, want := range map[Standing]Allowance{
 		StandingAdministrator: {Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: []string{"read", "write", "groups"},
-			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, Vouched: true},
+			AccessMax: 3 * 3600, JWTMax: 4 * 3600, RefreshMax: year, OwnLifetime: true, AdministratorRights: true},
 		StandingPerson: {Grants: []string{GrantCode, GrantClient}, Scopes: []string{"read", "write"},
 			AccessMax: 2 * 3600, JWTMax: 5400, RefreshMax: month, OwnLifetime: true, Quota: c.PersonQuota},
 		StandingOpen: {Grants: []string{GrantCode}, PublicOnly: true, Scopes: []string{"read"},

@@ -98,7 +98,7 @@ func (t *Throttle) longest(tries []Try, now time.Duration) time.Duration {
 func (t *Throttle) place(want Try, now time.Duration) (*counter, *counterSet, digest16) {
 	of, key := t.kinds[want.Kind], short(want.Key)
 	c := of.known[key]
-	if c == nil && of.spent(now) > 0 {
+	if c == nil && of.waitForRoom(now) > 0 {
 		of, key = of.wide, short(want.Wide)
 		c = of.known[key]
 	}
@@ -159,27 +159,27 @@ func (c *counter) set(full time.Duration) {
 	heap.Fix(c.of, c.index)
 }
 
-// lacks returns how long it takes until a counter, which is full again at the given
+// waitForTry returns how long it takes until a counter, which is full again at the given
 // time, has a try.
-func (c *counterSet) lacks(full, now time.Duration) time.Duration {
+func (c *counterSet) waitForTry(full, now time.Duration) time.Duration {
 	return max(0, full-now-time.Duration(c.Tries-1)*c.Refill)
 }
 
-// spent returns how long it takes until there is room for one more counter.
-func (c *counterSet) spent(now time.Duration) time.Duration {
+// waitForRoom returns how long it takes until there is room for one more counter.
+func (c *counterSet) waitForRoom(now time.Duration) time.Duration {
 	if len(c.order) < c.most {
 		return 0
 	}
-	return c.lacks(c.order[0].full, now)
+	return c.waitForTry(c.order[0].full, now)
 }
 
 // delay returns how long it takes until a counter has a try. nil stands for a counter
 // that does not exist yet.
 func (c *counterSet) delay(one *counter, now time.Duration) time.Duration {
 	if one == nil {
-		return c.spent(now)
+		return c.waitForRoom(now)
 	}
-	return c.lacks(one.full, now)
+	return c.waitForTry(one.full, now)
 }
 
 func (c *counterSet) add(key digest16, now time.Duration) *counter {

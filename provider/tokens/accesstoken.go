@@ -57,9 +57,9 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.Audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
 	if f.GrantID == "" {
 		// RFC 9068 §2.2: if no person is involved, the subject is the client.
-		claims["sub"], claims["jti"] = a.ClientID, p.nameToken(ofApplication, a.ID)
+		claims["sub"], claims["jti"] = a.ClientID, p.sealJTI(ofApplication, a.ID)
 	} else {
-		claims["sub"], claims["jti"] = p.Subject(f.Sector, f.UserID), p.nameToken(ofGrant, f.GrantID)
+		claims["sub"], claims["jti"] = p.Subject(f.Sector, f.UserID), p.sealJTI(ofGrant, f.GrantID)
 	}
 	// RFC 9068 §2.2.1: these claims are about the login at which the authorization
 	// grant was given, so they stay the same at each refresh. In the password grant
@@ -88,15 +88,15 @@ const (
 	ofApplication = "a"
 )
 
-func (p *Tokens) nameToken(kind, id string) string {
+func (p *Tokens) sealJTI(kind, id string) string {
 	return p.names.Seal([]byte(kind+id), "")
 }
 
 // Found is a token that this server issued, opaque or signed, with its record.
 type Found struct {
 	storage.LiveToken
-	name    string // the jti of a signed token; "": the token is opaque
-	dormant bool   // its application is suspended, or may use no scope of the token
+	name     string // the jti of a signed token; "": the token is opaque
+	unusable bool   // its application is suspended, or may use no scope of the token
 }
 
 // FindToken returns a token and the records that it belongs to, or storage.ErrNotFound.
@@ -109,9 +109,9 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	}
 	a := storage.Application{MayIntrospect: token.MayIntrospect, Scopes: token.Scopes, Responsible: token.Responsible, OwnerID: token.OwnerID, OwnerActive: token.OwnerActive, OwnerAdministrator: token.OwnerAdministrator}
 	scope := oauth.Narrow(strings.Fields(token.Scope), p.rules.AllowedScopes(a))
-	token.Scope, token.dormant = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
+	token.Scope, token.unusable = strings.Join(scope, " "), policy.Suspended(a) || len(scope) == 0
 	may := p.rules.AllowanceOf(a)
-	token.MayIntrospect = token.MayIntrospect && may.Vouched
+	token.MayIntrospect = token.MayIntrospect && may.AdministratorRights
 	// The lifetime is limited too, if the application's standing no longer allows it.
 	switch {
 	case token.name != "":

@@ -53,7 +53,7 @@ func (p *Tokens) IDToken(ctx context.Context, about IDTokenFor) (string, error) 
 	claims := jose.Claims{
 		"iss": p.config.Issuer, "sub": p.Subject(about.Sector, about.UserID), "aud": about.Application.ClientID,
 		"exp": at + oauth.Seconds(p.config.IDTokenLifetime), "iat": at, "auth_time": about.AuthTime,
-		"at_hash": jose.LeftHalf(algorithm, about.AccessToken), "acr": PasswordLogin, "amr": []string{"pwd"},
+		"at_hash": jose.AtHash(algorithm, about.AccessToken), "acr": PasswordLogin, "amr": []string{"pwd"},
 	}
 	if about.Nonce != "" {
 		claims["nonce"] = about.Nonce

@@ -72,15 +72,15 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	switch {
 	case token.ExpiresAt <= oauth.Now(), token.UsedAt != nil:
 		return token, oauth.ErrNotFound
-	case token.dormant:
-		return token, errDormant
+	case token.unusable:
+		return token, errUnusable
 	}
 	return token, nil
 }
 
-// errDormant is an ErrNotFound for a token that would be active if its application were
+// errUnusable is an ErrNotFound for a token that would be active if its application were
 // not suspended and still had a scope of the token.
-var errDormant = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
+var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	found := &Introspection{
@@ -158,16 +158,16 @@ func bothChallenges(err error) error {
 
 func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) {
 	token, err := p.LiveToken(ctx, text)
-	dormant := errors.Is(err, errDormant) && !token.Refresh
-	if errors.Is(err, oauth.ErrNotFound) && !dormant || err == nil && token.Refresh {
+	unusable := errors.Is(err, errUnusable) && !token.Refresh
+	if errors.Is(err, oauth.ErrNotFound) && !unusable || err == nil && token.Refresh {
 		// RFC 6750 §3.1
 		return "", &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: "The access token is unknown, expired, or revoked.",
 			Challenge: `Bearer realm="mandate", error="invalid_token", error_description="The access token is unknown, expired, or revoked."`}
 	}
-	if err != nil && !dormant {
+	if err != nil && !unusable {
 		return "", err
 	}
-	if !dormant && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
+	if !unusable && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
 		return token.ClientID, nil
 	}
 	refused := &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope introspection: request it with scope=introspection.",

@@ -30,8 +30,8 @@ type room struct {
 const (
 	// Another node may use the same quota, so a node takes a small part of what is
 	// free, for a short time.
-	roomPart = 32
-	roomLife = 10 * time.Second
+	budgetDivisor = 32
+	roomLife      = 10 * time.Second
 	// fullLife is how long a quota counts as used up without another count. It equals
 	// the Retry-After of the response.
 	fullLife = 2 * time.Second
@@ -75,7 +75,7 @@ func (q *quotas) take(key string) (taken, full bool) {
 
 // keep remembers how much of a quota is free.
 func (q *quotas) keep(key string, free int) {
-	r := room{left: free / roomPart, until: time.Now().Add(roomLife)}
+	r := room{left: free / budgetDivisor, until: time.Now().Add(roomLife)}
 	if free <= 0 {
 		r = room{full: true, until: time.Now().Add(fullLife)}
 	}

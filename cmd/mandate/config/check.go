@@ -108,7 +108,7 @@ func (l *loader) checkTransport(u *url.URL, name string) {
 	if u.Scheme == "https" || isLoopback(u.Hostname()) || l.c.AllowInsecureHTTP || !l.ok("ALLOW_INSECURE_HTTP") {
 		return
 	}
-	l.wrong("is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory", name)
+	l.wrong("is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network", name)
 }
 
 // checkBaseURL accepts one spelling only: clients compare the issuer character by

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// BaseURL is the URL by which browsers and clients reach the server: scheme, host and an optional path. The issuer is this URL followed by `/o` (RFC 8414 §2). Plain http works for loopback hosts only, unless `ALLOW_INSECURE_HTTP` is set.
 	BaseURL string `key:"BASE_URL" default:"http://127.0.0.1:8000"`
-	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a laboratory network without certificates.
+	// AllowInsecureHTTP allows plain http beyond this machine in `BASE_URL`, `LOGIN_URL`, the introspection URL, the URL of the key set and, if tokens are forwarded, `UPSTREAM`. Everybody on the network path can then read tokens and passwords (against RFC 6749 §3.1 and §3.2). For a test network without certificates.
 	AllowInsecureHTTP bool `key:"ALLOW_INSECURE_HTTP" default:"false"`
 	// Listen is the address and port that the server binds. An empty host (`:8000`) binds every address.
 	Listen string `key:"LISTEN" default:"127.0.0.1:8000"`

@@ -97,7 +97,7 @@ func TestConfigErrors(t *testing.T) {
 		{"BASE_URL: https://a//b\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
 		{"BASE_URL: https://a/../b\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
 		{"BASE_URL: https://a/%41\n", at + "BASE_URL: has a path with //, dots or special characters; use letters, digits, -, _ and single slashes"},
-		{"BASE_URL: http://a\n", at + "BASE_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{"BASE_URL: http://a\n", at + "BASE_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{"LISTEN: localhost\n", at + "LISTEN: must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)"},
 		{"OPS_LISTEN: localhost\n", at + "OPS_LISTEN: must be host:port (127.0.0.1:9000, or :9000 for every address)"},
 		{"LISTEN: :1\nOPS_LISTEN: :1\n", "mandate.yaml:2: OPS_LISTEN: is the same as LISTEN, which everybody can reach; use another port"},
@@ -106,7 +106,7 @@ func TestConfigErrors(t *testing.T) {
 		{"LOGIN_URL: login\n", at + "LOGIN_URL: must be an absolute URL (https://host/path), or give a path of this server (/login/)"},
 		{"LOGIN_URL: //evil\n", at + "LOGIN_URL: must be a path that starts with a single slash and has no fragment"},
 		{"LOGIN_URL: /\\evil\n", at + "LOGIN_URL: must be a path that starts with a single slash and has no fragment"},
-		{"LOGIN_URL: http://login.example/\n", at + "LOGIN_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{"LOGIN_URL: http://login.example/\n", at + "LOGIN_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 
 		// Database and key.
 		{"DATABASE_URL: mysql://a/b\n", at + "DATABASE_URL: must be sqlite:///file.db or postgres://user:password@host/database"},
@@ -140,7 +140,7 @@ func TestConfigErrors(t *testing.T) {
 		{"PASS_AUTHORIZATION: true\n", at + "PASS_AUTHORIZATION: has no effect without UPSTREAM; set that too, or remove this"},
 		{"UPSTREAM: http://api\n", at + "UPSTREAM: needs RULES, which say which scopes a request needs; set them\n" + at + "UPSTREAM: needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one"},
 		{"UPSTREAM: http://api?\n", at + "UPSTREAM: contains a query; remove everything from the ? on"},
-		{"UPSTREAM: http://api\nPASS_AUTHORIZATION: true\nRULES: [{PATH: /}]\n" + rs, at + "UPSTREAM: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{"UPSTREAM: http://api\nPASS_AUTHORIZATION: true\nRULES: [{PATH: /}]\n" + rs, at + "UPSTREAM: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{"UPSTREAM: http://api\nRULES:\n  - {METHODS: [GET]}\n  - {PATH: /a//b}\n  - {PATH: /c, METHODS: [GET, get]}\n  - {PATH: /c, METHODS: [GET], SCOPES: ['a b']}\n" + rs,
 			"mandate.yaml:3: RULES[0]: needs as PATH a plain path that starts with a slash (/users/)\n" +
 				"mandate.yaml:4: RULES[1].PATH: needs as PATH a plain path that starts with a slash (/users/)\n" +
@@ -166,10 +166,10 @@ func TestConfigErrors(t *testing.T) {
 
 		// The resource server.
 		{p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: needs RESOURCE_SERVER_AUTH_TOKEN or RESOURCE_SERVER_INTROSPECTION_CREDENTIALS to authenticate with (RFC 7662 §2.1); set one"},
-		{p + "RESOURCE_SERVER_INTROSPECTION_URL: http://a/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{p + "RESOURCE_SERVER_INTROSPECTION_URL: http://a/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_INTROSPECTION_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{p + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: 36001\n", pat + "JWT_ACCESS_TOKEN_EXPIRE_SECONDS: is longer than ACCESS_TOKEN_EXPIRE_SECONDS (36000); lower it or raise the other one"},
 		{p + "RESOURCE_SERVER_JWKS_URL: https://a/keys\n  RESOURCE_SERVER_ISSUER: https://a\n", pat + "RESOURCE_SERVER_JWKS_URL: needs RESOURCE_SERVER_ISSUER and RESOURCE_SERVER_AUDIENCE, with which tokens are compared (RFC 9068 §4); set both"},
-		{p + "RESOURCE_SERVER_JWKS_URL: http://a/keys\n  RESOURCE_SERVER_ISSUER: https://a\n  RESOURCE_SERVER_AUDIENCE: https://b\n", pat + "RESOURCE_SERVER_JWKS_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a laboratory"},
+		{p + "RESOURCE_SERVER_JWKS_URL: http://a/keys\n  RESOURCE_SERVER_ISSUER: https://a\n  RESOURCE_SERVER_AUDIENCE: https://b\n", pat + "RESOURCE_SERVER_JWKS_URL: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{p + "RESOURCE_SERVER_JWKS_URL: keys\n", pat + "RESOURCE_SERVER_JWKS_URL: must be an absolute URL (https://host/path)"},
 		{p + "RESOURCE_SERVER_ISSUER: https://a\n", pat + "RESOURCE_SERVER_ISSUER: has no effect without RESOURCE_SERVER_JWKS_URL; set that too, or remove this"},
 		{p + "RESOURCE_SERVER_AUTH_TOKEN: mat_1\n", pat + "RESOURCE_SERVER_AUTH_TOKEN: has no effect without RESOURCE_SERVER_INTROSPECTION_URL; set that too, or remove this"},

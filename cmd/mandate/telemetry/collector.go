@@ -49,15 +49,15 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, h := range s.Hashing {
 		tell(hashesRunning, float64(h.InUse), h.For)
-		tell(hashesLimit, float64(h.Places), h.For)
+		tell(hashesLimit, float64(h.Slots), h.For)
 		tell(hashesWaiting, float64(h.Waiting), h.For)
 		tell(hashesRefused, float64(h.Refused), h.For)
 	}
-	tell(backchannel, float64(s.LogoutsTold), "told")
+	tell(backchannel, float64(s.LogoutsDelivered), "told")
 	tell(backchannel, float64(s.LogoutsFailed), "failed")
 	tell(backchannel, float64(s.LogoutsGivenUp), "given_up")
-	tell(changesHear, truth(s.Hears))
-	tell(changesLost, float64(s.Lost))
+	tell(changesHear, truth(s.ReceivesChanges))
+	tell(changesLost, float64(s.ConnectionsLost))
 	tell(cleanupLast, float64(s.SweptAt))
 	tell(cleanupErrors, float64(s.SweepsFailed))
 	c.collectLag(tell)

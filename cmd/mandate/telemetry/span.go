@@ -68,8 +68,10 @@ func failure(err error) string {
 // rest may contain a secret.
 func (t *Tracing) Calls(next http.RoundTripper) http.RoundTripper { return &calls{t, next, false} }
 
-// OwnCalls also sends the trace context to the called server.
-func (t *Tracing) OwnCalls(next http.RoundTripper) http.RoundTripper { return &calls{t, next, true} }
+// PropagateTrace also sends the trace context to the called server.
+func (t *Tracing) PropagateTrace(next http.RoundTripper) http.RoundTripper {
+	return &calls{t, next, true}
+}
 
 type calls struct {
 	tracing *Tracing

@@ -6,9 +6,9 @@ import "context"
 // applications.
 type departures struct {
 	Deleted int64  `db:"deleted"`
-	Walked  int64  `db:"walked"`
-	Walking int64  `db:"walking"`
-	Reached string `db:"reached"`
+	Done    int64  `db:"walked"`
+	Current int64  `db:"walking"`
+	Next    string `db:"reached"`
 }
 
 // The clean-up walks through the tokens and then through the grants, in key order. No
@@ -18,33 +18,33 @@ const (
 	amongGrants = "grants:"
 )
 
-// SweepDeparted examines the next limit rows of the tokens or grants. It deletes those
+// SweepDeletedApplications examines the next limit rows of the tokens or grants. It deletes those
 // whose application or grant no longer exists. It does nothing if no application was
 // deleted since the last complete walk.
-func (s *Store) SweepDeparted(ctx context.Context, limit int) error {
+func (s *Store) SweepDeletedApplications(ctx context.Context, limit int) error {
 	var d departures
 	err := s.get(ctx, &d, `SELECT deleted, walked, walking, reached FROM departures`)
 	switch {
-	case err != nil || d.Reached == "" && d.Walked == d.Deleted:
+	case err != nil || d.Next == "" && d.Done == d.Deleted:
 		return err
-	case d.Reached == "":
+	case d.Next == "":
 		_, err = s.exec(ctx, `UPDATE departures SET walking = $1, reached = $2 WHERE reached = ''`, d.Deleted, amongTokens)
 		return err
-	case d.Reached[:len(amongTokens)] == amongTokens:
-		return s.sweepTokensOfDeparted(ctx, d, limit)
+	case d.Next[:len(amongTokens)] == amongTokens:
+		return s.sweepTokensOfDeleted(ctx, d, limit)
 	}
-	return s.sweepGrantsOfDeparted(ctx, d, limit)
+	return s.sweepGrantsOfDeleted(ctx, d, limit)
 }
 
-func (s *Store) sweepTokensOfDeparted(ctx context.Context, d departures, limit int) error {
-	from := d.Reached[len(amongTokens):]
+func (s *Store) sweepTokensOfDeleted(ctx context.Context, d departures, limit int) error {
+	from := d.Next[len(amongTokens):]
 	var upTo string
 	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(digest), '') FROM (SELECT digest FROM tokens WHERE digest > $1 ORDER BY digest LIMIT $2) x`, from, limit)
 	if err != nil {
 		return err
 	}
 	if upTo == "" {
-		return s.reach(ctx, d, amongGrants)
+		return s.keepProgress(ctx, d, amongGrants)
 	}
 	n, err := s.exec(ctx, `DELETE FROM tokens WHERE digest > $1 AND digest <= $2 AND CASE WHEN grant_id IS NULL
 		THEN NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = tokens.application_id)
@@ -53,18 +53,18 @@ func (s *Store) sweepTokensOfDeparted(ctx context.Context, d departures, limit i
 		return err
 	}
 	s.counters.tokens.Add(n)
-	return s.reach(ctx, d, amongTokens+upTo)
+	return s.keepProgress(ctx, d, amongTokens+upTo)
 }
 
-func (s *Store) sweepGrantsOfDeparted(ctx context.Context, d departures, limit int) error {
-	from := d.Reached[len(amongGrants):]
+func (s *Store) sweepGrantsOfDeleted(ctx context.Context, d departures, limit int) error {
+	from := d.Next[len(amongGrants):]
 	var upTo string
 	err := s.get(ctx, &upTo, `SELECT COALESCE(MAX(id), '') FROM (SELECT id FROM grants WHERE id > $1 ORDER BY id LIMIT $2) x`, from, limit)
 	if err != nil {
 		return err
 	}
 	if upTo == "" {
-		_, err = s.exec(ctx, `UPDATE departures SET walked = walking, reached = '' WHERE reached = $1`, d.Reached)
+		_, err = s.exec(ctx, `UPDATE departures SET walked = walking, reached = '' WHERE reached = $1`, d.Next)
 		return err
 	}
 	n, err := s.exec(ctx, `DELETE FROM grants WHERE id > $1 AND id <= $2 AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.id = grants.application_id)`, from, upTo)
@@ -72,12 +72,12 @@ func (s *Store) sweepGrantsOfDeparted(ctx context.Context, d departures, limit i
 		return err
 	}
 	s.counters.grants.Add(n)
-	return s.reach(ctx, d, amongGrants+upTo)
+	return s.keepProgress(ctx, d, amongGrants+upTo)
 }
 
-// reach stores the progress of the walk. If two nodes do the same step, both delete the
+// keepProgress stores the progress of the walk. If two nodes do the same step, both delete the
 // same rows and only one of them stores the progress.
-func (s *Store) reach(ctx context.Context, d departures, to string) error {
-	_, err := s.exec(ctx, `UPDATE departures SET reached = $2 WHERE reached = $1`, d.Reached, to)
+func (s *Store) keepProgress(ctx context.Context, d departures, to string) error {
+	_, err := s.exec(ctx, `UPDATE departures SET reached = $2 WHERE reached = $1`, d.Next, to)
 	return err
 }

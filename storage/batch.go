@@ -9,34 +9,34 @@ import (
 // ErrBusy means that too many writes wait already. The client may try again later.
 var ErrBusy = errors.New("too many writes wait for the database")
 
-// gather combines concurrent writes in one statement and one commit. A write starts at
+// batcher combines concurrent writes in one statement and one commit. A write starts at
 // once if a lane is free. Writes that arrive while all lanes are busy form the next
 // batch.
-type gather[T any] struct {
-	run   func([]T) []error // returns the outcome of each item
-	size  func(waiting int) int
-	lanes int // batches that may run at the same time
-	most  int // waiting items; this limits the memory
-	tally tally
+type batcher[T any] struct {
+	run        func([]T) []error // returns the outcome of each item
+	size       func(waiting int) int
+	lanes      int // batches that may run at the same time
+	maxWaiting int // waiting items; this limits the memory
+	tally      batchStats
 
 	mu      sync.Mutex
-	waiting []*gathered[T]
+	waiting []*batched[T]
 	busy    int
 }
 
-type gathered[T any] struct {
+type batched[T any] struct {
 	item T
 	done chan error
 }
 
 // do waits until the item is stored or has failed.
-func (g *gather[T]) do(ctx context.Context, item T) error {
+func (g *batcher[T]) do(ctx context.Context, item T) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	one := &gathered[T]{item, make(chan error, 1)}
+	one := &batched[T]{item, make(chan error, 1)}
 	g.mu.Lock()
-	if len(g.waiting) >= g.most {
+	if len(g.waiting) >= g.maxWaiting {
 		g.mu.Unlock()
 		g.tally.full.Add(1)
 		return ErrBusy
@@ -60,7 +60,7 @@ func (g *gather[T]) do(ctx context.Context, item T) error {
 	return <-one.done
 }
 
-func (g *gather[T]) remove(one *gathered[T]) bool {
+func (g *batcher[T]) remove(one *batched[T]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, other := range g.waiting {
@@ -73,7 +73,7 @@ func (g *gather[T]) remove(one *gathered[T]) bool {
 }
 
 // work runs batches until no item waits.
-func (g *gather[T]) work() {
+func (g *batcher[T]) work() {
 	for {
 		batch := g.take()
 		if batch == nil {
@@ -90,7 +90,7 @@ func (g *gather[T]) work() {
 	}
 }
 
-func (g *gather[T]) take() []*gathered[T] {
+func (g *batcher[T]) take() []*batched[T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting) == 0 {
@@ -99,6 +99,6 @@ func (g *gather[T]) take() []*gathered[T] {
 	}
 	n := g.size(len(g.waiting))
 	batch := g.waiting[:n:n]
-	g.waiting = append([]*gathered[T](nil), g.waiting[n:]...)
+	g.waiting = append([]*batched[T](nil), g.waiting[n:]...)
 	return batch
 }

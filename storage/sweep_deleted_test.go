@@ -9,7 +9,7 @@ import (
 func (w world) walk(t *testing.T, limit int) {
 	t.Helper()
 	for range 100 {
-		must(t, w.SweepDeparted(t.Context(), limit))
+		must(t, w.SweepDeletedApplications(t.Context(), limit))
 		if count(t, w.Store, `SELECT COUNT(*) FROM departures WHERE reached = '' AND walked = deleted`) == 1 {
 			return
 		}
@@ -33,8 +33,8 @@ func TestWhatADeletedApplicationLeavesBehindIsDeleted(t *testing.T) {
 			t.Errorf("nothing was deleted: %v, before %v", after, before)
 		}
 		must(t, w.DeleteApplication(t.Context(), gone.ID))
-		must(t, w.SweepDeparted(t.Context(), 3)) // starts the walk
-		must(t, w.SweepDeparted(t.Context(), 3))
+		must(t, w.SweepDeletedApplications(t.Context(), 3)) // starts the walk
+		must(t, w.SweepDeletedApplications(t.Context(), 3))
 		// Another application is deleted during the walk. The walk may have passed its
 		// rows.
 		late := w.application(t, "Late")
@@ -58,7 +58,7 @@ func TestTwoNodesSweepWhatADeletedApplicationLeaves(t *testing.T) {
 		}
 		must(t, w.DeleteApplication(t.Context(), gone.ID))
 		for range 20 {
-			for _, err := range race(4, func(i int) error { return stores[i%2].SweepDeparted(t.Context(), 5) }) {
+			for _, err := range race(4, func(i int) error { return stores[i%2].SweepDeletedApplications(t.Context(), 5) }) {
 				must(t, err)
 			}
 		}

@@ -10,16 +10,16 @@ import (
 	"testing/synctest"
 )
 
-// gathering is a gather of numbers whose batches wait until the test releases them.
-type gathering struct {
-	*gather[int]
+// batching is a batcher of numbers whose batches wait until the test releases them.
+type batching struct {
+	*batcher[int]
 	batches chan []int
 	let     chan struct{}
 }
 
-func newGathering(lanes, most int) gathering {
-	g := gathering{batches: make(chan []int, 100), let: make(chan struct{})}
-	g.gather = &gather[int]{lanes: lanes, most: most, size: powerOfTwo, run: func(items []int) []error {
+func newBatching(lanes, most int) batching {
+	g := batching{batches: make(chan []int, 100), let: make(chan struct{})}
+	g.batcher = &batcher[int]{lanes: lanes, maxWaiting: most, size: powerOfTwo, run: func(items []int) []error {
 		g.batches <- slices.Clone(items)
 		<-g.let
 		outcomes := make([]error, len(items))
@@ -35,7 +35,7 @@ func newGathering(lanes, most int) gathering {
 
 // send starts one write per number, one after the other, and returns a channel for each
 // result.
-func (g gathering) send(ctx context.Context, items ...int) []chan error {
+func (g batching) send(ctx context.Context, items ...int) []chan error {
 	outcomes := make([]chan error, len(items))
 	for i, item := range items {
 		outcomes[i] = make(chan error, 1)
@@ -47,7 +47,7 @@ func (g gathering) send(ctx context.Context, items ...int) []chan error {
 
 func TestGatherSharesWhatComesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGathering(1, 100)
+		g := newBatching(1, 100)
 		outcomes := g.send(t.Context(), 1, 2, -3, 4, 5, 6)
 		close(g.let)
 		synctest.Wait()
@@ -72,7 +72,7 @@ func TestGatherSharesWhatComesTogether(t *testing.T) {
 
 func TestGatherHasSoManyLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGathering(3, 100)
+		g := newBatching(3, 100)
 		g.send(t.Context(), 1, 2, 3, 4, 5)
 		if len(g.batches) != 3 {
 			t.Errorf("%d batches at once, want 3", len(g.batches))
@@ -83,7 +83,7 @@ func TestGatherHasSoManyLanes(t *testing.T) {
 
 func TestGatherThatIsFullSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGathering(1, 2)
+		g := newBatching(1, 2)
 		outcomes := g.send(t.Context(), 1, 2, 3, 4) // one is running, two wait
 		is(t, "the write that exceeds the limit", <-outcomes[3], ErrBusy)
 		close(g.let)
@@ -97,7 +97,7 @@ func TestGatherThatIsFullSaysSo(t *testing.T) {
 // result.
 func TestGatherWhoseCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGathering(1, 100)
+		g := newBatching(1, 100)
 		ctx, stop := context.WithCancel(t.Context())
 		outcomes := g.send(ctx, 1, 2)
 		stop()
