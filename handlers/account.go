@@ -33,7 +33,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 	if err != nil {
 		return page, err
 	}
-	authorized, err := s.provider.Authorized(r.Context(), u.ID)
+	authorized, err := s.provider.People.Authorized(r.Context(), u.ID)
 	if err != nil {
 		return page, err
 	}
@@ -48,7 +48,7 @@ func (s *server) accountPage(r *http.Request, who *provider.SignedIn) (templates
 // sessionList lists the sessions of a person, each with the path that ends it.
 func (s *server) sessionList(r *http.Request, who *provider.SignedIn, u provider.User, path string) (templates.SessionList, error) {
 	list := templates.SessionList{EndAllAction: s.path(path + "end/")}
-	sessions, err := s.provider.Sessions(r.Context(), u.ID)
+	sessions, err := s.provider.People.Sessions(r.Context(), u.ID)
 	for _, session := range sessions {
 		row := templates.SessionRow{Device: device(session.UserAgent), Address: session.Address, Since: moment(session.AuthTime), LastSeen: moment(session.SeenAt)}
 		if session.ID == who.Session.ID {
@@ -83,7 +83,7 @@ func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	// An unchecked box sends nothing, so the hidden field beside it says that the page had the box: whoever posts
 	// neither field gets the secure default.
 	keep := r.PostForm.Get("approvals") == "asked" && r.PostForm.Get("end_approvals") == ""
-	err = s.provider.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
+	err = s.provider.People.ChangePassword(r.Context(), who, provider.Passwords{Current: r.PostForm.Get("current_password"),
 		Next: r.PostForm.Get("new_password"), KeepApprovals: keep})
 	if err == nil {
 		s.setNotice(w, map[bool]string{true: "password", false: "password-approvals"}[keep])
@@ -119,7 +119,7 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.EndSession(r.Context(), who.User.ID, id)
+	err = s.provider.People.EndSession(r.Context(), who.User.ID, id)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *server) endSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.provider.EndSessions(r.Context(), who.User.ID)
+	_, err = s.provider.People.EndSessions(r.Context(), who.User.ID)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *server) revokeApplication(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	err = s.provider.RevokeApplication(r.Context(), who.User.ID, id)
+	err = s.provider.People.Revoke(r.Context(), who.User.ID, id)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (s *server) apiUsers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || offset < 0 {
 		return writeJSON(w, http.StatusBadRequest, apiDetail{"offset must be a number from 0."})
 	}
-	users, _, err := s.provider.Users(r.Context(), "", limit, offset)
+	users, _, err := s.provider.People.Users(r.Context(), "", limit, offset)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u, err := s.provider.AddUser(r.Context(), provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
+	u, err := s.provider.People.AddUser(r.Context(), provider.Person{Username: r.PostForm.Get("username"), Password: r.PostForm.Get("password"),
 		Email: r.PostForm.Get("email"), FirstName: r.PostForm.Get("first_name"), LastName: r.PostForm.Get("last_name")})
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		fields := map[string][]string{}
@@ -101,7 +101,7 @@ func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
 	}
-	u, err := s.provider.UserByNumber(r.Context(), n)
+	u, err := s.provider.People.UserByNumber(r.Context(), n)
 	if errors.Is(err, provider.ErrNotFound) {
 		return writeJSON(w, http.StatusNotFound, apiDetail{"No User matches the given query."})
 	}
@@ -113,7 +113,7 @@ func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
 
 // apiGroups lists the groups.
 func (s *server) apiGroups(w http.ResponseWriter, r *http.Request) error {
-	groups, err := s.provider.Groups(r.Context())
+	groups, err := s.provider.People.Groups(r.Context())
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
-	a, err := s.provider.Authorize(r.Context(), parameters)
+	a, err := s.provider.Authorizations.Authorize(r.Context(), parameters)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
@@ -54,7 +54,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) error {
 	}
 	request.Note(r.Context(), "error", refused.Code)
 	request.Outcome(r.Context(), refused.Code)
-	return s.answer(w, r, s.provider.Refusal(a, refused))
+	return s.answer(w, r, s.provider.Authorizations.Refusal(a, refused))
 }
 
 // loginFor redirects to the login page, which leads back to exactly this request.
@@ -72,7 +72,7 @@ func (s *server) keepLoginProof(w http.ResponseWriter, in *provider.SignIn, next
 	}
 	request, err := url.ParseQuery(to.RawQuery)
 	if err == nil {
-		s.setCookie(w, loginProof, s.provider.LoginProof(in, request), provider.LoginProofLife)
+		s.setCookie(w, loginProof, s.provider.Authorizations.LoginProof(in, request), provider.LoginProofLife)
 	}
 }
 
@@ -165,14 +165,14 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 	if a.Refused != nil {
 		request.Note(r.Context(), "error", a.Refused.Code)
 		request.Outcome(r.Context(), a.Refused.Code)
-		return s.answer(w, r, s.provider.Refusal(a, a.Refused))
+		return s.answer(w, r, s.provider.Authorizations.Refusal(a, a.Refused))
 	}
 	s.takeLoginProof(w, r, a)
-	asked, err := s.provider.RequiredInteraction(r.Context(), a, who)
+	asked, err := s.provider.Authorizations.RequiredInteraction(r.Context(), a, who)
 	if e, ok := errors.AsType[*provider.Error](err); ok && a.Silent() && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		request.Outcome(r.Context(), e.Code)
-		return s.answer(w, r, s.provider.Refusal(a, e))
+		return s.answer(w, r, s.provider.Authorizations.Refusal(a, e))
 	}
 	switch {
 	case err != nil:
@@ -187,7 +187,7 @@ func (s *server) proceed(w http.ResponseWriter, r *http.Request, a *provider.Aut
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	response, err := s.provider.Complete(r.Context(), a, who)
+	response, err := s.provider.Authorizations.Complete(r.Context(), a, who)
 	if err != nil {
 		return err
 	}

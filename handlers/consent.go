@@ -56,7 +56,7 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	if who == nil {
 		return badRequest("Your session has ended. Go back to the application and begin again.")
 	}
-	a, err := s.provider.Resume(r.Context(), r.PostForm.Get("ticket"), who)
+	a, err := s.provider.Authorizations.Resume(r.Context(), r.PostForm.Get("ticket"), who)
 	if err != nil {
 		return s.showClientError(w, r, err)
 	}
@@ -64,11 +64,11 @@ func (s *server) consent(w http.ResponseWriter, r *http.Request) error {
 	var response provider.Response
 	switch {
 	case a.Refused != nil:
-		response = s.provider.Refusal(a, a.Refused)
+		response = s.provider.Authorizations.Refusal(a, a.Refused)
 	case r.PostForm.Get("decision") == "approve":
-		response, err = s.provider.Approve(r.Context(), a, who)
+		response, err = s.provider.Authorizations.Approve(r.Context(), a, who)
 	case r.PostForm.Get("decision") == "deny":
-		response = s.provider.Deny(a)
+		response = s.provider.Authorizations.Deny(a)
 	default:
 		return badRequest("Choose to approve or to deny.")
 	}

@@ -66,7 +66,7 @@ func (s *server) secretCookie(id, value string) http.Cookie {
 
 func (s *server) keepSecret(w http.ResponseWriter, who *provider.SignedIn, id, secret string) {
 	if secret != "" {
-		s.keep(w, s.secretCookie(id, s.provider.SealForPage(who, "secret of "+id, secret)), secretLife)
+		s.keep(w, s.secretCookie(id, s.provider.People.SealForPage(who, "secret of "+id, secret)), secretLife)
 	}
 }
 
@@ -79,5 +79,5 @@ func (s *server) takeSecret(w http.ResponseWriter, r *http.Request, who *provide
 		return ""
 	}
 	s.keep(w, cookie, 0)
-	return s.provider.OpenForPage(who, "secret of "+id, sent.Value)
+	return s.provider.People.OpenForPage(who, "secret of "+id, sent.Value)
 }

@@ -26,7 +26,7 @@ func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) groupsPage(r *http.Request) (templates.Groups, error) {
 	page := templates.Groups{Frame: s.frame(r, ""), Action: s.path("/admin/groups/")}
-	groups, err := s.provider.Groups(r.Context())
+	groups, err := s.provider.People.Groups(r.Context())
 	for _, g := range groups {
 		page.Rows = append(page.Rows, templates.GroupRow{Name: g.Name, Members: g.Members, DeleteURL: s.groupPath(g.Name)})
 	}
@@ -47,7 +47,7 @@ func (s *server) addGroup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := strings.TrimSpace(r.PostForm.Get("name"))
-	err = s.provider.AddGroup(r.Context(), name)
+	err = s.provider.People.AddGroup(r.Context(), name)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page, err := s.groupsPage(r)
@@ -75,7 +75,7 @@ func (s *server) namedGroup(r *http.Request) (provider.Group, error) {
 	if err != nil {
 		return provider.Group{}, err
 	}
-	groups, err := s.provider.Groups(r.Context())
+	groups, err := s.provider.People.Groups(r.Context())
 	if err != nil {
 		return provider.Group{}, err
 	}
@@ -101,7 +101,7 @@ func (s *server) deleteGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.DeleteGroup(r.Context(), g.Name)
+	err = s.provider.People.DeleteGroup(r.Context(), g.Name)
 	if err != nil {
 		return err
 	}

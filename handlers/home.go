@@ -25,11 +25,11 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	authorized, err := s.provider.Authorized(r.Context(), who.User.ID)
+	authorized, err := s.provider.People.Authorized(r.Context(), who.User.ID)
 	if err != nil {
 		return err
 	}
-	sessions, err := s.provider.Sessions(r.Context(), who.User.ID)
+	sessions, err := s.provider.People.Sessions(r.Context(), who.User.ID)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 // introspect is the introspection endpoint (RFC 7662 §2).
 func (s *server) introspect(w http.ResponseWriter, r *http.Request) error {
-	answer, caller, err := s.provider.Introspect(r.Context(), r, s.requests.Address(r))
+	answer, caller, err := s.provider.Tokens.Introspect(r.Context(), r, s.requests.Address(r))
 	request.Note(r.Context(), "client", caller)
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 	if page.Name.Error != "" || page.PasswordError != "" {
 		return s.render(w, r, invalidForm, page)
 	}
-	in, err := s.provider.Login(r.Context(), page.Name.Value, password, s.browser(r))
+	in, err := s.provider.People.Login(r.Context(), page.Name.Value, password, s.browser(r))
 	if e, ok := errors.AsType[*provider.Error](err); ok && e.Status < http.StatusInternalServerError {
 		request.Note(r.Context(), "error", e.Code)
 		page.Error = e.Description

@@ -37,14 +37,14 @@ func (s *server) logout(w http.ResponseWriter, r *http.Request) error {
 	ticket := r.PostForm.Get("ticket")
 	if ticket == "" {
 		if who != nil {
-			err = s.provider.Logout(r.Context(), who)
+			err = s.provider.Logouts.Logout(r.Context(), who)
 		}
 		if err != nil {
 			return err
 		}
 		return s.loggedOut(w, r, &provider.LogoutRequest{}, who)
 	}
-	l, err := s.provider.ResumeLogout(r.Context(), ticket)
+	l, err := s.provider.Logouts.Resume(r.Context(), ticket)
 	if err != nil {
 		return s.cannotLogOut(w, r, err)
 	}
@@ -60,7 +60,7 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	if l.Application != nil {
 		request.Note(r.Context(), "client", l.Application.ClientID)
 	}
-	ticket, err := s.provider.LogoutTicket(l)
+	ticket, err := s.provider.Logouts.Ticket(l)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	}
 	// RFC 9700 §4.11.2: a link of another site must not use this server to redirect
 	// anywhere.
-	askFirst := who == nil && l.RedirectURI != "" && !s.provider.EndedInThisBrowser(l, s.cookie(r, "ended"))
-	if !askFirst && (who == nil || !s.provider.MustConfirm(l, who)) {
+	askFirst := who == nil && l.RedirectURI != "" && !s.provider.Logouts.EndedInThisBrowser(l, s.cookie(r, "ended"))
+	if !askFirst && (who == nil || !s.provider.Logouts.MustConfirm(l, who)) {
 		return s.logoutFor(w, r, l, who)
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}
@@ -103,7 +103,7 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 		if r.URL.RawQuery != "" {
 			return nil, badRequest("Send the parameters either in the query or in the body.")
 		}
-		return s.provider.ReadLogout(r.Context(), r.PostForm)
+		return s.provider.Logouts.Read(r.Context(), r.PostForm)
 	}
 	if len(r.URL.RawQuery) > maxQuery {
 		return nil, tooLong(http.StatusRequestURITooLong)
@@ -113,16 +113,16 @@ func (s *server) readLogout(r *http.Request) (*provider.LogoutRequest, error) {
 		return nil, badRequest("The query of this address is not form-encoded: check its percent-encoding.")
 	}
 	if ticket := parameters.Get(resumed); ticket != "" {
-		return s.provider.ResumeLogout(r.Context(), ticket)
+		return s.provider.Logouts.Resume(r.Context(), ticket)
 	}
-	return s.provider.ReadLogout(r.Context(), parameters)
+	return s.provider.Logouts.Read(r.Context(), parameters)
 }
 
 // logoutFor ends the session, if there is one, and redirects to where the
 // application wants the browser.
 func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		err := s.provider.LogoutByApplication(r.Context(), who)
+		err := s.provider.Logouts.LogoutByApplication(r.Context(), who)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *server) logoutFor(w http.ResponseWriter, r *http.Request, l *provider.L
 // the same session.
 func (s *server) loggedOut(w http.ResponseWriter, r *http.Request, l *provider.LogoutRequest, who *provider.SignedIn) error {
 	if who != nil {
-		kept, err := s.provider.EndedCookie(who)
+		kept, err := s.provider.Logouts.EndedCookie(who)
 		if err != nil {
 			return err
 		}

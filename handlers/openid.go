@@ -12,7 +12,7 @@ import (
 
 // jwks returns the set of public keys (RFC 7517 §5, OIDC Core §10.1.1).
 func (s *server) jwks(w http.ResponseWriter, r *http.Request) error {
-	set, err := s.provider.JWKSet(r.Context())
+	set, err := s.provider.Keys.JWKSet(r.Context())
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (s *server) userInfo(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	answer, client, err := s.provider.UserInfo(r.Context(), r)
+	answer, client, err := s.provider.Tokens.UserInfo(r.Context(), r)
 	request.Note(r.Context(), "client", client)
 	if err != nil {
 		return err

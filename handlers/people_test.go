@@ -8,7 +8,7 @@ import (
 
 func TestSetup(t *testing.T) {
 	s := emptySite(t, "")
-	link, err := s.provider.SetupLink(t.Context())
+	link, err := s.provider.People.SetupLink(t.Context())
 	if err != nil || link == "" {
 		t.Fatal(link, err)
 	}
@@ -109,7 +109,7 @@ func TestAdministration(t *testing.T) {
 	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password", goodPassword, "group", "night / shift", "active", "on")).
 		wants(t, 200, "bob@example.com", "night / shift", "The user is added.")
 	bob, elsewhere := s.as(t, "bob"), s.as(t, "bob")
-	u, err := s.provider.UserByName(t.Context(), "bob")
+	u, err := s.provider.People.UserByName(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestAdministration(t *testing.T) {
 	root.follow(t, root.post(t, path+"delete/")).wants(t, 200, "The user is deleted.")
 
 	// Nobody locks themselves out.
-	self, err := s.provider.UserByName(t.Context(), "root")
+	self, err := s.provider.People.UserByName(t.Context(), "root")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 			t.Errorf("the log has %s:\n%s", secret, text)
 		}
 	}
-	u, err := s.provider.UserByName(t.Context(), "alice")
+	u, err := s.provider.People.UserByName(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestSessionIsLookedUpOncePerRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.provider.EndSessions(r.Context(), before.User.ID)
+		_, err = s.provider.People.EndSessions(r.Context(), before.User.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

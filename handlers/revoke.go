@@ -8,7 +8,7 @@ import (
 
 // revoke is the revocation endpoint (RFC 7009 §2).
 func (s *server) revoke(w http.ResponseWriter, r *http.Request) error {
-	client, err := s.provider.Revoke(r.Context(), r, s.requests.Address(r))
+	client, err := s.provider.Tokens.Revoke(r.Context(), r, s.requests.Address(r))
 	request.Note(r.Context(), "client", client)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (s *server) lookUp(r *http.Request) lookup {
 	if value == "" {
 		return lookup{}
 	}
-	who, err := s.provider.SignedIn(r.Context(), value)
+	who, err := s.provider.People.SignedIn(r.Context(), value)
 	if errors.Is(err, provider.ErrNotFound) {
 		return lookup{}
 	}

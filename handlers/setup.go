@@ -15,7 +15,7 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.CheckSetup(r.Context(), link)
+	err = s.provider.People.CheckSetup(r.Context(), link)
 	if errors.Is(err, provider.ErrNotFound) {
 		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "This link was already used, or is not valid. " +
 			"Sign in instead; if there is no administrator, create one with: mandate user add NAME --admin --password-stdin"}
@@ -38,7 +38,7 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	}
 	person := provider.Person{Username: strings.TrimSpace(r.PostForm.Get("username")), Email: strings.TrimSpace(r.PostForm.Get("email")),
 		Password: r.PostForm.Get("password")}
-	err = s.provider.Setup(r.Context(), link, person)
+	err = s.provider.People.Setup(r.Context(), link, person)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(),

@@ -100,7 +100,7 @@ func newSite(t *testing.T, path string, change ...func(*Config)) *site {
 	t.Helper()
 	s := emptySite(t, path, change...)
 	for _, person := range []provider.Person{{Username: "root", Password: goodPassword, Administrator: true}, {Username: "alice", Password: goodPassword}} {
-		_, err := s.provider.AddUser(context.Background(), person)
+		_, err := s.provider.People.AddUser(context.Background(), person)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // token is the token endpoint (RFC 6749 §3.2).
 func (s *server) token(w http.ResponseWriter, r *http.Request) error {
-	answer, application, err := s.provider.Token(r.Context(), r, s.requests.Address(r))
+	answer, application, err := s.provider.Grants.Token(r.Context(), r, s.requests.Address(r))
 	request.RecordOf(r.Context()).Grant = grantOf(r)
 	if application != nil {
 		request.Note(r.Context(), "client", application.ClientID)

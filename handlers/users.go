@@ -21,7 +21,7 @@ func (s *server) users(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := s.provider.Users(r.Context(), l.search, pageSize, l.offset())
+	found, total, err := s.provider.People.Users(r.Context(), l.search, pageSize, l.offset())
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *server) users(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := templates.Users{Frame: s.frame(r, ""), Query: l.search, Pager: pager, NewURL: s.path("/admin/users/new/")}
 	for _, u := range found {
-		groups, err := s.provider.GroupsOf(r.Context(), u.ID)
+		groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *server) newUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	said := s.personIn(r.PostForm)
-	_, err = s.provider.AddUser(r.Context(), said)
+	_, err = s.provider.People.AddUser(r.Context(), said)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, nil, invalid)
 	}
@@ -85,7 +85,7 @@ func (s *server) namedUser(r *http.Request) (*provider.SignedIn, provider.User, 
 	if err != nil {
 		return nil, provider.User{}, err
 	}
-	u, err := s.provider.User(r.Context(), id)
+	u, err := s.provider.People.User(r.Context(), id)
 	return who, u, err
 }
 
@@ -94,7 +94,7 @@ func (s *server) userPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	groups, err := s.provider.GroupsOf(r.Context(), u.ID)
+	groups, err := s.provider.People.GroupsOf(r.Context(), u.ID)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = changedMeanwhile(u, r.PostForm)
 	if err == nil {
-		err = s.provider.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
+		err = s.provider.People.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
@@ -170,7 +170,7 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 
 // ownedBy lists the applications of a user. It is for administrators.
 func (s *server) ownedBy(r *http.Request, u provider.User) ([]templates.OwnedApplication, error) {
-	owned, err := s.provider.OwnedBy(r.Context(), u.ID)
+	owned, err := s.provider.Clients.OwnedBy(r.Context(), u.ID)
 	var rows []templates.OwnedApplication
 	for _, a := range owned {
 		rows = append(rows, templates.OwnedApplication{ID: a.ID, Name: a.Name, ClientID: a.ClientID, URL: s.applicationPath(a.ID, ""),
@@ -188,7 +188,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
+	err = s.provider.People.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
 		return s.confirmUserDeletion(w, r, invalidForm, u, invalid)
@@ -211,7 +211,7 @@ func (s *server) endUserSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.EndSession(r.Context(), u.ID, id)
+	err = s.provider.People.EndSession(r.Context(), u.ID, id)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *server) endUserSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.provider.EndSessions(r.Context(), u.ID)
+	_, err = s.provider.People.EndSessions(r.Context(), u.ID)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (s *server) userForm(r *http.Request, who *provider.SignedIn, u *provider.U
 			return page, err
 		}
 	}
-	groups, err := s.provider.Groups(r.Context())
+	groups, err := s.provider.People.Groups(r.Context())
 	for _, g := range groups {
 		page.Groups = append(page.Groups, checked(form["group"], templates.Option{Value: g.Name})...)
 	}

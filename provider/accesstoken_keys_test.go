@@ -21,7 +21,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		published := func(p *Provider) bool {
 			t.Helper()
 			m, err := p.Metadata(t.Context())
-			_, missing := p.JWKSet(t.Context())
+			_, missing := p.Keys.JWKSet(t.Context())
 			if err != nil || missing != nil && !errors.Is(missing, oauth.ErrNotFound) || (missing == nil) != (m.JWKSURI != "") {
 				t.Fatal(err, missing, m.JWKSURI)
 			}
@@ -43,7 +43,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 			t.Error("there are no keys")
 		}
 		time.Sleep(24 * time.Hour)
-		err = f.Rotate(t.Context())
+		err = f.Keys.Rotate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,11 +62,11 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 	t.Run("a token ends before its key does", func(t *testing.T) {
 		f := begin(t, shortJWT)
 		app := f.app(signed)
-		wantError(t, f.RotateKey(t.Context(), "RSA", time.Hour), "no error")
+		wantError(t, f.Keys.RotateNow(t.Context(), "RSA", time.Hour), "no error")
 		wantError(t, f.change(app, signed, func(r *clients.Registration) { r.AccessTokenLifetime = 365 * 24 * 3600 }), "no error")
 		answer := f.must(f.token(app, "grant_type", policy.GrantClient))
 		claims, header := f.claimsOf(answer.AccessToken)
-		key, err := f.ByID(t.Context(), header["kid"].(string))
+		key, err := f.Keys.ByID(t.Context(), header["kid"].(string))
 		if err != nil || int64(claims["exp"].(float64)) != key.ExpiresAt || answer.ExpiresIn > 3600+600+3600 {
 			t.Error(claims["exp"], key.ExpiresAt, answer.ExpiresIn, err)
 		}
@@ -77,7 +77,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 			app := f.app(signed, func(r *clients.Registration) { r.AccessTokenLifetime = 30 * 24 * 3600 })
 			text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 			wantError(t, f.change(app, signed), "no error")
-			wantError(t, f.RotateKey(t.Context(), "RSA", 0), "no error")
+			wantError(t, f.Keys.RotateNow(t.Context(), "RSA", 0), "no error")
 			time.Sleep(time.Hour)
 			f.wantActive(true, text)
 			time.Sleep(10 * time.Minute)
@@ -90,7 +90,7 @@ func TestSignedAccessTokenKeys(t *testing.T) {
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
 		_, header := f.claimsOf(text)
 		f.wantActive(true, text)
-		wantError(t, f.RetireKey(t.Context(), header["kid"].(string)), "no error")
+		wantError(t, f.Keys.Retire(t.Context(), header["kid"].(string)), "no error")
 		f.wantActive(false, text)
 		f.wantActive(true, f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken)
 	})
@@ -115,7 +115,7 @@ func BenchmarkSignedAccessToken(b *testing.B) {
 		})
 		b.Run(format+"/find", func(b *testing.B) {
 			for b.Loop() {
-				_, err := f.FindToken(b.Context(), answer.AccessToken)
+				_, err := f.Tokens.FindToken(b.Context(), answer.AccessToken)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -123,7 +123,7 @@ func BenchmarkSignedAccessToken(b *testing.B) {
 		})
 		b.Run(format+"/introspect", func(b *testing.B) {
 			for b.Loop() {
-				found, _, err := f.Introspect(b.Context(), by(caller, "token", answer.AccessToken), "")
+				found, _, err := f.Tokens.Introspect(b.Context(), by(caller, "token", answer.AccessToken), "")
 				if err != nil || !found.Active {
 					b.Fatal(found, err)
 				}

@@ -31,13 +31,13 @@ func (f *fixture) claimsOf(text string) (jwt.MapClaims, map[string]any) {
 	f.t.Helper()
 	claims := jwt.MapClaims{}
 	parsed, err := jwt.ParseWithClaims(text, claims, func(token *jwt.Token) (any, error) {
-		set, err := f.JWKSet(context.Background())
+		set, err := f.Keys.JWKSet(context.Background())
 		if err != nil {
 			return nil, err
 		}
 		for _, k := range set.Keys {
 			if k.ID == token.Header["kid"] {
-				key, err := f.ByID(context.Background(), k.ID)
+				key, err := f.Keys.ByID(context.Background(), k.ID)
 				return key.Public(), err
 			}
 		}
@@ -105,18 +105,18 @@ func TestSignedAccessTokenPairwise(t *testing.T) {
 	s, caller := f.login("alice"), f.app(introspects)
 	app := f.app(signed, func(r *clients.Registration) { r.Pairwise = true })
 	claims, _ := f.claimsOf(f.tokens(app, s, "scope", "openid").AccessToken)
-	if claims["sub"] == s.User.ID || claims["sub"] != f.Subject(app.Application.Sector, s.User.ID) {
+	if claims["sub"] == s.User.ID || claims["sub"] != f.Tokens.Subject(app.Application.Sector, s.User.ID) {
 		t.Error(claims["sub"])
 	}
 	answer := f.tokens(app, s, "scope", "openid")
 	claims, _ = f.claimsOf(answer.AccessToken)
-	found, _, err := f.Introspect(t.Context(), by(caller, "token", answer.AccessToken), "")
+	found, _, err := f.Tokens.Introspect(t.Context(), by(caller, "token", answer.AccessToken), "")
 	if err != nil || found.Subject != claims["sub"] || found.ID != claims["jti"] {
 		t.Error(found, err)
 	}
 	r := httptest.NewRequest("GET", "https://auth.example/o/userinfo/", nil)
 	r.Header.Set("Authorization", "Bearer "+answer.AccessToken)
-	info, _, err := f.UserInfo(t.Context(), r)
+	info, _, err := f.Tokens.UserInfo(t.Context(), r)
 	if err != nil || info.Claims["sub"] != claims["sub"] {
 		t.Error(info, err)
 	}
@@ -142,10 +142,10 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	} {
 		r := clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
 		change(&r)
-		_, err := off.Register(t.Context(), nil, r)
+		_, err := off.Clients.Register(t.Context(), nil, r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Register(t.Context(), nil, clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Clients.Register(t.Context(), nil, clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -156,7 +156,7 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 	app, s := f.app(signed), f.login("alice")
 	answer := f.tokens(app, s, "scope", "openid read")
 	claims, _ := f.claimsOf(answer.AccessToken)
-	key, err := f.Signer(t.Context(), "RS256")
+	key, err := f.Keys.Signer(t.Context(), "RS256")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +192,9 @@ func TestSignedAccessTokenConfusion(t *testing.T) {
 			t.Errorf("%s is an access token", what)
 		}
 	}
-	_, err = f.Hint(t.Context(), answer.IDToken)
+	_, err = f.Tokens.Hint(t.Context(), answer.IDToken)
 	wantError(t, err, "no error")
-	_, err = f.Hint(t.Context(), answer.AccessToken)
+	_, err = f.Tokens.Hint(t.Context(), answer.AccessToken)
 	wantError(t, err, "400 invalid_request")
 	_, err = f.refresh(app, answer.AccessToken)
 	wantError(t, err, "400 invalid_grant")
@@ -209,17 +209,17 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		time.Sleep(time.Second) // so that it is later than all changes above
 		f.wantActive(true, first.AccessToken, second.AccessToken)
 		time.Sleep(time.Second)
-		_, err := f.Revoke(t.Context(), by(other, "token", first.AccessToken), "")
+		_, err := f.Tokens.Revoke(t.Context(), by(other, "token", first.AccessToken), "")
 		wantError(t, err, "400 invalid_grant")
 		f.wantActive(true, first.AccessToken)
 		for range 2 {
-			_, err = f.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
+			_, err = f.Tokens.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
 			wantError(t, err, "no error")
 			f.wantActive(false, first.AccessToken)
 		}
 		// Everybody who has the token can read its jti. The jti alone does not revoke it.
 		claims, _ := f.claimsOf(first.AccessToken)
-		_, err = f.Revoke(t.Context(), by(app, "token", claims["jti"].(string)), "")
+		_, err = f.Tokens.Revoke(t.Context(), by(app, "token", claims["jti"].(string)), "")
 		wantError(t, err, "no error")
 		f.wantActive(false, first.AccessToken)
 		f.wantActive(true, second.AccessToken)
@@ -232,7 +232,7 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d rows after its end", n)
 		}
-		_, err = f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
+		_, err = f.Tokens.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
 		wantError(t, err, "no error")
 		if n := f.count("tokens"); n != 0 {
 			t.Errorf("%d rows for a token that has ended", n)
@@ -240,11 +240,11 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 		// RFC 7009 §2.1: the revocation of an expired token succeeds too.
 		late := f.tokens(app, f.login("bob"))
 		time.Sleep(10 * time.Minute)
-		_, err = f.Revoke(t.Context(), by(app, "token", late.AccessToken), "")
+		_, err = f.Tokens.Revoke(t.Context(), by(app, "token", late.AccessToken), "")
 		wantError(t, err, "no error")
 		f.wantActive(false, late.RefreshToken)
 		person := f.tokens(app, f.login("alice"))
-		_, err = f.Revoke(t.Context(), by(app, "token", person.AccessToken), "")
+		_, err = f.Tokens.Revoke(t.Context(), by(app, "token", person.AccessToken), "")
 		wantError(t, err, "no error")
 		f.wantActive(false, person.AccessToken, person.RefreshToken)
 	})
@@ -255,17 +255,17 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 func TestSignedAccessTokenMeanwhile(t *testing.T) {
 	for rule, change := range map[string]func(*fixture, *clients.Registered, *SignedIn) error{
 		"the person is deactivated": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DisableUser(f.t.Context(), s.User.Username)
+			return f.People.DisableUser(f.t.Context(), s.User.Username)
 		},
 		"the person is deleted": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DeleteUser(f.t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(f.t.Context(), &User{}, s.User.ID, "")
 		},
 		"the approval is withdrawn": func(f *fixture, app *clients.Registered, s *SignedIn) error {
-			return f.RevokeApplication(f.t.Context(), s.User.ID, app.Application.ID)
+			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
 		},
-		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logout(f.t.Context(), s) },
+		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logouts.Logout(f.t.Context(), s) },
 		"the application is deleted": func(f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.DeleteApplication(f.t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(f.t.Context(), nil, app.Application.ID)
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		named := func(r *clients.Registration) { r.ClientID = "robot"; signed(r) }
 		app := f.app(named)
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
-		wantError(t, f.DeleteApplication(t.Context(), nil, app.Application.ID), "no error")
+		wantError(t, f.Clients.Delete(t.Context(), nil, app.Application.ID), "no error")
 		f.app(named)
 		f.wantActive(false, text)
 	})

@@ -30,7 +30,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		f.tokens(other, alice, "scope", "groups")
 		f.code(unused, alice) // the code is not exchanged, so the application has no tokens
 		list := func(s *SignedIn) []people.Authorized {
-			apps, err := f.Authorized(t.Context(), s.User.ID)
+			apps, err := f.People.Authorized(t.Context(), s.User.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		if d := cmp.Diff(want, list(alice)); d != "" {
 			t.Error(d)
 		}
-		err := f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		err := f.People.Revoke(t.Context(), alice.User.ID, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestAuthorizedApplications(t *testing.T) {
 		if n := len(list(bob)); n != 1 {
 			t.Error("somebody else's approval is gone")
 		}
-		err = f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		err = f.People.Revoke(t.Context(), alice.User.ID, app.Application.ID)
 		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("twice:", err)
 		}
@@ -64,19 +64,19 @@ func TestAuthorizedApplications(t *testing.T) {
 func TestSessions(t *testing.T) {
 	f := begin(t)
 	alice, again, bob := f.login("alice"), f.login("alice"), f.login("bob")
-	sessions, err := f.Sessions(t.Context(), alice.User.ID)
+	sessions, err := f.People.Sessions(t.Context(), alice.User.ID)
 	if err != nil || len(sessions) != 2 {
 		t.Fatal(sessions, err)
 	}
-	err = f.EndSession(t.Context(), alice.User.ID, bob.Session.ID)
+	err = f.People.EndSession(t.Context(), alice.User.ID, bob.Session.ID)
 	if !errors.Is(err, oauth.ErrNotFound) {
 		t.Error("somebody else's session:", err)
 	}
-	err = f.EndSession(t.Context(), alice.User.ID, again.Session.ID)
+	err = f.People.EndSession(t.Context(), alice.User.ID, again.Session.ID)
 	if err != nil {
 		t.Error(err)
 	}
-	sessions, err = f.Sessions(t.Context(), alice.User.ID)
+	sessions, err = f.People.Sessions(t.Context(), alice.User.ID)
 	if err != nil || len(sessions) != 1 || sessions[0].ID != alice.Session.ID {
 		t.Error(sessions, err)
 	}
@@ -88,21 +88,23 @@ func TestSessions(t *testing.T) {
 func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 	ctx := t.Context()
 	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
-		"DisableUser":   func(f *fixture, s *SignedIn) error { return f.DisableUser(ctx, s.User.Username) },
-		"DeleteUser":    func(f *fixture, s *SignedIn) error { return f.DeleteUser(ctx, &User{}, s.User.ID, "") },
-		"ResetPassword": func(f *fixture, s *SignedIn) error { return f.ResetPassword(ctx, s.User.Username, "another few words") },
+		"DisableUser": func(f *fixture, s *SignedIn) error { return f.People.DisableUser(ctx, s.User.Username) },
+		"DeleteUser":  func(f *fixture, s *SignedIn) error { return f.People.DeleteUser(ctx, &User{}, s.User.ID, "") },
+		"ResetPassword": func(f *fixture, s *SignedIn) error {
+			return f.People.ResetPassword(ctx, s.User.Username, "another few words")
+		},
 		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
-			return f.UpdateUser(ctx, User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+			return f.People.UpdateUser(ctx, User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		},
 		"ChangePassword": func(f *fixture, s *SignedIn) error {
-			return f.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"})
+			return f.People.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := begin(t)
 			app, there := f.app(), f.login("alice")
 			outlived := f.tokens(app, there)
-			err := f.Logout(ctx, there)
+			err := f.Logouts.Logout(ctx, there)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,21 +132,21 @@ func TestChangePassword(t *testing.T) {
 		"new_password":     {{goodPassword, "short"}, {goodPassword, ""}, {goodPassword, goodPassword}, {goodPassword, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}},
 	} {
 		for _, p := range passwords {
-			wantInvalid(t, f.ChangePassword(t.Context(), here, people.Passwords{Current: p[0], Next: p[1]}), field)
+			wantInvalid(t, f.People.ChangePassword(t.Context(), here, people.Passwords{Current: p[0], Next: p[1]}), field)
 		}
 	}
 	f.wantActive(true, byCode.AccessToken, byPassword.AccessToken, elsewhere.AccessToken)
-	err := f.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next})
+	err := f.People.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions, err := f.Sessions(t.Context(), here.User.ID)
+	sessions, err := f.People.Sessions(t.Context(), here.User.ID)
 	if err != nil || len(sessions) != 1 || sessions[0].ID != here.Session.ID {
 		t.Error("every other session ends, this one stays:", sessions, err)
 	}
-	_, err = f.Login(t.Context(), "alice", goodPassword, people.Browser{})
+	_, err = f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 	wantError(t, err, "400 invalid_grant")
-	_, err = f.Login(t.Context(), "alice", next, people.Browser{})
+	_, err = f.People.Login(t.Context(), "alice", next, people.Browser{})
 	wantError(t, err, "no error")
 	f.wantActive(true, byCode.AccessToken, byCode.RefreshToken)
 	f.wantActive(false, byPassword.AccessToken, byPassword.RefreshToken, elsewhere.AccessToken, elsewhere.RefreshToken)
@@ -154,10 +156,10 @@ func TestChangePassword(t *testing.T) {
 			here, there := f.login(name), f.login(name)
 			f.approve(t, app, there, "scope", "read")
 			elsewhere := f.tokens(app, there)
-			err := f.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
+			err := f.People.ChangePassword(t.Context(), here, people.Passwords{Current: goodPassword, Next: next, KeepApprovals: keep})
 			wantError(t, err, "no error")
 			f.wantActive(keep, elsewhere.AccessToken, elsewhere.RefreshToken)
-			remembered, err := f.ApprovedScopes(t.Context(), f.authorize(app), here)
+			remembered, err := f.Authorizations.ApprovedScopes(t.Context(), f.authorize(app), here)
 			if err != nil || (len(remembered) > 0) != keep {
 				t.Error("consent to", remembered, err)
 			}
@@ -166,8 +168,8 @@ func TestChangePassword(t *testing.T) {
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
 		for range int(limits.PerPair.Tries) {
-			wantInvalid(t, f.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: next}), "current_password")
+			wantInvalid(t, f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: next}), "current_password")
 		}
-		wantError(t, f.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")
+		wantError(t, f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")
 	})
 }

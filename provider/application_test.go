@@ -25,7 +25,7 @@ func TestVouchedApplication(t *testing.T) {
 		if vouched != "nothing" {
 			by = nil
 		}
-		made, err := f.Register(t.Context(), by, r)
+		made, err := f.Clients.Register(t.Context(), by, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,17 +49,17 @@ func TestVouchedApplication(t *testing.T) {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
 				test.change(&change)
-				_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, change)
+				_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, change)
 				if vouched != "nothing" {
 					wantInvalid(t, err, test.field)
 				} else {
 					wantError(t, err, "no error")
 				}
 				if change.ClientType == policy.Confidential {
-					_, err = f.UpdateApplication(t.Context(), &root, made.Application.ID, change)
+					_, err = f.Clients.Update(t.Context(), &root, made.Application.ID, change)
 					wantError(t, err, "no error")
 				}
-				_, err = f.UpdateApplication(t.Context(), nil, made.Application.ID, r)
+				_, err = f.Clients.Update(t.Context(), nil, made.Application.ID, r)
 				wantError(t, err, "no error")
 			})
 		}
@@ -67,9 +67,9 @@ func TestVouchedApplication(t *testing.T) {
 			change := r
 			change.Name, change.AccessTokenLifetime = "New", 60
 			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
-			_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, change)
+			_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, change)
 			wantError(t, err, "no error")
-			_, err = f.RotateSecret(t.Context(), &owner, made.Application.ID, 0)
+			_, err = f.Clients.RotateSecret(t.Context(), &owner, made.Application.ID, 0)
 			wantError(t, err, "no error")
 		})
 	}
@@ -81,7 +81,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	owner := f.person("owner")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Pairwise: true, Algorithm: policy.DefaultAlgorithm}
-	made, err := f.Register(t.Context(), nil, r)
+	made, err := f.Clients.Register(t.Context(), nil, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.UpdateApplication(t.Context(), &owner, made.Application.ID, r)
+		_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, r)
 		wantInvalid(t, err, field)
 	}
 }

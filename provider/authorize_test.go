@@ -43,7 +43,7 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			// RFC 9700 §4.11.2: the server must not redirect, whatever else the request contains.
-			a, err := f.Authorize(t.Context(), f.query(test.app, append(test.form, "scope", "bad", "state", "s")...))
+			a, err := f.Authorizations.Authorize(t.Context(), f.query(test.app, append(test.form, "scope", "bad", "state", "s")...))
 			wantError(t, err, test.want)
 			if a != nil {
 				t.Error("an authorization comes with the error")
@@ -52,11 +52,11 @@ func TestAuthorizeBeforeTheClientIsProven(t *testing.T) {
 	}
 	t.Run("the error shows how the redirect URI differs, and whose it is", func(t *testing.T) {
 		owner := f.person("owner")
-		made, err := f.Register(t.Context(), &owner, clients.Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
+		made, err := f.Clients.Register(t.Context(), &owner, clients.Registration{Name: "Own", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Authorize(t.Context(), f.query(made, "redirect_uri", callback+"/"))
+		_, err = f.Authorizations.Authorize(t.Context(), f.query(made, "redirect_uri", callback+"/"))
 		e, ok := err.(*oauth.Error)
 		if !ok || e.Mismatch == nil || e.Mismatch.Part != "path" || e.Mismatch.OwnerID != owner.ID {
 			t.Errorf("%+v", err)
@@ -94,7 +94,7 @@ func TestAuthorizeRefused(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			form := f.query(test.app, append([]string{"state", "s & %"}, test.form...)...)
-			a, err := f.Authorize(t.Context(), form)
+			a, err := f.Authorizations.Authorize(t.Context(), form)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestAuthorizeRefused(t *testing.T) {
 				t.Fatal("accepted")
 			}
 			wantError(t, a.Refused, test.want)
-			location := f.Refusal(a, a.Refused).Location()
+			location := f.Authorizations.Refusal(a, a.Refused).Location()
 			got := queryOf(t, location)
 			// RFC 6749 §4.1.2.1, RFC 9207 §2: the response has the error, the state and the issuer, and nothing else.
 			want := url.Values{"error": {a.Refused.Code}, "error_description": {a.Refused.Description}, "state": {"s & %"}, "iss": {"https://auth.example/o"}}
@@ -141,7 +141,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 			if d := cmp.Diff(test.scope, strings.Join(authorize.ScopeNames(a.Scopes), " ")); d != "" || a.RedirectURI != callback || a.Application.ID != test.app.Application.ID {
 				t.Error(d, a.RedirectURI)
 			}
-			location, err := f.Complete(t.Context(), a, s)
+			location, err := f.Authorizations.Complete(t.Context(), a, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,11 +155,11 @@ func TestAuthorizeAccepted(t *testing.T) {
 	}
 	t.Run("RFC6749/4.1.2 each request has a code of its own", func(t *testing.T) {
 		a := f.authorize(app)
-		first, err := f.Complete(t.Context(), a, s)
+		first, err := f.Authorizations.Complete(t.Context(), a, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := f.Complete(t.Context(), a, s)
+		second, err := f.Authorizations.Complete(t.Context(), a, s)
 		if err != nil || queryOf(t, first.Location()).Get("code") == queryOf(t, second.Location()).Get("code") {
 			t.Error(first, second, err)
 		}
@@ -185,11 +185,11 @@ func TestAuthorizationResponse(t *testing.T) {
 	for _, uri := range uris {
 		for _, state := range states {
 			a := f.authorize(app, "redirect_uri", uri, "state", state)
-			code, err := f.Complete(t.Context(), a, s)
+			code, err := f.Authorizations.Complete(t.Context(), a, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for kind, location := range map[string]string{"code": code.Location(), "error": f.Deny(a).Location()} {
+			for kind, location := range map[string]string{"code": code.Location(), "error": f.Authorizations.Deny(a).Location()} {
 				rest, ok := strings.CutPrefix(location, uri)
 				if !ok || strings.ContainsAny(rest, "#\r\n\t \"<") {
 					t.Fatalf("RFC6749/3.1.2 the redirect URI is kept as it is: %s", location)
@@ -207,7 +207,7 @@ func TestAuthorizationResponse(t *testing.T) {
 		}
 	}
 	t.Run("RFC6749/4.1.2.1 denied", func(t *testing.T) {
-		got := queryOf(t, f.Deny(f.authorize(app, "state", "s")).Location())
+		got := queryOf(t, f.Authorizations.Deny(f.authorize(app, "state", "s")).Location())
 		if got.Get("error") != "access_denied" || got.Get("state") != "s" || got.Has("code") {
 			t.Error(got)
 		}
@@ -233,7 +233,7 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := h.Authorize(t.Context(), form)
+		a, err := h.Authorizations.Authorize(t.Context(), form)
 		if err != nil {
 			e, ok := err.(*oauth.Error)
 			if !ok || e.Status >= 500 || a != nil {
@@ -247,9 +247,9 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		if sent := form.Get("redirect_uri"); sent != a.RedirectURI {
 			t.Fatal("asked for", sent, "and got", a.RedirectURI)
 		}
-		location := h.Deny(a).Location()
+		location := h.Authorizations.Deny(a).Location()
 		if a.Refused != nil {
-			location = h.Refusal(a, a.Refused).Location()
+			location = h.Authorizations.Refusal(a, a.Refused).Location()
 		}
 		if rest, ok := strings.CutPrefix(location, a.RedirectURI); !ok || strings.ContainsAny(rest, "# \r\n") {
 			t.Fatal(location)
@@ -268,7 +268,7 @@ func TestResponseModeThatIsNotThereIsForAPage(t *testing.T) {
 	for f, modes := range map[*fixture][]string{off: {"form_post", "fragment", "x"}, on: {"fragment", "query.jwt", "x"}} {
 		app := f.app()
 		for _, mode := range modes {
-			a, err := f.Authorize(t.Context(), f.query(app, "response_mode", mode))
+			a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "response_mode", mode))
 			if a != nil {
 				t.Errorf("%s: sent back with %v", mode, a.Refused)
 			}

@@ -66,7 +66,7 @@ func (f *fixture) loggedOut(name string) {
 	app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 	s := f.login(name)
 	f.code(app, s, "scope", "openid")
-	err := f.Logout(f.t.Context(), s)
+	err := f.Logouts.Logout(f.t.Context(), s)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -77,14 +77,14 @@ func (f *fixture) tells(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	f.Notify(ctx)
+	f.Logouts.Notify(ctx)
 }
 
 // round sends the notifications that are due, waits for the calls, and then waits until other
 // notifications are due.
 func (f *fixture) round(t *testing.T) {
 	t.Helper()
-	err := f.NotifyDue(t.Context())
+	err := f.Logouts.NotifyDue(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,9 +185,9 @@ func TestLogoutIsToldToNobodyWhoIsGone(t *testing.T) {
 		app := f.app(func(r *clients.Registration) { r.BackchannelURI = "https://client.example/logout" })
 		s := f.login("alice")
 		f.code(app, s, "scope", "openid")
-		err := f.DeleteApplication(t.Context(), nil, app.Application.ID)
+		err := f.Clients.Delete(t.Context(), nil, app.Application.ID)
 		if err == nil {
-			err = f.Logout(t.Context(), s)
+			err = f.Logouts.Logout(t.Context(), s)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -224,14 +224,14 @@ func TestBackChannel_slow_owner_delays_nobody(t *testing.T) {
 		mallory := f.person("mallory")
 		s := f.login("alice")
 		for i := range 60 {
-			made, err := f.Register(t.Context(), &mallory, clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
+			made, err := f.Clients.Register(t.Context(), &mallory, clients.Registration{Name: "slow", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode},
 				RedirectURIs: []string{callback}, HashClientSecret: true, BackchannelURI: fmt.Sprintf("https://slow%d.example/", i)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			f.code(made, s, "scope", "openid")
 		}
-		err := f.Logout(t.Context(), s)
+		err := f.Logouts.Logout(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestIdleSessionEndsWithAllThatHangsOnIt(t *testing.T) {
 		keep = f.must(f.refresh(app, keep.RefreshToken))
 		time.Sleep(20 * time.Hour)
 		f.sweep(t.Context())
-		_ = f.NotifyDue(t.Context())
+		_ = f.Logouts.NotifyDue(t.Context())
 		synctest.Wait()
 		_, err := f.refresh(app, gone.RefreshToken)
 		wantError(t, err, "400 invalid_grant")

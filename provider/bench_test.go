@@ -18,7 +18,7 @@ func BenchmarkGrantClientCredentials(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			_, _, err := f.Token(b.Context(), by(app, "grant_type", policy.GrantClient), "192.0.2.1")
+			_, _, err := f.Grants.Token(b.Context(), by(app, "grant_type", policy.GrantClient), "192.0.2.1")
 			if err != nil {
 				b.Error(err)
 			}
@@ -64,7 +64,7 @@ func BenchmarkIntrospection(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			answer, _, err := f.Introspect(b.Context(), by(app, "token", token), "192.0.2.1")
+			answer, _, err := f.Tokens.Introspect(b.Context(), by(app, "token", token), "192.0.2.1")
 			if err != nil || !answer.Active {
 				b.Error(answer, err)
 			}

@@ -69,7 +69,7 @@ func TestClientAuthentication(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := with(post(values(append(test.body, "grant_type", policy.GrantClient)...)), test.headers...)
-			_, _, err := f.Token(t.Context(), r, test.rule)
+			_, _, err := f.Grants.Token(t.Context(), r, test.rule)
 			wantError(t, err, test.want)
 			if e, ok := err.(*oauth.Error); ok && (e.Status == 401) != (e.Challenge != "") {
 				t.Errorf("status %d has the challenge %q", e.Status, e.Challenge)
@@ -77,24 +77,24 @@ func TestClientAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("an unknown client and a wrong secret look alike", func(t *testing.T) {
-		_, _, unknown := f.Token(t.Context(), by(&clients.Registered{Application: Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
-		_, _, wrong := f.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "x"}, "grant_type", policy.GrantClient), "b")
+		_, _, unknown := f.Grants.Token(t.Context(), by(&clients.Registered{Application: Application{ClientID: "unknown", ClientType: policy.Confidential}, Secret: "x"}, "grant_type", policy.GrantClient), "a")
+		_, _, wrong := f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "x"}, "grant_type", policy.GrantClient), "b")
 		if d := cmp.Diff(unknown.Error(), wrong.Error()); d != "" {
 			t.Error(d)
 		}
 	})
 	t.Run("who asked is told as soon as it is proven", func(t *testing.T) {
-		_, got, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantCode), "")
+		_, got, err := f.Grants.Token(t.Context(), by(app, "grant_type", policy.GrantCode), "")
 		if err == nil || got == nil || got.ID != app.Application.ID {
 			t.Error(got, err)
 		}
-		_, got, err = f.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantCode), "")
+		_, got, err = f.Grants.Token(t.Context(), by(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantCode), "")
 		if err == nil || got != nil {
 			t.Error("not proven:", got, err)
 		}
 	})
 	guess := func(r *clients.Registered, address string) string {
-		_, _, err := f.Token(t.Context(), by(r, "grant_type", policy.GrantClient), address)
+		_, _, err := f.Grants.Token(t.Context(), by(r, "grant_type", policy.GrantClient), address)
 		return kind(err)
 	}
 	t.Run("guessing is slowed for its client and its address, and for nobody else", func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")
-				made, err := f.RotateSecret(t.Context(), nil, app.Application.ID, time.Second)
+				made, err := f.Clients.RotateSecret(t.Context(), nil, app.Application.ID, time.Second)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ import (
 // ask returns what the consent page must ask, and fails if no page must be shown.
 func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) *authorize.Interaction {
 	t.Helper()
-	asked, err := f.RequiredInteraction(t.Context(), f.authorize(app, pairs...), s)
+	asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, pairs...), s)
 	if err != nil || asked == nil {
 		t.Fatal("nobody is asked:", err)
 	}
@@ -30,11 +30,11 @@ func (f *fixture) ask(t *testing.T, app *clients.Registered, s *SignedIn, pairs 
 // approve approves a request on the consent page.
 func (f *fixture) approve(t *testing.T, app *clients.Registered, s *SignedIn, pairs ...string) string {
 	t.Helper()
-	a, err := f.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
+	a, err := f.Authorizations.Resume(t.Context(), f.ask(t, app, s, pairs...).Ticket, s)
 	if err != nil || a.Refused != nil {
 		t.Fatal(err, a.Refused)
 	}
-	location, err := f.Approve(t.Context(), a, s)
+	location, err := f.Authorizations.Approve(t.Context(), a, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestConsentIsRemembered(t *testing.T) {
 	f.approve(t, app, alice, "scope", "read write")
 	f.approve(t, open, alice, "scope", "read write")
 	asks := func(f *fixture, app *clients.Registered, s *SignedIn, scope string) (bool, string) {
-		asked, err := f.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope), s)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(), f.authorize(app, "scope", scope), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestConsentIsRemembered(t *testing.T) {
 		}
 	})
 	t.Run("what is revoked is asked again", func(t *testing.T) {
-		err := f.RevokeApplication(t.Context(), alice.User.ID, app.Application.ID)
+		err := f.People.Revoke(t.Context(), alice.User.ID, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +106,11 @@ func TestConsentIsRemembered(t *testing.T) {
 		}
 	})
 	t.Run("denying is not remembered", func(t *testing.T) {
-		a, err := f.Resume(t.Context(), f.ask(t, other, bob, "scope", "read").Ticket, bob)
+		a, err := f.Authorizations.Resume(t.Context(), f.ask(t, other, bob, "scope", "read").Ticket, bob)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Deny(a)
+		f.Authorizations.Deny(a)
 		if got, _ := asks(f, other, bob, "read"); !got {
 			t.Error("not asked")
 		}
@@ -131,11 +131,11 @@ func TestConsentTicket(t *testing.T) {
 	app := f.app()
 	ticket := f.ask(t, app, alice, "scope", "read", "state", "s & %").Ticket
 	t.Run("it brings the request back as it was", func(t *testing.T) {
-		a, err := f.Resume(t.Context(), ticket, alice)
+		a, err := f.Authorizations.Resume(t.Context(), ticket, alice)
 		if err != nil || a.Refused != nil {
 			t.Fatal(err)
 		}
-		location, err := f.Approve(t.Context(), a, alice)
+		location, err := f.Authorizations.Approve(t.Context(), a, alice)
 		got := queryOf(t, location.Location())
 		if err != nil || got.Get("state") != "s & %" {
 			t.Error(location, err)
@@ -147,7 +147,7 @@ func TestConsentTicket(t *testing.T) {
 	})
 	refused := func(t *testing.T, ticket string, s *SignedIn) {
 		t.Helper()
-		a, err := f.Resume(t.Context(), ticket, s)
+		a, err := f.Authorizations.Resume(t.Context(), ticket, s)
 		wantError(t, err, "400 invalid_request")
 		if a != nil {
 			t.Error("it resumes")
@@ -188,10 +188,10 @@ func TestConsentTicket(t *testing.T) {
 			s, app := f.login("alice"), f.app()
 			ticket := f.ask(t, app, s).Ticket
 			time.Sleep(authorize.TicketLife * time.Second)
-			_, err := f.Resume(t.Context(), ticket, s)
+			_, err := f.Authorizations.Resume(t.Context(), ticket, s)
 			wantError(t, err, "no error")
 			time.Sleep(time.Second)
-			_, err = f.Resume(t.Context(), ticket, s)
+			_, err = f.Authorizations.Resume(t.Context(), ticket, s)
 			wantError(t, err, "400 invalid_request")
 		})
 	})
@@ -209,7 +209,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	}{
 		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
 		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *clients.Registered) error {
-			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
 		}, "400 invalid_client", "", ""},
 		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
@@ -238,7 +238,7 @@ func TestConsentMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := f.Resume(t.Context(), ticket, s)
+			a, err := f.Authorizations.Resume(t.Context(), ticket, s)
 			wantError(t, err, test.err)
 			if a == nil {
 				return
@@ -261,11 +261,11 @@ func TestConsentMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Resume(t.Context(), ticket, s)
+		a, err := f.Authorizations.Resume(t.Context(), ticket, s)
 		if err != nil || a.Refused != nil {
 			t.Fatal(err)
 		}
-		location, err := f.Approve(t.Context(), a, s)
+		location, err := f.Authorizations.Approve(t.Context(), a, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestConsentMeanwhile(t *testing.T) {
 		app, s := f.app(), f.login("alice")
 		_, err := f.exchange(app, queryOf(t, f.approve(t, app, s, "redirect_uri", "-")).Get("code"), "redirect_uri", "-")
 		wantError(t, err, "no error")
-		err = f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
+		err = f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestConsentIsToWhatWasShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Resume(t.Context(), ticket, s)
+		a, err := f.Authorizations.Resume(t.Context(), ticket, s)
 		if kind(err) != test.want || (a == nil) != (err != nil) || a != nil && a.Refused != nil {
 			t.Errorf("%s: %v", test.rule, err)
 		}

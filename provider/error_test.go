@@ -19,11 +19,11 @@ func TestErrorText(t *testing.T) {
 		f := begin(t)
 		app := f.app()
 		for _, scope := range []string{`re"ad`, "\\", "ü", "<script>", "a\nb"} {
-			a, err := f.Authorize(t.Context(), f.query(app, "scope", scope, "na\"me\\ü", "x"))
+			a, err := f.Authorizations.Authorize(t.Context(), f.query(app, "scope", scope, "na\"me\\ü", "x"))
 			if err != nil || a.Refused == nil {
 				t.Fatal(scope, err)
 			}
-			text := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("error_description")
+			text := queryOf(t, f.Authorizations.Refusal(a, a.Refused).Location()).Get("error_description")
 			if text == "" || text != oauth.ASCII(text) {
 				t.Errorf("%q", text)
 			}
@@ -36,7 +36,7 @@ func TestErrorText(t *testing.T) {
 		var told []error
 		for _, pairs := range [][]string{{"scope", secret}, {"response_type", secret}, {"response_mode", secret}, {"state", strings.Repeat(secret, 100)},
 			{"code_challenge", secret}, {"code_challenge_method", secret}, {"redirect_uri", "https://client.example/" + secret}, {"prompt", secret}, {"request", secret}, {"request_uri", secret}} {
-			a, err := f.Authorize(t.Context(), f.query(app, pairs...))
+			a, err := f.Authorizations.Authorize(t.Context(), f.query(app, pairs...))
 			if err == nil && a.Refused != nil {
 				err = a.Refused
 			}
@@ -44,7 +44,7 @@ func TestErrorText(t *testing.T) {
 		}
 		twice := f.query(app)
 		twice[secret] = []string{"1", "2"}
-		a, err := f.Authorize(t.Context(), twice)
+		a, err := f.Authorizations.Authorize(t.Context(), twice)
 		if err != nil || a.Refused == nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestDatabaseFails(t *testing.T) {
 		w.app, w.open, w.s = w.fixture.app(introspects), w.fixture.app(public), w.login("alice")
 		w.a = w.authorize(w.app)
 		var err error
-		w.asked, err = w.RequiredInteraction(t.Context(), w.a, w.s)
+		w.asked, err = w.Authorizations.RequiredInteraction(t.Context(), w.a, w.s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,95 +132,97 @@ func TestDatabaseFails(t *testing.T) {
 			return err
 		}},
 		{"introspect: by a client", "applications tokens grants users", func(t *testing.T, w *world) error {
-			got, _, err := w.Introspect(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
+			got, _, err := w.Tokens.Introspect(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
 			if got != nil {
 				t.Errorf("an answer comes: %+v", got)
 			}
 			return err
 		}},
 		{"introspect: by a bearer token", "applications tokens grants users", func(t *testing.T, w *world) error {
-			got, _, err := w.Introspect(t.Context(), bearer(w, "token", w.answer.AccessToken), "")
+			got, _, err := w.Tokens.Introspect(t.Context(), bearer(w, "token", w.answer.AccessToken), "")
 			if got != nil {
 				t.Errorf("an answer comes: %+v", got)
 			}
 			return err
 		}},
 		{"introspect: a token that nobody knows", "tokens", func(t *testing.T, w *world) error {
-			got, _, err := w.Introspect(t.Context(), by(w.app, "token", "unknown"), "")
+			got, _, err := w.Tokens.Introspect(t.Context(), by(w.app, "token", "unknown"), "")
 			if got != nil {
 				t.Errorf("an answer comes: %+v", got)
 			}
 			return err
 		}},
 		{"revoke: an access token", "applications tokens grants users", func(t *testing.T, w *world) error {
-			_, err := w.Revoke(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
+			_, err := w.Tokens.Revoke(t.Context(), by(w.app, "token", w.answer.AccessToken), "")
 			return err
 		}},
 		{"revoke: a token that nobody knows", "tokens", func(t *testing.T, w *world) error {
-			_, err := w.Revoke(t.Context(), by(w.app, "token", "unknown"), "")
+			_, err := w.Tokens.Revoke(t.Context(), by(w.app, "token", "unknown"), "")
 			return err
 		}},
 		{"authorize", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Authorize(t.Context(), w.query(w.app))
+			_, err := w.Authorizations.Authorize(t.Context(), w.query(w.app))
 			return err
 		}},
 		{"consent: next", "consents", func(t *testing.T, w *world) error {
-			_, err := w.RequiredInteraction(t.Context(), w.a, w.s)
+			_, err := w.Authorizations.RequiredInteraction(t.Context(), w.a, w.s)
 			return err
 		}},
 		{"consent: resume", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Resume(t.Context(), w.asked.Ticket, w.s)
+			_, err := w.Authorizations.Resume(t.Context(), w.asked.Ticket, w.s)
 			return err
 		}},
 		{"consent: approve", "consents grants", func(t *testing.T, w *world) error {
-			_, err := w.Approve(t.Context(), w.a, w.s)
+			_, err := w.Authorizations.Approve(t.Context(), w.a, w.s)
 			return err
 		}},
 		{"authorize: complete", "grants", func(t *testing.T, w *world) error {
-			_, err := w.Complete(t.Context(), w.a, w.s)
+			_, err := w.Authorizations.Complete(t.Context(), w.a, w.s)
 			return err
 		}},
 		{"login", "users sessions", func(t *testing.T, w *world) error {
-			_, err := w.Login(t.Context(), "alice", goodPassword, people.Browser{})
+			_, err := w.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			return err
 		}},
 		{"login of nobody", "users", func(t *testing.T, w *world) error {
-			_, err := w.Login(t.Context(), "nobody", goodPassword, people.Browser{})
+			_, err := w.People.Login(t.Context(), "nobody", goodPassword, people.Browser{})
 			return err
 		}},
 		{"a session's cookie", "sessions users", func(t *testing.T, w *world) error {
-			_, err := w.SignedIn(t.Context(), "any")
+			_, err := w.People.SignedIn(t.Context(), "any")
 			return err
 		}},
-		{"logout", "sessions", func(t *testing.T, w *world) error { return w.Logout(t.Context(), w.s) }},
+		{"logout", "sessions", func(t *testing.T, w *world) error { return w.Logouts.Logout(t.Context(), w.s) }},
 		{"the sessions", "sessions", func(t *testing.T, w *world) error {
-			_, err := w.Sessions(t.Context(), w.s.User.ID)
+			_, err := w.People.Sessions(t.Context(), w.s.User.ID)
 			return err
 		}},
 		{"end a session", "sessions", func(t *testing.T, w *world) error {
-			return w.EndSession(t.Context(), w.s.User.ID, w.s.Session.ID)
+			return w.People.EndSession(t.Context(), w.s.User.ID, w.s.Session.ID)
 		}},
 		{"the approvals", "consents grants applications", func(t *testing.T, w *world) error {
-			_, err := w.Authorized(t.Context(), w.s.User.ID)
+			_, err := w.People.Authorized(t.Context(), w.s.User.ID)
 			return err
 		}},
 		{"revoke an approval", "consents grants", func(t *testing.T, w *world) error {
-			return w.RevokeApplication(t.Context(), w.s.User.ID, w.app.Application.ID)
+			return w.People.Revoke(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {
-			return w.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
+			return w.People.ChangePassword(t.Context(), w.s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}},
-		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.CheckSetup(t.Context(), w.setup) }},
-		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.Setup(t.Context(), w.setup, people.Person{}) }},
+		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
+		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+			_, err := w.Clients.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {
-			_, err := w.RotateSecret(t.Context(), nil, w.app.Application.ID, 0)
+			_, err := w.Clients.RotateSecret(t.Context(), nil, w.app.Application.ID, 0)
 			return err
 		}},
-		{"end a token", "tokens grants", func(t *testing.T, w *world) error { return w.RevokeByOperator(t.Context(), w.answer.AccessToken) }},
+		{"end a token", "tokens grants", func(t *testing.T, w *world) error {
+			return w.Tokens.RevokeByOperator(t.Context(), w.answer.AccessToken)
+		}},
 	}
 	closed := prepare(t)
 	broken := prepare(t)

@@ -29,11 +29,11 @@ func TestParameterPollution(t *testing.T) {
 	}
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "scope", "username", "password", "refresh_token", "token", "token_type_hint", "state", "unheard-of"} {
 		t.Run("RFC6749/3.2 "+name, func(t *testing.T) {
-			_, _, err := f.Token(t.Context(), twice(by(app, "grant_type", policy.GrantCode, "code", "x"), name), "")
+			_, _, err := f.Grants.Token(t.Context(), twice(by(app, "grant_type", policy.GrantCode, "code", "x"), name), "")
 			wantError(t, err, "400 invalid_request")
-			_, _, err = f.Introspect(t.Context(), twice(by(app, "token", "x"), name), "")
+			_, _, err = f.Tokens.Introspect(t.Context(), twice(by(app, "token", "x"), name), "")
 			wantError(t, err, "400 invalid_request")
-			_, err = f.Revoke(t.Context(), twice(by(app, "token", "x"), name), "")
+			_, err = f.Tokens.Revoke(t.Context(), twice(by(app, "token", "x"), name), "")
 			wantError(t, err, "400 invalid_request")
 		})
 	}
@@ -42,7 +42,7 @@ func TestParameterPollution(t *testing.T) {
 			t.Run("RFC6749/3.1 "+name+" twice, first "+with, func(t *testing.T) {
 				form := f.query(app, "state", "s", "scope", "read")
 				form[name] = append([]string{with}, form.Get(name))
-				a, err := f.Authorize(t.Context(), form)
+				a, err := f.Authorizations.Authorize(t.Context(), form)
 				if name == "client_id" || name == "redirect_uri" {
 					wantError(t, err, "400 invalid_request")
 					return
@@ -51,12 +51,12 @@ func TestParameterPollution(t *testing.T) {
 					t.Fatal(err)
 				}
 				if a.Refused == nil {
-					location, _ := f.Complete(t.Context(), a, s)
+					location, _ := f.Authorizations.Complete(t.Context(), a, s)
 					t.Fatal("accepted:", location)
 				}
 				wantError(t, a.Refused, "400 invalid_request")
 				// RFC 6749 §4.1.2.1: the error response contains the state, if the state is valid.
-				if state := queryOf(t, f.Refusal(a, a.Refused).Location()).Get("state"); name != "state" && state != "s" {
+				if state := queryOf(t, f.Authorizations.Refusal(a, a.Refused).Location()).Get("state"); name != "state" && state != "s" {
 					t.Errorf("the error comes with the state %q", state)
 				}
 			})

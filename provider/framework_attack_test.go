@@ -136,16 +136,16 @@ func stockStore() *stock.MemoryStore {
 func (f *fixture) server(s *SignedIn) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
-		a, err := f.Authorize(r.Context(), r.URL.Query())
+		a, err := f.Authorizations.Authorize(r.Context(), r.URL.Query())
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		var response Response
 		if a.Refused != nil {
-			response = f.Refusal(a, a.Refused)
+			response = f.Authorizations.Refusal(a, a.Refused)
 		} else {
-			response, err = f.Complete(r.Context(), a, s)
+			response, err = f.Authorizations.Complete(r.Context(), a, s)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -154,7 +154,7 @@ func (f *fixture) server(s *SignedIn) http.Handler {
 		http.Redirect(w, r, response.Location(), http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
-		answer, _, err := f.Token(r.Context(), r, "")
+		answer, _, err := f.Grants.Token(r.Context(), r, "")
 		if e, ok := errors.AsType[*oauth.Error](err); ok {
 			http.Error(w, e.Error(), e.Status)
 			return

@@ -37,7 +37,7 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"5 what a session knew is overwritten by stored zero values": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s, "scope", "write read")
-			token, err := d.LiveToken(t.Context(), answer.AccessToken)
+			token, err := d.Tokens.LiveToken(t.Context(), answer.AccessToken)
 			if err != nil || oauth.Deref(token.SessionID) != d.s.Session.ID || oauth.Deref(token.UserID) != d.s.User.ID || token.Scope != "write read" {
 				t.Errorf("%+v, %v", token, err)
 			}
@@ -57,7 +57,7 @@ func TestFositeDefects(t *testing.T) {
 		// Client secrets.
 		"a public client authenticates with an empty secret": func(t *testing.T, d *defect) {
 			for _, r := range []*clients.Registered{{Application: d.open.Application, Secret: ""}, {Application: Application{ClientID: d.open.Application.ClientID, ClientType: policy.Confidential}, Secret: ""}} {
-				_, _, err := d.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
+				_, _, err := d.Tokens.Introspect(t.Context(), by(r, "token", d.tokens(d.app, d.s).AccessToken), "")
 				if k := kind(err); k != "401 invalid_client" && k != "403 unauthorized_client" {
 					t.Error(k)
 				}
@@ -74,7 +74,7 @@ func TestFositeDefects(t *testing.T) {
 		// Token endpoint.
 		"an unknown grant type is invalid_request": func(t *testing.T, d *defect) { d.want(t, "400 unsupported_grant_type", "unknown") },
 		"no credentials are 400, and a 401 has no challenge": func(t *testing.T, d *defect) {
-			_, _, err := d.Token(t.Context(), post(values("grant_type", policy.GrantClient)), "")
+			_, _, err := d.Grants.Token(t.Context(), post(values("grant_type", policy.GrantClient)), "")
 			wantError(t, err, "401 invalid_client")
 			if e, ok := errors.AsType[*oauth.Error](err); !ok || !strings.HasPrefix(e.Challenge, "Basic ") {
 				t.Error(err)
@@ -103,7 +103,7 @@ func TestFositeDefects(t *testing.T) {
 			d.want(t, "400 invalid_request", policy.GrantClient, "client_id", d.app.Application.ClientID, "client_secret", d.app.Secret)
 		},
 		"a parameter may come twice": func(t *testing.T, d *defect) {
-			_, _, err := d.Token(t.Context(), postBody("grant_type=client_credentials&grant_type=password"), "")
+			_, _, err := d.Grants.Token(t.Context(), postBody("grant_type=client_credentials&grant_type=password"), "")
 			wantError(t, err, "400 invalid_request")
 		},
 		"Basic refuses special characters": func(t *testing.T, d *defect) {
@@ -147,8 +147,8 @@ func TestFositeDefects(t *testing.T) {
 				first := d.tokens(d.app, d.s)
 				time.Sleep(time.Hour)
 				second := d.must(d.fixture.refresh(d.app, first.RefreshToken))
-				a, _ := d.LiveToken(t.Context(), first.AccessToken)
-				b, _ := d.LiveToken(t.Context(), second.AccessToken)
+				a, _ := d.Tokens.LiveToken(t.Context(), first.AccessToken)
+				b, _ := d.Tokens.LiveToken(t.Context(), second.AccessToken)
 				if b.IssuedAt-a.IssuedAt != 3600 || b.ExpiresAt-a.ExpiresAt != 3600 {
 					t.Error(a.IssuedAt, b.IssuedAt)
 				}
@@ -162,14 +162,14 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"an empty state is echoed": func(t *testing.T, d *defect) {
 			a := d.authorize(d.app, "state", "")
-			if location := d.Deny(a).Location(); strings.Contains(location, "state") {
+			if location := d.Authorizations.Deny(a).Location(); strings.Contains(location, "state") {
 				t.Error(location)
 			}
 		},
 		"a missing response_type is unsupported_response_type": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "response_type", "-") },
 		"response_mode=query is refused":                       func(t *testing.T, d *defect) { d.code(d.app, d.s, "response_mode", "query") },
 		"an unknown client is JSON": func(t *testing.T, d *defect) {
-			_, err := d.Authorize(t.Context(), d.query(d.app, "client_id", "unknown"))
+			_, err := d.Authorizations.Authorize(t.Context(), d.query(d.app, "client_id", "unknown"))
 			wantError(t, err, "400 invalid_client")
 		},
 		"request objects are read, also unsigned ones": func(t *testing.T, d *defect) {
@@ -178,19 +178,19 @@ func TestFositeDefects(t *testing.T) {
 		},
 		"a loopback redirect URI may have user information": func(t *testing.T, d *defect) {
 			app := d.fixture.app(func(r *clients.Registration) { r.RedirectURIs = []string{"http://127.0.0.1/cb"} })
-			_, err := d.Authorize(t.Context(), d.query(app, "redirect_uri", "http://evil@127.0.0.1:9/cb"))
+			_, err := d.Authorizations.Authorize(t.Context(), d.query(app, "redirect_uri", "http://evil@127.0.0.1:9/cb"))
 			wantError(t, err, "400 invalid_request")
 		},
 		"the query of a redirect URI is sorted": func(t *testing.T, d *defect) {
 			uri := "https://client.example/cb?z=1&a=%7e"
 			app := d.fixture.app(func(r *clients.Registration) { r.RedirectURIs = []string{uri} })
-			location, err := d.Complete(t.Context(), d.authorize(app, "redirect_uri", uri), d.s)
+			location, err := d.Authorizations.Complete(t.Context(), d.authorize(app, "redirect_uri", uri), d.s)
 			if err != nil || !strings.HasPrefix(location.Location(), uri+"&code=") {
 				t.Error(location, err)
 			}
 		},
 		"http is allowed to any host below localhost": func(t *testing.T, d *defect) {
-			_, err := d.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
+			_, err := d.Clients.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
 			wantInvalid(t, err, "redirect_uris")
 		},
 		"scopes have wildcards": func(t *testing.T, d *defect) {
@@ -202,58 +202,58 @@ func TestFositeDefects(t *testing.T) {
 			}
 		},
 		"the code comes with a scope": func(t *testing.T, d *defect) {
-			location, err := d.Complete(t.Context(), d.authorize(d.app), d.s)
+			location, err := d.Authorizations.Complete(t.Context(), d.authorize(d.app), d.s)
 			if err != nil || queryOf(t, location.Location()).Has("scope") {
 				t.Error(location, err)
 			}
 		},
 		"a code_challenge may be anything": func(t *testing.T, d *defect) { d.refused(t, "invalid_request", "code_challenge", "x") },
 		"the issuer is missing": func(t *testing.T, d *defect) {
-			if queryOf(t, d.Deny(d.authorize(d.app)).Location()).Get("iss") != "https://auth.example/o" {
+			if queryOf(t, d.Authorizations.Deny(d.authorize(d.app)).Location()).Get("iss") != "https://auth.example/o" {
 				t.Error("RFC9207/2")
 			}
 		},
 		// Introspection and revocation. See TestDatabaseFails for a database that fails.
 		"any bearer token introspects": func(t *testing.T, d *defect) {
 			token := d.tokens(d.app, d.s).AccessToken
-			_, _, err := d.Introspect(t.Context(), with(post(values("token", token)), "Bearer "+token), "")
+			_, _, err := d.Tokens.Introspect(t.Context(), with(post(values("token", token)), "Bearer "+token), "")
 			wantError(t, err, "403 insufficient_scope")
 		},
 		"any client introspects": func(t *testing.T, d *defect) {
-			_, _, err := d.Introspect(t.Context(), by(d.app, "token", "x"), "")
+			_, _, err := d.Tokens.Introspect(t.Context(), by(d.app, "token", "x"), "")
 			wantError(t, err, "403 unauthorized_client")
 		},
 		"a client cannot introspect by client_secret_post": func(t *testing.T, d *defect) {
-			_, _, err := d.Introspect(t.Context(), post(values("token", "x", "client_id", d.may.Application.ClientID, "client_secret", d.may.Secret)), "")
+			_, _, err := d.Tokens.Introspect(t.Context(), post(values("token", "x", "client_id", d.may.Application.ClientID, "client_secret", d.may.Secret)), "")
 			wantError(t, err, "no error")
 		},
 		"a refresh token shows the end of its access token": func(t *testing.T, d *defect) {
-			found, _, err := d.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).RefreshToken, "token_type_hint", "refresh_token"), "")
+			found, _, err := d.Tokens.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).RefreshToken, "token_type_hint", "refresh_token"), "")
 			if err != nil || found.ExpiresAt-found.IssuedAt != 30*24*3600 {
 				t.Error(found, err)
 			}
 		},
 		"iss, jti, nbf and token_type are missing": func(t *testing.T, d *defect) {
-			found, _, err := d.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).AccessToken), "")
+			found, _, err := d.Tokens.Introspect(t.Context(), by(d.may, "token", d.tokens(d.app, d.s).AccessToken), "")
 			if err != nil || found.Issuer == "" || found.ID == "" || found.NotBefore == 0 || found.TokenType != "Bearer" {
 				t.Error(found, err)
 			}
 		},
 		"revoking a token of another client is a 200": func(t *testing.T, d *defect) {
 			answer := d.tokens(d.app, d.s)
-			_, err := d.Revoke(t.Context(), by(d.may, "token", answer.AccessToken), "")
+			_, err := d.Tokens.Revoke(t.Context(), by(d.may, "token", answer.AccessToken), "")
 			wantError(t, err, "400 invalid_grant")
 			d.wantActive(true, answer.AccessToken)
 		},
 		// Errors.
 		"hints talk of redirect_uri everywhere, and errors have parameters of their own": func(t *testing.T, d *defect) {
-			a, err := d.Authorize(t.Context(), d.query(d.app, "response_type", "-"))
+			a, err := d.Authorizations.Authorize(t.Context(), d.query(d.app, "response_type", "-"))
 			if err != nil || a.Refused == nil {
 				t.Fatal(err)
 			}
 			var names []string
 			for _, name := range []string{"error", "error_description", "iss", "error_hint", "error_debug", "status_code"} {
-				if queryOf(t, d.Refusal(a, a.Refused).Location()).Has(name) {
+				if queryOf(t, d.Authorizations.Refusal(a, a.Refused).Location()).Has(name) {
 					names = append(names, name)
 				}
 			}
@@ -300,7 +300,7 @@ func (d *defect) want(t *testing.T, want, grant string, pairs ...string) {
 // refused sends an authorization request and checks the error that the client gets.
 func (d *defect) refused(t *testing.T, want string, pairs ...string) {
 	t.Helper()
-	a, err := d.Authorize(t.Context(), d.query(d.app, pairs...))
+	a, err := d.Authorizations.Authorize(t.Context(), d.query(d.app, pairs...))
 	if err != nil || a.Refused == nil || a.Refused.Code != want {
 		t.Errorf("%v: %v, %+v, want %s", pairs, err, a, want)
 	}

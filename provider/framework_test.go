@@ -186,10 +186,13 @@ func TestFositeCallsOnlyWhatItWasGiven(t *testing.T) {
 			return err
 		}, nil},
 		{"introspection", func() error {
-			_, _, err := f.Introspect(t.Context(), by(app, "token", answer.AccessToken), "")
+			_, _, err := f.Tokens.Introspect(t.Context(), by(app, "token", answer.AccessToken), "")
 			return err
 		}, nil},
-		{"revocation", func() error { _, err := f.Revoke(t.Context(), by(app, "token", answer.AccessToken), ""); return err }, nil},
+		{"revocation", func() error {
+			_, err := f.Tokens.Revoke(t.Context(), by(app, "token", answer.AccessToken), "")
+			return err
+		}, nil},
 		{"an assertion", func() error {
 			_, err := f.token(app, "grant_type", policy.GrantClient, "client_assertion", "x")
 			return reversed(err)
@@ -272,7 +275,7 @@ func TestNothingIsWrittenLazily(t *testing.T) {
 			case 2:
 				_, err = f.token(app, "grant_type", policy.GrantPassword, "username", "alice", "password", goodPassword)
 			case 3:
-				_, err = f.Revoke(t.Context(), by(app, "token", "unknown"), "")
+				_, err = f.Tokens.Revoke(t.Context(), by(app, "token", "unknown"), "")
 			}
 			if err != nil {
 				t.Error(i, err)

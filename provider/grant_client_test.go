@@ -39,7 +39,7 @@ func TestClientCredentials(t *testing.T) {
 			if err != nil {
 				return
 			}
-			token, err := f.LiveToken(t.Context(), answer.AccessToken)
+			token, err := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestClientCredentials(t *testing.T) {
 			f := begin(t)
 			app := f.app()
 			first, second := f.must(f.token(app, "grant_type", policy.GrantClient)), f.must(f.token(app, "grant_type", policy.GrantClient))
-			_, err := f.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
+			_, err := f.Tokens.Revoke(t.Context(), by(app, "token", first.AccessToken), "")
 			wantError(t, err, "no error")
 			f.wantActive(false, first.AccessToken)
 			time.Sleep(10*time.Hour - time.Second)
@@ -62,7 +62,7 @@ func TestClientCredentials(t *testing.T) {
 			time.Sleep(time.Second)
 			f.wantActive(false, second.AccessToken)
 			third := f.must(f.token(app, "grant_type", policy.GrantClient))
-			err = f.DeleteApplication(t.Context(), nil, app.Application.ID)
+			err = f.Clients.Delete(t.Context(), nil, app.Application.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -90,24 +90,24 @@ func TestCodeMeanwhile(t *testing.T) {
 		want   string
 	}{
 		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DisableUser(t.Context(), s.User.Username)
+			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant"},
 		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant"},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			_ = f.DisableUser(t.Context(), s.User.Username)
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
+			_ = f.People.DisableUser(t.Context(), s.User.Username)
+			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant"},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
 		}, "401 invalid_client"},
 		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
-			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
+			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant"},
 		{"the grant type is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
@@ -116,7 +116,7 @@ func TestCodeMeanwhile(t *testing.T) {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant"},
 		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.Logout(t.Context(), s)
+			return f.Logouts.Logout(t.Context(), s)
 		}, "no error"},
 		{"the redirect URI is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })
@@ -169,7 +169,7 @@ func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Regis
 	for _, change := range changes {
 		change(&r)
 	}
-	_, err := f.UpdateApplication(f.t.Context(), nil, app.Application.ID, r)
+	_, err := f.Clients.Update(f.t.Context(), nil, app.Application.ID, r)
 	return err
 }
 

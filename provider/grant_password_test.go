@@ -27,7 +27,7 @@ func TestPasswordGrant(t *testing.T) {
 	t.Run("RFC6749/4.3.3 the right password gives both tokens, for the person", func(t *testing.T) {
 		for _, app := range []*clients.Registered{app, open} {
 			answer := f.must(ask(app, "scope", "write read"))
-			access, _ := f.LiveToken(t.Context(), answer.AccessToken)
+			access, _ := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
 			if d := cmp.Diff([]string{"write read", "write read", alice.ID}, []string{answer.Scope, access.Scope, oauth.Deref(access.UserID)}); d != "" {
 				t.Error(d)
 			}
@@ -91,7 +91,7 @@ func TestPasswordGrant(t *testing.T) {
 	t.Run("who is deactivated gets none, and looks like a wrong password", func(t *testing.T) {
 		f.person("gone")
 		answer := f.must(ask(app, "username", "gone"))
-		err := f.DisableUser(t.Context(), "gone")
+		err := f.People.DisableUser(t.Context(), "gone")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestPasswordGrant(t *testing.T) {
 	t.Run("a new password ends what the old one gave", func(t *testing.T) {
 		f.person("changes")
 		answer := f.must(ask(app, "username", "changes"))
-		err := f.ResetPassword(t.Context(), "changes", "another few words")
+		err := f.People.ResetPassword(t.Context(), "changes", "another few words")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	f.person("bob")
 	app, other, open := f.app(), f.app(), f.app(public)
 	guess := func(app *clients.Registered, name, password, address string) string {
-		_, _, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", name, "password", password), address)
+		_, _, err := f.Grants.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", name, "password", password), address)
 		return kind(err)
 	}
 	runOut := func(t *testing.T, app *clients.Registered, address string) {
@@ -164,7 +164,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	spray := func(f *fixture, app func(i int) *clients.Registered, name, address func(i int) string) int {
 		n := 0
 		for i := range 3 * limits.PerOwner.Tries {
-			_, _, err := f.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
+			_, _, err := f.Grants.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
 			switch got := kind(err); got {
 			case looked:
 				n++
@@ -207,7 +207,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 						t.Error("an application that an administrator answers for:", got)
 					}
 				}
-				_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "a"})
+				_, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "a"})
 				wantError(t, err, "no error")
 			})
 		})
@@ -231,17 +231,17 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			phone := f.app(public)
 			at := func(i int) string { return fmt.Sprint("a", i/limits.PerPair.Tries) }
 			for i := range limits.PerAccount.Tries {
-				_, _, err := f.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
+				_, _, err := f.Grants.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
 				t.Error("the account at a program:", got)
 			}
 			for i := range limits.PerAccount.Tries {
-				_, err := f.Login(t.Context(), "alice", "wrong", people.Browser{Address: at(i)})
+				_, err := f.People.Login(t.Context(), "alice", "wrong", people.Browser{Address: at(i)})
 				wantError(t, err, looked)
 			}
-			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
+			_, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
 			wantError(t, err, refused)
 			time.Sleep(limits.PerAccount.Refill)
 			if got := guess(f, phone, "alice", goodPassword); got != "no error" {
@@ -278,7 +278,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 // owned returns an application that a person has registered.
 func (f *fixture) owned(by User) *clients.Registered {
 	f.t.Helper()
-	made, err := f.Register(f.t.Context(), &by, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
+	made, err := f.Clients.Register(f.t.Context(), &by, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

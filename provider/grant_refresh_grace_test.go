@@ -87,7 +87,7 @@ func TestRefreshGrace(t *testing.T) {
 		f.wantActive(true, second.AccessToken, second.RefreshToken)
 	})
 	bubble("a family that was revoked has no grace", func(t *testing.T, f *fixture, app *clients.Registered, first, second *tokens.TokenResponse) {
-		_, err := f.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
+		_, err := f.Tokens.Revoke(t.Context(), by(app, "token", second.AccessToken), "")
 		wantError(t, err, "no error")
 		_, err = f.refresh(app, first.RefreshToken)
 		wantError(t, err, "400 invalid_grant")

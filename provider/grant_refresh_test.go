@@ -39,8 +39,8 @@ func TestRefresh(t *testing.T) {
 		answer := f.tokens(app, s, "scope", "read write groups")
 		for _, test := range [][2]string{{"read", "read"}, {"groups write", "groups write"}, {"-", "read write groups"}, {"", "read write groups"}, {"write", "write"}, {"read write groups", "read write groups"}} {
 			answer = f.must(f.refresh(app, answer.RefreshToken, "scope", test[0]))
-			access, _ := f.LiveToken(t.Context(), answer.AccessToken)
-			refresh, _ := f.LiveToken(t.Context(), answer.RefreshToken)
+			access, _ := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
+			refresh, _ := f.Tokens.LiveToken(t.Context(), answer.RefreshToken)
 			if d := cmp.Diff([]string{test[1], test[1], "read write groups"}, []string{answer.Scope, access.Scope, refresh.Scope}); d != "" {
 				t.Errorf("scope %q: %s", test[0], d)
 			}
@@ -60,9 +60,9 @@ func TestRefresh(t *testing.T) {
 			_, err := f.refresh(thief, answer.RefreshToken)
 			wantError(t, err, "400 invalid_grant")
 		}
-		_, _, err := f.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken)), "")
+		_, _, err := f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken)), "")
 		wantError(t, err, "401 invalid_client")
-		_, _, err = f.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID)), "")
+		_, _, err = f.Grants.Token(t.Context(), post(values("grant_type", policy.GrantRefresh, "refresh_token", answer.RefreshToken, "client_id", app.Application.ClientID)), "")
 		wantError(t, err, "401 invalid_client")
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 	})
@@ -141,27 +141,27 @@ func TestRefreshMeanwhile(t *testing.T) {
 		dead   bool // the tokens are inactive at once
 	}{
 		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DisableUser(t.Context(), s.User.Username)
+			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
 		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
 		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant", true},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			_ = f.DisableUser(t.Context(), s.User.Username)
-			return f.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
+			_ = f.People.DisableUser(t.Context(), s.User.Username)
+			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.DeleteUser(t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(t.Context(), &User{}, s.User.ID, "")
 		}, "400 invalid_grant", true},
 		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
-			return f.RevokeApplication(t.Context(), s.User.ID, app.Application.ID)
+			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant", true},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.DeleteApplication(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
 		}, "401 invalid_client", true},
 		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))
@@ -173,10 +173,10 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.change(app, func(r *clients.Registration) { r.Scopes = []string{"groups"} })
 		}, "400 invalid_grant", true},
 		{"the person signs out", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.Logout(t.Context(), s)
+			return f.Logouts.Logout(t.Context(), s)
 		}, "no error", false},
 		{"the person changes the password", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})
+			return f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: "another few words"})
 		}, "no error", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

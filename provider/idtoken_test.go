@@ -74,11 +74,11 @@ func TestHint(t *testing.T) {
 		{"two audiences", forge(t, hmac, secret.Secret, jwt.MapClaims{"aud": []string{secret.Application.ClientID, app.Application.ClientID}}), "400 invalid_request"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, err := f.Hint(t.Context(), test.hint)
+			_, err := f.Tokens.Hint(t.Context(), test.hint)
 			wantError(t, err, test.want)
 			// OIDC RP-Logout §4: a wrong hint has no effect, also together with client_id.
 			audience, _ := claimsOf(t, test.hint).GetAudience()
-			_, err = f.ReadLogout(t.Context(), values("id_token_hint", test.hint, "client_id", audience[0]))
+			_, err = f.Logouts.Read(t.Context(), values("id_token_hint", test.hint, "client_id", audience[0]))
 			wantError(t, err, test.want)
 		})
 	}
@@ -89,7 +89,7 @@ func TestHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for exp, want := range map[any]string{0: "400 invalid_request", -1: "400 invalid_request", oauth.Now(): "400 invalid_request", oauth.Now() + 60: "no error"} {
-		_, err := strict.ReadLogout(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
+		_, err := strict.Logouts.Read(t.Context(), values("id_token_hint", forge(t, hmac, secret.Secret, jwt.MapClaims{"exp": exp})))
 		if kind(err) != want {
 			t.Errorf("exp %v: %v", exp, err)
 		}
@@ -107,13 +107,13 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	})
 	t.Run("by a registration", func(t *testing.T) {
 		for secret, ok := range map[string]bool{shortSecret + ".": false, shortSecret + "..": true} {
-			_, err := f.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
+			_, err := f.Clients.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, ClientSecret: secret, Algorithm: jose.HS256})
 			if (err == nil) != ok {
 				t.Errorf("%d bytes: %v", len(secret), err)
 			}
 		}
 	})
-	fresh, err := f.RotateSecret(t.Context(), nil, app.Application.ID, time.Hour)
+	fresh, err := f.Clients.RotateSecret(t.Context(), nil, app.Application.ID, time.Hour)
 	if err == nil {
 		err = f.change(app, signsHS256)
 	}
@@ -125,22 +125,22 @@ func TestShortSecretIsNoKey(t *testing.T) {
 	wantError(t, err, "401 invalid_client")
 	good := f.must(f.exchange(fresh, code)).IDToken
 	t.Run("as a hint", func(t *testing.T) {
-		_, err := f.Hint(t.Context(), good)
+		_, err := f.Tokens.Hint(t.Context(), good)
 		wantError(t, err, "no error")
-		_, err = f.Hint(t.Context(), forge(t, good, shortSecret, nil))
+		_, err = f.Tokens.Hint(t.Context(), forge(t, good, shortSecret, nil))
 		wantError(t, err, "400 invalid_request")
 	})
 	t.Run("as the only one", func(t *testing.T) {
 		f.sql("UPDATE applications SET secret = old_secret, old_secret = '', old_secret_expires_at = 0")
-		a, err := f.Application(t.Context(), nil, app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), nil, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		secret, err := f.HMACSecret(t.Context(), a)
+		secret, err := f.Clients.HMACSecret(t.Context(), a)
 		if err == nil {
 			t.Errorf("it signs with %q", secret)
 		}
-		_, err = f.Hint(t.Context(), forge(t, good, shortSecret, nil))
+		_, err = f.Tokens.Hint(t.Context(), forge(t, good, shortSecret, nil))
 		wantError(t, err, "400 invalid_request")
 	})
 }

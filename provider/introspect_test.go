@@ -31,7 +31,7 @@ func TestIntrospectionCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	revoked := f.must(f.token(may, "grant_type", policy.GrantClient, "scope", "introspection")).AccessToken
-	_, err = f.Revoke(t.Context(), by(may, "token", revoked), "")
+	_, err = f.Tokens.Revoke(t.Context(), by(may, "token", revoked), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestIntrospectionCaller(t *testing.T) {
 		{"RFC7662/2.1 nobody, and no token to ask about", post(values("x", "y")), "401 invalid_client", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			found, who, err := f.Introspect(t.Context(), test.r, test.rule)
+			found, who, err := f.Tokens.Introspect(t.Context(), test.r, test.rule)
 			wantError(t, err, test.want)
 			if who != test.who {
 				t.Errorf("the caller is %q, want %q", who, test.who)
@@ -96,7 +96,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		caller, app := f.app(introspects), f.app()
 		ask := func(token string, pairs ...string) string {
 			t.Helper()
-			found, _, err := f.Introspect(t.Context(), by(caller, append([]string{"token", token}, pairs...)...), "")
+			found, _, err := f.Tokens.Introspect(t.Context(), by(caller, append([]string{"token", token}, pairs...)...), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 				t.Errorf("RFC7662/2.2 %s: %s", name, got)
 			}
 		}
-		_, err := f.Revoke(t.Context(), by(app, "token", machine.AccessToken), "")
+		_, err := f.Tokens.Revoke(t.Context(), by(app, "token", machine.AccessToken), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		if got := ask(answer.AccessToken); got != inactive {
 			t.Error("RFC7662/2.2 expired:", got)
 		}
-		err = f.DisableUser(t.Context(), "alice")
+		err = f.People.DisableUser(t.Context(), "alice")
 		if err != nil {
 			t.Fatal(err)
 		}

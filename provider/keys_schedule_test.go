@@ -54,7 +54,7 @@ func TestKeysRotateBySchedule(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				for _, p := range []*Provider{f.Provider, node} {
-					running.Go(func() { p.Ring.Run(ctx) })
+					running.Go(func() { p.Keys.Run(ctx) })
 				}
 				began := time.Now()
 				time.Sleep(ring.Check / 2) // so that nothing else happens at the times of the checks
@@ -95,7 +95,7 @@ func TestKeysRotateBySchedule(t *testing.T) {
 // lookAtKeys records which keys are published now, and which keys sign.
 func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyLife, order map[string][]string) {
 	t.Helper()
-	set, err := publisher.JWKSet(t.Context())
+	set, err := publisher.Keys.JWKSet(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func lookAtKeys(t *testing.T, signer, publisher *Provider, keys map[string]*keyL
 		}
 	}
 	for _, algorithm := range []string{"RS256", "ES256", "EdDSA"} {
-		text, err := signer.IDToken(t.Context(), tokens.IDTokenFor{Application: Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
+		text, err := signer.Tokens.IDToken(t.Context(), tokens.IDTokenFor{Application: Application{ClientID: "a", Algorithm: algorithm}, UserID: "u", SessionID: "s", AccessToken: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,16 +167,16 @@ func TestKeysAreKnownWithoutTheDatabase(t *testing.T) {
 	f := begin(t, func(c *Config) {
 		c.OpenID, c.Scopes = true, append(c.Scopes, policy.Scope{Name: "openid", Description: "Sign in"})
 	})
-	before, err := f.JWKSet(t.Context())
+	before, err := f.Keys.JWKSet(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Forget()
+	f.Keys.Forget()
 	f.store.Close()
-	after, err := f.JWKSet(t.Context())
+	after, err := f.Keys.JWKSet(t.Context())
 	if err != nil || len(after.Keys) != len(before.Keys) {
 		t.Errorf("%+v, %v", after, err)
 	}
-	_, err = f.Signer(t.Context(), "ES256")
+	_, err = f.Keys.Signer(t.Context(), "ES256")
 	wantError(t, err, "503 temporarily_unavailable")
 }

@@ -25,7 +25,7 @@ func (f *fixture) asked(app *clients.Registered, address string, secrets ...stri
 	results := make(chan string, len(secrets))
 	for _, secret := range secrets {
 		go func() {
-			_, _, err := f.Token(f.t.Context(), by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
+			_, _, err := f.Grants.Token(f.t.Context(), by(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient), address)
 			results <- kind(err)
 		}()
 		synctest.Wait()
@@ -105,7 +105,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			app := chosen(f)
 			take(t, f.limits.Programs)
 			ctx, leave := context.WithCancel(t.Context())
-			go func() { _, _, _ = f.Token(ctx, by(app, "grant_type", policy.GrantClient), "a") }()
+			go func() { _, _, _ = f.Grants.Token(ctx, by(app, "grant_type", policy.GrantClient), "a") }()
 			synctest.Wait()
 			ended := f.asked(app, "a", app.Secret)
 			leave()
@@ -171,7 +171,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 		s := f.login("bob")
 		for name, try := range map[string]func(i int) error{
 			"a login": func(int) error {
-				_, err := f.Login(t.Context(), "alice", goodPassword+"x", people.Browser{Address: "a"})
+				_, err := f.People.Login(t.Context(), "alice", goodPassword+"x", people.Browser{Address: "a"})
 				return err
 			},
 			"the password grant": func(int) error {
@@ -184,7 +184,7 @@ func TestThrottleIsAskedBeforeTheHash(t *testing.T) {
 				return second(f.token(&clients.Registered{Application: app.Application, Secret: fmt.Sprint("wrong", i)}, "grant_type", policy.GrantClient))
 			},
 			"the change of a password": func(int) error {
-				return f.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"})
+				return f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: "another few words"})
 			},
 		} {
 			n := 0
@@ -218,7 +218,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		f := begin(t, func(c *Config) { c.PasswordConcurrency = 1 })
 		f.person("alice")
 		f.person("carol")
-		known, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
+		known, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		results := make(chan string, 100)
 		login := func(name, password string, b people.Browser) {
 			go func() {
-				_, err := f.Login(t.Context(), name, password, b)
+				_, err := f.People.Login(t.Context(), name, password, b)
 				results <- kind(err)
 			}()
 			synctest.Wait()
@@ -277,7 +277,7 @@ func TestOneClientDoesNotFillTheQueueOfHashes(t *testing.T) {
 			for i := range cap(results) {
 				app, address := from(i)
 				go func() {
-					_, _, err := f.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
+					_, _, err := f.Grants.Token(t.Context(), by(app, "grant_type", policy.GrantPassword, "username", fmt.Sprint("nobody", i), "password", "wrong"), address)
 					results <- kind(err)
 				}()
 				synctest.Wait()

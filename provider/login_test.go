@@ -20,7 +20,7 @@ func TestLogin(t *testing.T) {
 	f := begin(t)
 	alice := f.person("Alice")
 	f.person("gone")
-	err := f.DisableUser(t.Context(), "gone")
+	err := f.People.DisableUser(t.Context(), "gone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestLogin(t *testing.T) {
 		{"the stored hash is no password", "Alice", alice.Password, "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			in, err := f.Login(t.Context(), test.name, test.password, people.Browser{Address: test.rule, UserAgent: "agent"})
+			in, err := f.People.Login(t.Context(), test.name, test.password, people.Browser{Address: test.rule, UserAgent: "agent"})
 			wantError(t, err, test.want)
 			if err != nil && err.Error() != people.WrongPassword().Error() {
 				t.Error("it says more than that it was wrong:", err)
@@ -53,10 +53,10 @@ func TestLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			_, err = p.Login(t.Context(), "alice", goodPassword, people.Browser{})
+			_, err = p.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			wantError(t, err, "no error")
 		}
-		u, err := f.UserByName(t.Context(), "alice")
+		u, err := f.People.UserByName(t.Context(), "alice")
 		if err != nil || u.Password == alice.Password {
 			t.Error("it is not", err)
 		}
@@ -65,23 +65,23 @@ func TestLogin(t *testing.T) {
 		}
 	})
 	t.Run("CVE-2026-7507 a session that was planted ends, and no id is used twice", func(t *testing.T) {
-		planted, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
+		planted, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Session: planted.Session})
+		in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Session: planted.Session})
 		if err != nil || in.Session == planted.Session {
 			t.Fatal(err)
 		}
-		_, err = f.SignedIn(t.Context(), planted.Session)
+		_, err = f.People.SignedIn(t.Context(), planted.Session)
 		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("the planted session is alive:", err)
 		}
-		unknown, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Session: "chosen by somebody"})
+		unknown, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Session: "chosen by somebody"})
 		if err != nil || unknown.Session == "chosen by somebody" {
 			t.Error(unknown, err)
 		}
-		_, err = f.SignedIn(t.Context(), "chosen by somebody")
+		_, err = f.People.SignedIn(t.Context(), "chosen by somebody")
 		if !errors.Is(err, oauth.ErrNotFound) {
 			t.Error("the chosen session is alive:", err)
 		}
@@ -93,11 +93,11 @@ func TestLoginIsSlowed(t *testing.T) {
 	f.person("alice")
 	f.person("bob")
 	try := func(name, password string, b people.Browser) string {
-		_, err := f.Login(t.Context(), name, password, b)
+		_, err := f.People.Login(t.Context(), name, password, b)
 		return kind(err)
 	}
 	here, there := people.Browser{Address: "192.0.2.1"}, people.Browser{Address: "198.51.100.1"}
-	known, err := f.Login(t.Context(), "alice", goodPassword, there)
+	known, err := f.People.Login(t.Context(), "alice", goodPassword, there)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestLoginIsSlowed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := begin(t)
 			f.person("carol")
-			in, err := f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home"})
+			in, err := f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,15 +149,15 @@ func TestLoginIsSlowed(t *testing.T) {
 				return people.Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))}
 			}
 			for i := range int(limits.PerAccount.Tries) {
-				_, err = f.Login(t.Context(), "carol", "wrong", at(i))
+				_, err = f.People.Login(t.Context(), "carol", "wrong", at(i))
 				wantError(t, err, "400 invalid_grant")
 			}
-			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
+			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
 			wantError(t, err, "429 temporarily_unavailable")
-			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
+			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
 			wantError(t, err, "no error")
 			time.Sleep(limits.PerAccount.Refill)
-			_, err = f.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
+			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
 			wantError(t, err, "no error")
 		})
 	})
@@ -165,7 +165,7 @@ func TestLoginIsSlowed(t *testing.T) {
 		f := begin(t)
 		n := 0
 		for ; n <= int(limits.PerAddress.Tries)+5; n++ {
-			_, err := f.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
+			_, err := f.People.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
 			if kind(err) == "429 temporarily_unavailable" {
 				break
 			}
@@ -181,7 +181,7 @@ func TestLoginIsSlowed(t *testing.T) {
 func TestPasswordChangesWhileItIsChecked(t *testing.T) {
 	for rule, open := range map[string]func(*testing.T, *fixture, *clients.Registered) error{
 		"at the login": func(t *testing.T, f *fixture, _ *clients.Registered) error {
-			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
+			_, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			return err
 		},
 		"at the token endpoint": func(_ *testing.T, f *fixture, app *clients.Registered) error {
@@ -221,7 +221,7 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			<-start
-			_, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: string(rune('a' + i))})
+			_, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: string(rune('a' + i))})
 			if err != nil {
 				t.Error(err)
 			}
@@ -229,7 +229,7 @@ func TestManyLoginsWhoseHashIsStaleAtOnce(t *testing.T) {
 	}
 	close(start)
 	wg.Wait()
-	u, err := f.User(t.Context(), alice.ID)
+	u, err := f.People.User(t.Context(), alice.ID)
 	if err != nil || u.Password == alice.Password {
 		t.Error("it is not hashed anew", err)
 	}
@@ -248,13 +248,13 @@ func TestPeopleAndProgramsDoNotWaitForEachOther(t *testing.T) {
 		want   string
 	}{
 		{"a login", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
-			return second(f.Login(t.Context(), "alice", goodPassword, people.Browser{}))
+			return second(f.People.Login(t.Context(), "alice", goodPassword, people.Browser{}))
 		}, "no error"},
 		{"a login as nobody", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
-			return second(f.Login(t.Context(), "nobody", goodPassword, people.Browser{}))
+			return second(f.People.Login(t.Context(), "nobody", goodPassword, people.Browser{}))
 		}, "400 invalid_grant"},
 		{"a new password", true, func(t *testing.T, f *fixture, _ *clients.Registered) error {
-			return f.ResetPassword(t.Context(), "alice", goodPassword)
+			return f.People.ResetPassword(t.Context(), "alice", goodPassword)
 		}, "no error"},
 		{"a password at the token endpoint", false, byPassword, "no error"},
 		{"a password whose hash is stale", false, func(t *testing.T, f *fixture, app *clients.Registered) error {

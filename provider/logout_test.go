@@ -14,9 +14,9 @@ const byeURI = "https://client.example/bye"
 func leaves(r *clients.Registration) { r.PostLogoutURIs = []string{byeURI} }
 
 // leave sends an application's logout request to the provider.
-func (f *fixture) leave(hint string) *logout.LogoutRequest {
+func (f *fixture) leave(hint string) *logout.Request {
 	f.t.Helper()
-	l, err := f.ReadLogout(f.t.Context(), values("id_token_hint", hint, "post_logout_redirect_uri", byeURI))
+	l, err := f.Logouts.Read(f.t.Context(), values("id_token_hint", hint, "post_logout_redirect_uri", byeURI))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 		s, elsewhere, bob := f.login("alice"), f.login("alice"), f.login("bob")
 		kept := map[string]string{}
 		for name, of := range map[string]*SignedIn{"this": s, "another session": elsewhere, "another person": bob} {
-			text, err := f.EndedCookie(of)
+			text, err := f.Logouts.EndedCookie(of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,26 +58,26 @@ func TestLogoutFollowsTheEndOfItsSession(t *testing.T) {
 			{"the name of the session alone", forge(t, signed, hmac.Secret, map[string]any{"sub": bob.User.ID}), kept["this"], false},
 			{"what was sealed for something else", hint(app, s), f.sealers.tickets.Seal([]byte(`{"At":99999999999}`), "logout"), false},
 		} {
-			if got := f.EndedInThisBrowser(f.leave(test.hint), test.kept); got != test.want {
+			if got := f.Logouts.EndedInThisBrowser(f.leave(test.hint), test.kept); got != test.want {
 				t.Errorf("%s: %t, want %t", test.rule, got, test.want)
 			}
 		}
 		l := f.leave(hint(app, s))
 		time.Sleep(logout.EndedLife)
-		if !f.EndedInThisBrowser(l, kept["this"]) {
+		if !f.Logouts.EndedInThisBrowser(l, kept["this"]) {
 			t.Error("not after a day")
 		}
 		time.Sleep(time.Second)
-		if f.EndedInThisBrowser(l, kept["this"]) {
+		if f.Logouts.EndedInThisBrowser(l, kept["this"]) {
 			t.Error("for ever")
 		}
 		for _, pairs := range [][]string{{}, {"client_id", app.Application.ClientID, "post_logout_redirect_uri", byeURI}} {
-			l, err := f.ReadLogout(t.Context(), values(pairs...))
+			l, err := f.Logouts.Read(t.Context(), values(pairs...))
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := f.EndedCookie(s)
-			if err != nil || f.EndedInThisBrowser(l, text) {
+			text, err := f.Logouts.EndedCookie(s)
+			if err != nil || f.Logouts.EndedInThisBrowser(l, text) {
 				t.Errorf("%v: without a hint, %v", pairs, err)
 			}
 		}

@@ -78,7 +78,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 	}
 	// RFC 9068 §4: APIs need jwks_uri, even if the server issues no ID tokens.
 	// RFC 8414 §2: jwks_uri is omitted if there is no key set.
-	_, err := p.JWKSet(ctx)
+	_, err := p.Keys.JWKSet(ctx)
 	if errors.Is(err, oauth.ErrNotFound) {
 		return m, nil
 	}

@@ -28,13 +28,13 @@ func TestReadHint(t *testing.T) {
 	}{
 		{"none", app, nil, nil, "no error"},
 		{"its own", app, []string{"id_token_hint", mine}, []string{s.User.ID}, "no error"},
-		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.Subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
+		{"a pairwise one", pairwise, []string{"id_token_hint", theirs}, []string{f.Tokens.Subject(pairwise.Application.Sector, s.User.ID)}, "no error"},
 		{"another client's", app, []string{"id_token_hint", elsewhere}, nil, "400 invalid_request"},
 		{"no JWT", app, []string{"id_token_hint", "x"}, nil, "400 invalid_request"},
 		{"about one of those that claims asks for", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","` + s.User.ID + `"]}}}`}, []string{s.User.ID}, "no error"},
 		{"about none of those", app, []string{"id_token_hint", mine, "claims", `{"id_token":{"sub":{"values":["x","y"]}}}`}, []string{"x", "y"}, "400 invalid_request"},
 	} {
-		a, err := f.Authorize(t.Context(), f.query(test.app, append(test.sent, "scope", "openid")...))
+		a, err := f.Authorizations.Authorize(t.Context(), f.query(test.app, append(test.sent, "scope", "openid")...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestReadHint(t *testing.T) {
 // mustLogin reports whether the person must sign in again before the request can be completed.
 func (f *fixture) mustLogin(a *authorize.Authorization, s *SignedIn) bool {
 	f.t.Helper()
-	asked, err := f.RequiredInteraction(f.t.Context(), a, s)
+	asked, err := f.Authorizations.RequiredInteraction(f.t.Context(), a, s)
 	switch kind(err) {
 	case "no error":
 		return asked != nil && asked.Login
@@ -91,7 +91,7 @@ func TestMustLogin(t *testing.T) {
 			{[]string{"claims", `{"id_token":{"sub":{"value":"` + s.User.ID + `"}}}`}, false},
 			{[]string{"claims", `{"id_token":{"sub":{"value":"bob"}}}`}, true},
 			// A parameter in the URL proves no login.
-			{[]string{"prompt", "login", "mandate_login", f.LoginProof(&people.SignIn{Session: "x"}, url.Values{})}, true},
+			{[]string{"prompt", "login", "mandate_login", f.Authorizations.LoginProof(&people.SignIn{Session: "x"}, url.Values{})}, true},
 		} {
 			a := f.authorize(app, append(test.sent, "scope", "openid")...)
 			if got := f.mustLogin(a, s); got != test.want {
@@ -111,11 +111,11 @@ func TestLoginProof(t *testing.T) {
 		app, other := f.app(), f.app()
 		f.person("alice")
 		in := func() (*people.SignIn, *SignedIn) {
-			in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
+			in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := f.SignedIn(t.Context(), in.Session)
+			s, err := f.People.SignedIn(t.Context(), in.Session)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,14 +128,14 @@ func TestLoginProof(t *testing.T) {
 			return f.query(app, append([]string{"scope", "openid", "prompt", "login", "state", "1"}, pairs...)...)
 		}
 		asks := func(sent url.Values, loginProof string, s *SignedIn) bool {
-			a, err := f.Authorize(t.Context(), sent)
+			a, err := f.Authorizations.Authorize(t.Context(), sent)
 			if err != nil || a.Refused != nil {
 				t.Fatal(err, a.Refused)
 			}
 			a.SetLoginProof(loginProof)
 			return f.mustLogin(a, s)
 		}
-		kept := f.LoginProof(login, request(app))
+		kept := f.Authorizations.LoginProof(login, request(app))
 		subject := request(app, "claims", `{"id_token":{"sub":{"value":"bob"}}}`)
 		for _, test := range []struct {
 			rule       string
@@ -145,17 +145,17 @@ func TestLoginProof(t *testing.T) {
 			want       bool
 		}{
 			{"the way back", request(app), kept, s, false},
-			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.LoginProof(login, request(app, "prompt", "-", "max_age", "0")), s, false},
-			{"by select_account", request(app, "prompt", "select_account"), f.LoginProof(login, request(app, "prompt", "select_account")), s, false},
+			{"by max_age", request(app, "prompt", "-", "max_age", "0"), f.Authorizations.LoginProof(login, request(app, "prompt", "-", "max_age", "0")), s, false},
+			{"by select_account", request(app, "prompt", "select_account"), f.Authorizations.LoginProof(login, request(app, "prompt", "select_account")), s, false},
 			{"nothing kept", request(app), "", s, true},
-			{"nobody has signed in since", request(app), f.LoginProof(before, request(app)), s, true},
+			{"nobody has signed in since", request(app), f.Authorizations.LoginProof(before, request(app)), s, true},
 			{"somebody has signed in elsewhere", request(app), kept, elsewhere, true},
 			{"it was a later login", request(app), kept, old, true},
 			{"another application", request(other), kept, s, true},
 			{"another state", request(app, "state", "2"), kept, s, true},
 			{"another parameter beside", request(app, "max_age", "0"), kept, s, true},
 			{"another seal", request(app), f.sealers.tickets.Seal([]byte("99999999999"), "consent"), s, true},
-			{"somebody else is asked for", subject, f.LoginProof(login, subject), s, true},
+			{"somebody else is asked for", subject, f.Authorizations.LoginProof(login, subject), s, true},
 		} {
 			if got := asks(test.sent, test.loginProof, test.s); got != test.want {
 				t.Errorf("%s: asks %t", test.rule, got)
@@ -196,7 +196,7 @@ func TestSilentRequests(t *testing.T) {
 		{"nobody let it in, and it knows who is there", unknown, []string{"scope", "openid", "claims", about(s.User.ID)}, "400 consent_required"},
 	} {
 		a := f.authorize(test.app, append(test.sent, "prompt", "none")...)
-		asked, err := f.RequiredInteraction(t.Context(), a, s)
+		asked, err := f.Authorizations.RequiredInteraction(t.Context(), a, s)
 		if !a.Silent() || asked != nil || kind(err) != test.want {
 			t.Errorf("%s: %+v %v, want %s", test.rule, asked, err, test.want)
 		}

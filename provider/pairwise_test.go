@@ -24,7 +24,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := f.Subject(pairwise.Application.Sector, s.User.ID)
+		theirs := f.Tokens.Subject(pairwise.Application.Sector, s.User.ID)
 		for _, test := range []struct {
 			rule, token, subject string
 			app                  *clients.Registered
@@ -34,7 +34,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 			{"the password, pairwise since", of.AccessToken, theirs, public},
 			{"OIDCCore/8.1 an approval keeps the subject that it gave", byCode.AccessToken, s.User.ID, public},
 		} {
-			found, _, err := f.Introspect(t.Context(), by(test.app, "token", test.token), "192.0.2.1")
+			found, _, err := f.Tokens.Introspect(t.Context(), by(test.app, "token", test.token), "192.0.2.1")
 			if err != nil {
 				t.Fatal(err)
 			}

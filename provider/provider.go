@@ -33,27 +33,23 @@ import (
 // Provider makes the protocol decisions. Each method takes a request and returns a value or an
 // error, and writes no response. Only Run and Listen start work in the background.
 type Provider struct {
-	*keys.Ring
-	*people.People
-	*clients.Clients
-	*tokens.Tokens
-	*logout.Logouts
-	*authorize.Authorizations
-	*grant.Grants
-	config Config
-	rules  *policy.Rules
-	store  *storage.Store
-	log    *slog.Logger
-	fosite *fosite.Fosite
-	limits *limits.Limits
+	Keys           *keys.Ring
+	People         *people.People
+	Clients        *clients.Clients
+	Tokens         *tokens.Tokens
+	Logouts        *logout.Logouts
+	Authorizations *authorize.Authorizations
+	Grants         *grant.Grants
 
-	sealers sealers
-
-	changes *copies.Changes
-
-	outbound *outbound.Client // for calls to addresses that applications registered
-
+	config   Config
+	rules    *policy.Rules
+	store    *storage.Store
+	log      *slog.Logger
+	limits   *limits.Limits
+	sealers  sealers
+	changes  *copies.Changes
 	counters counters
+	fosite   *fosite.Fosite // what Authorizations and Grants call
 }
 
 // New returns a provider that uses this store. The store must be open and migrated.
@@ -61,10 +57,9 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if len(config.ServerKey) != 32 {
 		return nil, errors.New("the server key must be 32 bytes")
 	}
-	p := &Provider{config: config, rules: config.rules(), store: store, log: log, limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency),
-		outbound: outbound.New(config.OutboundNetworks, config.TraceOutbound)}
-
-	p.changes = copies.NewChanges(config.MaxStaleness)
+	p := &Provider{config: config, rules: config.rules(), store: store, log: log, changes: copies.NewChanges(config.MaxStaleness),
+		limits: limits.New(password.Cost{MemoryKiB: config.PasswordMemoryKiB, Iterations: config.PasswordIterations}, config.PasswordConcurrency)}
+	calls := outbound.New(config.OutboundNetworks, config.TraceOutbound) // to addresses that applications registered
 	var err error
 	p.sealers, err = newSealers(config.ServerKey)
 	if err != nil {
@@ -88,7 +83,7 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Ring, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
+	p.Keys, err = keys.New(ctx, config.keys(p.rules), store, p.sealers.signingKeys, p.changes.Receiving, log)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +91,9 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Ring, p.People, p.outbound, p.sealers.secrets, p.changes)
-	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Ring, p.Clients, p.People, p.sealers.jtis, pairwise, p.changes)
-	p.Logouts = logout.New(config.logout(), store, p.Tokens, p.outbound, p.sealers.tickets, log)
+	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, calls, p.sealers.secrets, p.changes)
+	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.sealers.jtis, pairwise, p.changes)
+	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
 	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.sealers.tickets, p.fosite)
@@ -136,7 +131,7 @@ func (p *Provider) changed(changes []storage.Change) {
 	// The keys are removed first, so that a copy that is made after the change uses the new
 	// keys.
 	if slices.ContainsFunc(changes, func(one storage.Change) bool { return one.Kind == storage.OfKeys || one.Kind == storage.OfAll }) {
-		p.Ring.Forget()
+		p.Keys.Forget()
 	}
 	records := make([]copies.Change, len(changes))
 	for i, one := range changes {
@@ -172,7 +167,7 @@ func (p *Provider) checkServerKey(ctx context.Context) error {
 func (p *Provider) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
-	others.Go(func() { p.Ring.Run(ctx) })
+	others.Go(func() { p.Keys.Run(ctx) })
 	if p.config.OpenID {
 		others.Go(func() { p.Logouts.Notify(ctx) })
 	}

@@ -89,7 +89,7 @@ func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registere
 	for _, change := range changes {
 		change(&r)
 	}
-	made, err := f.Register(f.t.Context(), nil, r)
+	made, err := f.Clients.Register(f.t.Context(), nil, r)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func grants(types ...string) func(*clients.Registration) {
 
 func (f *fixture) person(name string) User {
 	f.t.Helper()
-	u, err := f.AddUser(f.t.Context(), people.Person{Username: name, Password: goodPassword})
+	u, err := f.People.AddUser(f.t.Context(), people.Person{Username: name, Password: goodPassword})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -117,15 +117,15 @@ func (f *fixture) person(name string) User {
 // login signs a person in. It creates the person if there is none with this name.
 func (f *fixture) login(name string) *SignedIn {
 	f.t.Helper()
-	_, err := f.UserByName(f.t.Context(), name)
+	_, err := f.People.UserByName(f.t.Context(), name)
 	if errors.Is(err, oauth.ErrNotFound) {
 		f.person(name)
 	}
-	in, err := f.Login(f.t.Context(), name, goodPassword, people.Browser{Address: "192.0.2.1"})
+	in, err := f.People.Login(f.t.Context(), name, goodPassword, people.Browser{Address: "192.0.2.1"})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	s, err := f.SignedIn(f.t.Context(), in.Session)
+	s, err := f.People.SignedIn(f.t.Context(), in.Session)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (f *fixture) query(app *clients.Registered, pairs ...string) url.Values {
 // authorize makes an authorization request, which must succeed.
 func (f *fixture) authorize(app *clients.Registered, pairs ...string) *authorize.Authorization {
 	f.t.Helper()
-	a, err := f.Authorize(f.t.Context(), f.query(app, pairs...))
+	a, err := f.Authorizations.Authorize(f.t.Context(), f.query(app, pairs...))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func (f *fixture) authorize(app *clients.Registered, pairs ...string) *authorize
 
 func (f *fixture) code(app *clients.Registered, s *SignedIn, pairs ...string) string {
 	f.t.Helper()
-	location, err := f.Complete(f.t.Context(), f.authorize(app, pairs...), s)
+	location, err := f.Authorizations.Complete(f.t.Context(), f.authorize(app, pairs...), s)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func by(app *clients.Registered, pairs ...string) *http.Request {
 }
 
 func (f *fixture) token(app *clients.Registered, pairs ...string) (*tokens.TokenResponse, error) {
-	answer, _, err := f.Token(f.t.Context(), by(app, pairs...), "192.0.2.1")
+	answer, _, err := f.Grants.Token(f.t.Context(), by(app, pairs...), "192.0.2.1")
 	return answer, err
 }
 
@@ -235,7 +235,7 @@ func (f *fixture) must(answer *tokens.TokenResponse, err error) *tokens.TokenRes
 // active reports whether the provider accepts the token as a valid one.
 func (f *fixture) active(token string) bool {
 	f.t.Helper()
-	_, err := f.LiveToken(f.t.Context(), token)
+	_, err := f.Tokens.LiveToken(f.t.Context(), token)
 	if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 		f.t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ func TestQuotas(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
 		var apps []*clients.Registered
 		for range 3 {
-			app, err := f.Register(t.Context(), &alice, r)
+			app, err := f.Clients.Register(t.Context(), &alice, r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			apps = append(apps, app)
 		}
-		_, err := f.Register(t.Context(), &alice, r)
+		_, err := f.Clients.Register(t.Context(), &alice, r)
 		wantInvalid(t, err, "name")
 		issue := func(most int) int {
 			given := 0
@@ -62,7 +62,7 @@ func TestQuotas(t *testing.T) {
 		s := f.login("bob")
 		refused := func(what string, app *clients.Registered, s *SignedIn) {
 			t.Helper()
-			answer, err := f.Complete(t.Context(), f.authorize(app), s)
+			answer, err := f.Authorizations.Complete(t.Context(), f.authorize(app), s)
 			if got := queryOf(t, answer.Location()); err != nil || got.Get("error") != "temporarily_unavailable" || got.Has("code") {
 				t.Error(what, err, got)
 			}
@@ -112,7 +112,7 @@ func TestQuotas(t *testing.T) {
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestRevocation(t *testing.T) {
 	s := f.login("alice")
 	app, other, open, open2 := f.app(), f.app(), f.app(public), f.app(public)
 	revoke := func(app *clients.Registered, pairs ...string) error {
-		who, err := f.Revoke(t.Context(), by(app, pairs...), "")
+		who, err := f.Tokens.Revoke(t.Context(), by(app, pairs...), "")
 		if who != app.Application.ClientID {
 			t.Errorf("the caller is %q", who)
 		}
@@ -69,12 +69,12 @@ func TestRevocation(t *testing.T) {
 	t.Run("RFC7009/2.1 who does not prove who it is revokes nothing", func(t *testing.T) {
 		answer := f.tokens(app, s)
 		for _, r := range []*clients.Registered{{Application: app.Application, Secret: "wrong"}, {Application: app.Application, Secret: ""}} {
-			_, err := f.Revoke(t.Context(), by(r, "token", answer.AccessToken), "")
+			_, err := f.Tokens.Revoke(t.Context(), by(r, "token", answer.AccessToken), "")
 			wantError(t, err, "401 invalid_client")
 		}
-		_, err := f.Revoke(t.Context(), post(values("token", answer.AccessToken)), "")
+		_, err := f.Tokens.Revoke(t.Context(), post(values("token", answer.AccessToken)), "")
 		wantError(t, err, "401 invalid_client")
-		_, err = f.Revoke(t.Context(), with(post(values("token", answer.AccessToken)), "Bearer "+answer.AccessToken), "")
+		_, err = f.Tokens.Revoke(t.Context(), with(post(values("token", answer.AccessToken)), "Bearer "+answer.AccessToken), "")
 		wantError(t, err, "401 invalid_client")
 		f.wantActive(true, answer.AccessToken, answer.RefreshToken)
 	})
@@ -84,12 +84,12 @@ func TestRevocation(t *testing.T) {
 	})
 	t.Run("the operator ends a token of anybody", func(t *testing.T) {
 		answer := f.tokens(open, s)
-		err := f.RevokeByOperator(t.Context(), answer.AccessToken)
+		err := f.Tokens.RevokeByOperator(t.Context(), answer.AccessToken)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.wantActive(false, answer.AccessToken, answer.RefreshToken)
-		if err := f.RevokeByOperator(t.Context(), answer.AccessToken); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.Tokens.RevokeByOperator(t.Context(), answer.AccessToken); !errors.Is(err, oauth.ErrNotFound) {
 			t.Error(err)
 		}
 	})

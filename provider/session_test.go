@@ -15,7 +15,7 @@ import (
 func TestSession(t *testing.T) {
 	alive := func(t *testing.T, f *fixture, cookie string) bool {
 		t.Helper()
-		s, err := f.SignedIn(t.Context(), cookie)
+		s, err := f.People.SignedIn(t.Context(), cookie)
 		if err != nil && !errors.Is(err, oauth.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestSession(t *testing.T) {
 	}
 	sign := func(t *testing.T, f *fixture) string {
 		t.Helper()
-		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
+		in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "192.0.2.1", UserAgent: "agent"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,14 +71,14 @@ func TestSession(t *testing.T) {
 	}, func(c *Config) { c.SessionIdle = 0 })
 	bubble("it ends with the sign-out, the person and the password", func(t *testing.T, f *fixture) {
 		for name, end := range map[string]func(*SignedIn) error{
-			"sign-out":    func(s *SignedIn) error { return f.Logout(t.Context(), s) },
-			"ended":       func(s *SignedIn) error { return f.EndSession(t.Context(), s.User.ID, s.Session.ID) },
-			"password":    func(*SignedIn) error { return f.ResetPassword(t.Context(), "alice", goodPassword) },
+			"sign-out":    func(s *SignedIn) error { return f.Logouts.Logout(t.Context(), s) },
+			"ended":       func(s *SignedIn) error { return f.People.EndSession(t.Context(), s.User.ID, s.Session.ID) },
+			"password":    func(*SignedIn) error { return f.People.ResetPassword(t.Context(), "alice", goodPassword) },
 			"deactivated": func(*SignedIn) error { f.sql("UPDATE users SET active = FALSE"); return nil },
 		} {
 			f.sql("UPDATE users SET active = TRUE")
 			cookie := sign(t, f)
-			s, err := f.SignedIn(t.Context(), cookie)
+			s, err := f.People.SignedIn(t.Context(), cookie)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestSession(t *testing.T) {
 		f.sql("UPDATE users SET active = TRUE")
 		s := f.login("alice")
 		for range 2 { // a second logout succeeds too
-			err := f.Logout(t.Context(), s)
+			err := f.Logouts.Logout(t.Context(), s)
 			if err != nil {
 				t.Error(err)
 			}
@@ -112,7 +112,7 @@ func TestSessionCookieHas256Bits(t *testing.T) {
 	f.person("alice")
 	seen := map[string]bool{}
 	for range 8 {
-		in, err := f.Login(t.Context(), "alice", goodPassword, people.Browser{})
+		in, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,20 +15,20 @@ import (
 func TestSetup(t *testing.T) {
 	f := begin(t)
 	person := people.Person{Username: "root", Password: goodPassword}
-	link, err := f.SetupLink(t.Context())
+	link, err := f.People.SetupLink(t.Context())
 	if err != nil || len(link) < 43 {
 		t.Fatal(link, err)
 	}
 	for _, wrong := range []string{"", "x", link[1:], link + "A", seal.Digest(link)} {
-		if err := f.CheckSetup(t.Context(), wrong); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.People.CheckSetup(t.Context(), wrong); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("%q: %v", wrong, err)
 		}
-		if err := f.Setup(t.Context(), wrong, person); !errors.Is(err, oauth.ErrNotFound) {
+		if err := f.People.Setup(t.Context(), wrong, person); !errors.Is(err, oauth.ErrNotFound) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
-	wantInvalid(t, f.Setup(t.Context(), link, people.Person{Username: "root", Password: "short"}), "password")
-	wantError(t, f.CheckSetup(t.Context(), link), "no error")
+	wantInvalid(t, f.People.Setup(t.Context(), link, people.Person{Username: "root", Password: "short"}), "password")
+	wantError(t, f.People.CheckSetup(t.Context(), link), "no error")
 	// If many requests use the link at once, exactly one succeeds.
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -36,7 +36,7 @@ func TestSetup(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			<-start
-			results <- f.Setup(t.Context(), link, people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
+			results <- f.People.Setup(t.Context(), link, people.Person{Username: "root" + string(rune('a'+i)), Password: goodPassword})
 		})
 	}
 	close(start)
@@ -50,16 +50,16 @@ func TestSetup(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	people, total, err := f.Users(t.Context(), "", 10, 0)
+	people, total, err := f.People.Users(t.Context(), "", 10, 0)
 	if err != nil || won != 1 || total != 1 || !people[0].Administrator {
 		t.Error(won, total, err)
 	}
 	// The link cannot be used again.
-	link2, err := f.SetupLink(t.Context())
+	link2, err := f.People.SetupLink(t.Context())
 	if d := cmp.Diff("", link2); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if err := f.Setup(t.Context(), link, person); !errors.Is(err, oauth.ErrNotFound) {
+	if err := f.People.Setup(t.Context(), link, person); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -79,15 +79,15 @@ func TestSetupLinkIsForOneDatabase(t *testing.T) {
 		t.Error("it is the same for both")
 	}
 	person := people.Person{Username: "root", Password: goodPassword}
-	if err = other.Setup(t.Context(), linkOf(t, one.Provider), person); !errors.Is(err, oauth.ErrNotFound) {
+	if err = other.People.Setup(t.Context(), linkOf(t, one.Provider), person); !errors.Is(err, oauth.ErrNotFound) {
 		t.Error("another database's link:", err)
 	}
-	wantError(t, again.Setup(t.Context(), linkOf(t, one.Provider), person), "no error")
+	wantError(t, again.People.Setup(t.Context(), linkOf(t, one.Provider), person), "no error")
 }
 
 func linkOf(t *testing.T, p *Provider) string {
 	t.Helper()
-	link, err := p.SetupLink(t.Context())
+	link, err := p.People.SetupLink(t.Context())
 	if err != nil || link == "" {
 		t.Fatal(link, err)
 	}

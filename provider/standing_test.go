@@ -18,12 +18,12 @@ func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
-	app, err := f.Register(t.Context(), &alice, r)
+	app, err := f.Clients.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode}
-	open, err := f.Register(t.Context(), &alice, r)
+	open, err := f.Clients.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,18 +38,18 @@ func TestSuspendedApplication(t *testing.T) {
 		}
 		_, err := f.token(app, "grant_type", policy.GrantClient)
 		wantError(t, err, status)
-		_, err = f.Authorize(t.Context(), f.query(app))
+		_, err = f.Authorizations.Authorize(t.Context(), f.query(app))
 		wantError(t, err, page)
 		if want {
 			_, err = f.exchange(open, code)
 			wantError(t, err, status)
 		}
-		a, err := f.Application(t.Context(), nil, app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), nil, app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.PostLogoutURIs = callback
-		wantError(t, f.CheckLogoutURI(&logout.LogoutRequest{Application: &a, RedirectURI: callback}), page)
+		wantError(t, f.Logouts.CheckLogoutURI(&logout.Request{Application: &a, RedirectURI: callback}), page)
 		// Without the right secret, the error does not show that the owner is missing.
 		_, err = f.token(&clients.Registered{Application: app.Application, Secret: "wrong"}, "grant_type", policy.GrantClient)
 		if strings.Contains(err.Error(), "suspended") {
@@ -57,16 +57,16 @@ func TestSuspendedApplication(t *testing.T) {
 		}
 	}
 	ends(false)
-	if err := f.DisableUser(t.Context(), "alice"); err != nil {
+	if err := f.People.DisableUser(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	ends(true)
-	if err := f.EnableUser(t.Context(), "alice"); err != nil {
+	if err := f.People.EnableUser(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	ends(false)
 	f.must(f.exchange(open, code))
-	if err := f.DeleteUser(t.Context(), nil, alice.ID, people.TakeOver); err != nil {
+	if err := f.People.DeleteUser(t.Context(), nil, alice.ID, people.TakeOver); err != nil {
 		t.Fatal(err)
 	}
 	ends(false)
@@ -78,52 +78,52 @@ func TestOwnersOfApplications(t *testing.T) {
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
-	app, err := f.Register(t.Context(), &alice, r)
+	app, err := f.Clients.Register(t.Context(), &alice, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := app.Application.ID
 	r.MayIntrospect = true
-	_, err = f.UpdateApplication(t.Context(), &root, id, r)
+	_, err = f.Clients.Update(t.Context(), &root, id, r)
 	wantInvalid(t, err, "may_introspect")
-	_, err = f.TakeOver(t.Context(), &alice, id)
+	_, err = f.Clients.TakeOver(t.Context(), &alice, id)
 	wantError(t, err, "403 access_denied")
-	_, err = f.Assign(t.Context(), &alice, id, "root")
+	_, err = f.Clients.Assign(t.Context(), &alice, id, "root")
 	wantError(t, err, "403 access_denied")
-	taken, err := f.TakeOver(t.Context(), &root, id)
+	taken, err := f.Clients.TakeOver(t.Context(), &root, id)
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
-	_, err = f.UpdateApplication(t.Context(), &root, id, r)
+	_, err = f.Clients.Update(t.Context(), &root, id, r)
 	wantError(t, err, "no error")
 	asks := func(want string) {
 		t.Helper()
-		_, _, err := f.Introspect(t.Context(), by(app, "token", "any"), "192.0.2.1")
+		_, _, err := f.Tokens.Introspect(t.Context(), by(app, "token", "any"), "192.0.2.1")
 		wantError(t, err, want)
 	}
 	asks("no error")
-	back, err := f.Assign(t.Context(), &root, id, "alice")
+	back, err := f.Clients.Assign(t.Context(), &root, id, "alice")
 	if err != nil || policy.StandingOf(back) != policy.StandingPerson || back.MayIntrospect {
 		t.Error(err, back)
 	}
 	asks("403 unauthorized_client")
-	_ = f.DisableUser(t.Context(), "alice")
-	_, err = f.Assign(t.Context(), &root, id, "alice")
+	_ = f.People.DisableUser(t.Context(), "alice")
+	_, err = f.Clients.Assign(t.Context(), &root, id, "alice")
 	wantInvalid(t, err, "owner")
-	_, err = f.Assign(t.Context(), nil, id, "nobody")
+	_, err = f.Clients.Assign(t.Context(), nil, id, "nobody")
 	wantInvalid(t, err, "owner")
-	operators, err := f.TakeOver(t.Context(), nil, id)
+	operators, err := f.Clients.TakeOver(t.Context(), nil, id)
 	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
-	wantInvalid(t, f.DeleteUser(t.Context(), &root, root.ID, people.DeleteApplications), "username")
+	wantInvalid(t, f.People.DeleteUser(t.Context(), &root, root.ID, people.DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
-		other, err := f.Register(t.Context(), &root, r)
+		other, err := f.Clients.Register(t.Context(), &root, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantInvalid(t, f.DeleteUser(t.Context(), nil, root.ID, theirs), "applications")
-		wantError(t, f.DeleteApplication(t.Context(), nil, other.Application.ID), "no error")
+		wantInvalid(t, f.People.DeleteUser(t.Context(), nil, root.ID, theirs), "applications")
+		wantError(t, f.Clients.Delete(t.Context(), nil, other.Application.ID), "no error")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestRemovedScopeLeavesLiveTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := f.Introspect(t.Context(), by(asker, "token", token), "192.0.2.1")
+			got, _, err := f.Tokens.Introspect(t.Context(), by(asker, "token", token), "192.0.2.1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,8 +158,8 @@ func TestRetiredKeysStayAsLongAsSignedTokensLive(t *testing.T) {
 	f := begin(t, shortJWT, func(c *Config) { c.JWTAccessTokenMax = 24 * time.Hour })
 	f.app(signed)
 	f.sql("UPDATE applications SET access_token_lifetime = 31536000")
-	wantError(t, f.RotateKey(t.Context(), "EC", 0), "no error")
-	states, err := f.KeyStates(t.Context())
+	wantError(t, f.Keys.RotateNow(t.Context(), "EC", 0), "no error")
+	states, err := f.Keys.States(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

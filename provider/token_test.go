@@ -48,7 +48,7 @@ func TestTokenRequest(t *testing.T) {
 		{"RFC6749/6 an unknown refresh token", by(app, "grant_type", policy.GrantRefresh, "refresh_token", "unknown"), "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			answer, _, err := f.Token(t.Context(), test.r, "")
+			answer, _, err := f.Grants.Token(t.Context(), test.r, "")
 			wantError(t, err, test.want)
 			if answer != nil {
 				t.Error("an answer comes with the error")
@@ -59,7 +59,7 @@ func TestTokenRequest(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "https://auth.example/o/token/", strings.NewReader("grant_type=client_credentials"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.SetBasicAuth(app.Application.ClientID, app.Secret)
-		_, _, err := f.Token(t.Context(), r, "")
+		_, _, err := f.Grants.Token(t.Context(), r, "")
 		wantError(t, err, "400 invalid_request")
 	})
 	t.Run("RFC6749/5.1 the answer's shape", func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestTokenRequest(t *testing.T) {
 	t.Run("the application's lifetimes take the place of the server's", func(t *testing.T) {
 		short := f.app(func(r *clients.Registration) { r.AccessTokenLifetime, r.RefreshTokenLifetime = 60, 120 })
 		answer := f.tokens(short, f.login("alice"))
-		access, _ := f.LiveToken(t.Context(), answer.AccessToken)
-		refresh, _ := f.LiveToken(t.Context(), answer.RefreshToken)
+		access, _ := f.Tokens.LiveToken(t.Context(), answer.AccessToken)
+		refresh, _ := f.Tokens.LiveToken(t.Context(), answer.RefreshToken)
 		if answer.ExpiresIn != 60 || access.ExpiresAt-access.IssuedAt != 60 || refresh.ExpiresAt-refresh.IssuedAt != 120 {
 			t.Error(answer.ExpiresIn, access, refresh)
 		}
@@ -147,11 +147,11 @@ func FuzzTokenForm(f *testing.F) {
 		}
 		// The limit of guesses is reset, because it would refuse all later requests here.
 		h.limits.Throttle = limits.NewThrottle(limits.Size)
-		_, _, err := h.Token(t.Context(), made(), "")
+		_, _, err := h.Grants.Token(t.Context(), made(), "")
 		check(t, err)
-		_, _, err = h.Introspect(t.Context(), made(), "")
+		_, _, err = h.Tokens.Introspect(t.Context(), made(), "")
 		check(t, err)
-		_, err = h.Revoke(t.Context(), made(), "")
+		_, err = h.Tokens.Revoke(t.Context(), made(), "")
 		check(t, err)
 	})
 }

@@ -142,7 +142,7 @@ func AccessAlgorithm(a Application) string { return tokens.AccessAlgorithm(a) }
 type Response = redirect.Response
 
 // LogoutRequest is an application's request to log the person out.
-type LogoutRequest = logout.LogoutRequest
+type LogoutRequest = logout.Request
 
 // EndedLife is how long a browser remembers a session that has ended.
 const EndedLife = logout.EndedLife

@@ -54,10 +54,10 @@ func TestNames(t *testing.T) {
 				good bool
 				err  error
 			}{
-				"username":   {test.asUsername, second(f.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
-				"first_name": {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
-				"last_name":  {test.asText, second(f.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
-				"name":       {test.asText, second(f.Register(t.Context(), nil, clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
+				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
+				"first_name": {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
+				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
+				"name":       {test.asText, second(f.Clients.Register(t.Context(), nil, clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
 					wantError(t, got.err, "no error")
@@ -66,7 +66,7 @@ func TestNames(t *testing.T) {
 				}
 			}
 			if !test.asText {
-				wantInvalid(t, f.AddGroup(t.Context(), test.name), "name")
+				wantInvalid(t, f.People.AddGroup(t.Context(), test.name), "name")
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 		take(t, f.limits.Programs)
 		take(t, f.limits.People)
 		start := time.Now()
-		wantInvalid(t, second(f.AddUser(t.Context(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
+		wantInvalid(t, second(f.People.AddUser(t.Context(), people.Person{Username: "ALICE", Password: goodPassword})), "username")
 		if waited := time.Since(start); waited != 0 {
 			t.Error("waited", waited)
 		}
@@ -91,24 +91,24 @@ func TestNameThatIsTakenIsRefusedBeforeItsPasswordIsHashed(t *testing.T) {
 
 func TestLastAdministrator(t *testing.T) {
 	f := begin(t)
-	root, err := f.AddUser(t.Context(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
+	root, err := f.People.AddUser(t.Context(), people.Person{Username: "root", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := map[string]error{
-		"disabled":      f.DisableUser(t.Context(), "root"),
-		"deleted":       f.DeleteUser(t.Context(), &User{}, root.ID, ""),
-		"demoted":       f.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root"}),
-		"made inactive": f.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
+		"disabled":      f.People.DisableUser(t.Context(), "root"),
+		"deleted":       f.People.DeleteUser(t.Context(), &User{}, root.ID, ""),
+		"demoted":       f.People.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root"}),
+		"made inactive": f.People.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
 	}
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
 	}
-	_, err = f.AddUser(t.Context(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
+	_, err = f.People.AddUser(t.Context(), people.Person{Username: "second", Password: goodPassword, Administrator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, f.DeleteUser(t.Context(), &User{}, root.ID, ""), "no error")
+	wantError(t, f.People.DeleteUser(t.Context(), &User{}, root.ID, ""), "no error")
 }
 
 // OIDC Core §2, §5.7: a new person with the name of a deleted person gets another subject.
@@ -117,11 +117,11 @@ func TestSubjectIsNeverGivenAgain(t *testing.T) {
 	root, seen := f.person("root"), map[string]bool{}
 	for range 5 {
 		alice := f.person("alice")
-		if seen[alice.ID] || seen[f.Subject("a.example", alice.ID)] {
+		if seen[alice.ID] || seen[f.Tokens.Subject("a.example", alice.ID)] {
 			t.Errorf("the subject %s was given again", alice.ID)
 		}
-		seen[alice.ID], seen[f.Subject("a.example", alice.ID)] = true, true
-		err := f.DeleteUser(t.Context(), &root, alice.ID, "")
+		seen[alice.ID], seen[f.Tokens.Subject("a.example", alice.ID)] = true, true
+		err := f.People.DeleteUser(t.Context(), &root, alice.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

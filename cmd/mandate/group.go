@@ -30,7 +30,7 @@ func (p *program) addGroup(ctx context.Context, name string, asJSON bool) error 
 		return err
 	}
 	defer o.store.Close()
-	err = o.provider.AddGroup(ctx, name)
+	err = o.provider.People.AddGroup(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (p *program) listGroups(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer o.store.Close()
-	groups, err := o.provider.Groups(ctx)
+	groups, err := o.provider.People.Groups(ctx)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (p *program) withKeys(ctx context.Context, use func(*opened) error) error {
 		return err
 	}
 	defer o.store.Close()
-	_, err = o.provider.JWKSet(ctx)
+	_, err = o.provider.Keys.JWKSet(ctx)
 	if errors.Is(err, provider.ErrNotFound) {
 		return errors.New("this server signs nothing, so it has no signing keys: OIDC_ENABLED enables OpenID Connect, and application add --access-token-format jwt adds an application with signed access tokens")
 	}
@@ -50,7 +50,7 @@ func (p *program) keysListCommand() *cobra.Command {
 }
 
 func (p *program) listKeys(ctx context.Context, o *opened, asJSON bool) error {
-	states, err := o.provider.KeyStates(ctx)
+	states, err := o.provider.Keys.States(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func leadOf(o *opened, now bool) time.Duration {
 	if now {
 		return 0
 	}
-	return o.provider.KeyLead()
+	return o.provider.Keys.Lead()
 }
 
 const nowFlag = "sign with it at once; a client that caches the published keys cannot verify its signatures until it loads them again"
@@ -96,7 +96,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
 				for _, kind := range kinds {
-					err := o.provider.RotateKey(c.Context(), kind, leadOf(o, now))
+					err := o.provider.Keys.RotateNow(c.Context(), kind, leadOf(o, now))
 					if err != nil {
 						return err
 					}
@@ -119,7 +119,7 @@ func (p *program) keysImportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = o.provider.ImportKey(c.Context(), text, leadOf(o, now))
+				err = o.provider.Keys.Import(c.Context(), text, leadOf(o, now))
 				if err != nil {
 					return fmt.Errorf("the private key on standard input: %w", err)
 				}
@@ -135,7 +135,7 @@ func (p *program) keysRetireCommand() *cobra.Command {
 	return &cobra.Command{Use: "retire KID", Short: "Remove a key at once; its signatures can no longer be verified", Args: arguments("KID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withKeys(c.Context(), func(o *opened) error {
-				err := o.provider.RetireKey(c.Context(), args[0])
+				err := o.provider.Keys.Retire(c.Context(), args[0])
 				if err != nil {
 					return missing(err, "key", args[0], "keys list")
 				}

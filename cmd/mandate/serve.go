@@ -145,7 +145,7 @@ func (o *opened) handler(ctx context.Context, listener net.Listener, log *slog.L
 func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger) (*resource.Guard, error) {
 	p := o.settings.Provider
 	if p.ResourceServerIntrospectionURL == "" && p.ResourceServerJWKSURL == "" {
-		id, secret, err := o.provider.SampleAPIClient(ctx)
+		id, secret, err := o.provider.Clients.SampleAPIClient(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("register the sample API: %w", err)
 		}
@@ -160,7 +160,7 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 // sayFirstSteps prints the link that creates the first administrator if there is no
 // user. The link is a secret, so the log does not contain it.
 func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
-	link, err := o.provider.SetupLink(ctx)
+	link, err := o.provider.People.SetupLink(ctx)
 	if err != nil {
 		return fmt.Errorf("count the users: %w", err)
 	}

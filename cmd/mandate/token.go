@@ -32,7 +32,7 @@ func (p *program) revokeToken(ctx context.Context) error {
 		return err
 	}
 	defer o.store.Close()
-	err = o.provider.RevokeByOperator(ctx, strings.TrimSpace(token))
+	err = o.provider.Tokens.RevokeByOperator(ctx, strings.TrimSpace(token))
 	if errors.Is(err, provider.ErrNotFound) {
 		return errors.New("there is no such token: this server did not issue it, or it has expired or was revoked")
 	}

@@ -26,7 +26,7 @@ type userView struct {
 }
 
 func viewUser(ctx context.Context, p *provider.Provider, u provider.User) (userView, error) {
-	groups, err := p.GroupsOf(ctx, u.ID)
+	groups, err := p.People.GroupsOf(ctx, u.ID)
 	if groups == nil {
 		groups = []string{}
 	}
@@ -100,7 +100,7 @@ func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bo
 		return err
 	}
 	defer o.store.Close()
-	u, err := o.provider.AddUser(ctx, person)
+	u, err := o.provider.People.AddUser(ctx, person)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (p *program) listUsers(ctx context.Context, asJSON bool) error {
 	defer o.store.Close()
 	views := []userView{}
 	for {
-		users, _, err := o.provider.Users(ctx, "", listStep, len(views))
+		users, _, err := o.provider.People.Users(ctx, "", listStep, len(views))
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (p *program) userPasswdCommand() *cobra.Command {
 				return err
 			}
 			return p.changeUser(c.Context(), args[0], "Changed the password of %s.\n", func(o *opened) error {
-				return o.provider.ResetPassword(c.Context(), args[0], password)
+				return o.provider.People.ResetPassword(c.Context(), args[0], password)
 			})
 		}}
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the new password from standard input")
@@ -201,7 +201,7 @@ func (p *program) userDisableCommand() *cobra.Command {
 	return &cobra.Command{Use: "disable USERNAME", Short: "Disable an account: end its sessions, revoke its tokens, and suspend the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Disabled %s.\n", func(o *opened) error {
-				err := o.provider.DisableUser(c.Context(), args[0])
+				err := o.provider.People.DisableUser(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -213,11 +213,11 @@ func (p *program) userDisableCommand() *cobra.Command {
 // listSuspended lists the applications that are suspended while their owner is
 // disabled.
 func (p *program) listSuspended(ctx context.Context, from *provider.Provider, username string) error {
-	u, err := from.UserByName(ctx, username)
+	u, err := from.People.UserByName(ctx, username)
 	if err != nil {
 		return err
 	}
-	owned, err := from.OwnedBy(ctx, u.ID)
+	owned, err := from.Clients.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
 		if err == nil && provider.Suspended(a) {
 			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over reactivates it.\n", a.ClientID, a.Name)
@@ -230,7 +230,7 @@ func (p *program) userEnableCommand() *cobra.Command {
 	return &cobra.Command{Use: "enable USERNAME", Short: "Enable an account again, and the applications for which only this person is responsible", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Enabled %s.\n", func(o *opened) error {
-				return o.provider.EnableUser(c.Context(), args[0])
+				return o.provider.People.EnableUser(c.Context(), args[0])
 			})
 		}}
 }
@@ -250,16 +250,16 @@ func (p *program) userDeleteCommand() *cobra.Command {
 // deleteUser lists the applications of the person if the command does not say what
 // happens to them.
 func deleteUser(ctx context.Context, p *provider.Provider, username, theirs string) error {
-	u, err := p.UserByName(ctx, username)
+	u, err := p.People.UserByName(ctx, username)
 	if err != nil {
 		return err
 	}
-	err = p.DeleteUser(ctx, nil, u.ID, theirs)
+	err = p.People.DeleteUser(ctx, nil, u.ID, theirs)
 	invalid, ok := errors.AsType[*provider.Invalid](err)
 	if !ok || invalid.At("applications") == "" || theirs != "" {
 		return err
 	}
-	owned, err := p.OwnedBy(ctx, u.ID)
+	owned, err := p.Clients.OwnedBy(ctx, u.ID)
 	if err != nil {
 		return err
 	}
@@ -277,9 +277,9 @@ func (p *program) userLogoutCommand() *cobra.Command {
 	return &cobra.Command{Use: "logout USERNAME", Short: "Sign a person out everywhere, and notify applications that have a back-channel logout URI", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.changeUser(c.Context(), args[0], "Signed %s out everywhere.\n", func(o *opened) error {
-				u, err := o.provider.UserByName(c.Context(), args[0])
+				u, err := o.provider.People.UserByName(c.Context(), args[0])
 				if err == nil {
-					_, err = o.provider.EndSessions(c.Context(), u.ID)
+					_, err = o.provider.People.EndSessions(c.Context(), u.ID)
 				}
 				return err
 			})

@@ -243,10 +243,10 @@ func (p *Clients) Applications(ctx context.Context, actor *storage.User, search 
 	return found, total, oauth.Stored(err)
 }
 
-// UpdateApplication changes an application. If the change makes it confidential, the
+// Update changes an application. If the change makes it confidential, the
 // result contains its new client secret. It returns an Invalid for mistakes in the
 // registration, or if somebody else changed the application at the same moment.
-func (p *Clients) UpdateApplication(ctx context.Context, actor *storage.User, id string, r Registration) (*Registered, error) {
+func (p *Clients) Update(ctx context.Context, actor *storage.User, id string, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -312,8 +312,8 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id stri
 	return &Registered{a, secret}, nil
 }
 
-// DeleteApplication deletes an application and revokes its tokens.
-func (p *Clients) DeleteApplication(ctx context.Context, actor *storage.User, id string) error {
+// Delete deletes an application and revokes its tokens.
+func (p *Clients) Delete(ctx context.Context, actor *storage.User, id string) error {
 	_, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (r *Ring) CreateMissing(ctx context.Context) error {
 		if !due {
 			continue
 		}
-		err = r.RotateKey(ctx, kind, lead)
+		err = r.RotateNow(ctx, kind, lead)
 		// If another node has added a key at the same moment, that key serves as well.
 		if err != nil && !errors.Is(err, errKeyExists) {
 			return err
@@ -127,18 +127,18 @@ func (r *Ring) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
 		return 0, true
 	// The new key is generated so early that it signs when the lifetime of the present
 	// one is over.
-	case newest < 0, r.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(r.config.KeyLifetime-r.KeyLead()):
-		return r.KeyLead(), true
+	case newest < 0, r.config.KeyLifetime > 0 && oauth.Now() >= newest+oauth.Seconds(r.config.KeyLifetime-r.Lead()):
+		return r.Lead(), true
 	}
 	return 0, false
 }
 
-// KeyLead returns how long a new key is published before it signs. A client that has
+// Lead returns how long a new key is published before it signs. A client that has
 // just fetched the JWK Set fetches it again within that time.
-func (r *Ring) KeyLead() time.Duration { return max(time.Hour, 2*r.config.JWKSMaxAge) }
+func (r *Ring) Lead() time.Duration { return max(time.Hour, 2*r.config.JWKSMaxAge) }
 
-// RotateKey generates a new key of a kind, which signs after the lead.
-func (r *Ring) RotateKey(ctx context.Context, kind string, lead time.Duration) error {
+// RotateNow generates a new key of a kind, which signs after the lead.
+func (r *Ring) RotateNow(ctx context.Context, kind string, lead time.Duration) error {
 	private, err := jose.Generate(kind)
 	if err != nil {
 		return err
@@ -146,8 +146,8 @@ func (r *Ring) RotateKey(ctx context.Context, kind string, lead time.Duration) e
 	return r.addKey(ctx, private, lead)
 }
 
-// ImportKey stores an operator's private key in PEM, which signs after the lead.
-func (r *Ring) ImportKey(ctx context.Context, text string, lead time.Duration) error {
+// Import stores an operator's private key in PEM, which signs after the lead.
+func (r *Ring) Import(ctx context.Context, text string, lead time.Duration) error {
 	private, err := jose.ParsePrivate(text)
 	if err != nil {
 		return err
@@ -193,10 +193,10 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 // same moment.
 var errKeyExists = errors.New("this key exists already, or another key was added at the same time: mandate keys list shows the keys")
 
-// RetireKey takes a key out of use at once, and generates another if the server needs
+// Retire takes a key out of use at once, and generates another if the server needs
 // one. The signatures of the retired key can no longer be verified. It returns
 // ErrNotFound if no stored key has the id.
-func (r *Ring) RetireKey(ctx context.Context, id string) error {
+func (r *Ring) Retire(ctx context.Context, id string) error {
 	if slices.ContainsFunc(r.own, func(k SigningKey) bool { return k.ID == id }) {
 		return errors.New("this key comes from the configuration: remove it from OIDC_RSA_PRIVATE_KEY")
 	}
@@ -215,9 +215,9 @@ type KeyState struct {
 	Own                            bool // the key comes from the configuration
 }
 
-// KeyStates returns the state of each published key: published (it does not sign yet),
+// States returns the state of each published key: published (it does not sign yet),
 // active or retired.
-func (r *Ring) KeyStates(ctx context.Context) ([]KeyState, error) {
+func (r *Ring) States(ctx context.Context) ([]KeyState, error) {
 	keys, err := r.all(ctx)
 	if err != nil {
 		return nil, err

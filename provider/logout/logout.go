@@ -15,9 +15,9 @@ import (
 	"mandate/storage"
 )
 
-// LogoutRequest is an application's request to end the person's session (OIDC RP-Logout
+// Request is an application's request to end the person's session (OIDC RP-Logout
 // §2), after its parameters were checked.
-type LogoutRequest struct {
+type Request struct {
 	Application *storage.Application // nil: the request names none
 	RedirectURI string               // where the browser goes after the logout, or ""
 
@@ -25,14 +25,14 @@ type LogoutRequest struct {
 	subject, sid string // the claims of the id_token_hint
 }
 
-// ReadLogout checks the parameters of a logout request. An error must be shown on a
+// Read checks the parameters of a logout request. An error must be shown on a
 // page of this server: the browser must not be redirected (OIDC RP-Logout §4).
-func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*LogoutRequest, error) {
+func (p *Logouts) Read(ctx context.Context, parameters url.Values) (*Request, error) {
 	err := oauth.CheckParameters(parameters)
 	if err != nil {
 		return nil, err
 	}
-	l := &LogoutRequest{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
+	l := &Request{RedirectURI: parameters.Get("post_logout_redirect_uri"), state: parameters.Get("state")}
 	if len(l.state) > oauth.MaxState {
 		return nil, oauth.Refuse("invalid_request", "state is longer than %d bytes.", oauth.MaxState)
 	}
@@ -63,7 +63,7 @@ func (p *Logouts) ReadLogout(ctx context.Context, parameters url.Values) (*Logou
 
 // readLogoutHint copies the person and the session from the claims of the
 // id_token_hint, and returns the client that it was issued to.
-func (p *Logouts) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID string) (string, error) {
+func (p *Logouts) readLogoutHint(l *Request, claims jose.Claims, clientID string) (string, error) {
 	if end, _ := claims.Time("exp"); p.config.RefuseExpired && end <= oauth.Now() {
 		return "", oauth.Refuse("invalid_request", "id_token_hint has expired.")
 	}
@@ -80,7 +80,7 @@ func (p *Logouts) readLogoutHint(l *LogoutRequest, claims jose.Claims, clientID 
 // the application has registered.
 //
 // OIDC RP-Logout §3: the redirect URI equals a registered one, character by character.
-func (p *Logouts) CheckLogoutURI(l *LogoutRequest) error {
+func (p *Logouts) CheckLogoutURI(l *Request) error {
 	switch {
 	case l.RedirectURI == "":
 		return nil
@@ -107,9 +107,9 @@ type logoutTicket struct {
 	State                              []byte // bytes, because JSON can make a text six times as long
 }
 
-// LogoutTicket seals a checked request into a text for the logout page, which sends it
-// back to ResumeLogout.
-func (p *Logouts) LogoutTicket(l *LogoutRequest) (string, error) {
+// Ticket seals a checked request into a text for the logout page, which sends it
+// back to Resume.
+func (p *Logouts) Ticket(l *Request) (string, error) {
 	t := logoutTicket{At: oauth.Now(), RedirectURI: l.RedirectURI, State: []byte(l.state), Sub: l.subject, SID: l.sid}
 	if l.Application != nil {
 		t.Application = l.Application.ID
@@ -118,10 +118,10 @@ func (p *Logouts) LogoutTicket(l *LogoutRequest) (string, error) {
 	return p.tickets.Seal(text, "logout"), err
 }
 
-// ResumeLogout opens a text of LogoutTicket, and checks the redirect URI again, because
+// Resume opens a text of Ticket, and checks the redirect URI again, because
 // the application may have changed. It returns an Error if the text is older than an
 // hour or was not sealed here.
-func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutRequest, error) {
+func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
 	stale := oauth.Refuse("invalid_request", "This logout page is no longer valid. Log out at the application again, or log out here.")
 	text, err := p.tickets.Open(sealed, "logout")
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutReque
 	if err != nil || oauth.Now()-t.At > pageLife {
 		return nil, stale
 	}
-	l := &LogoutRequest{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
+	l := &Request{RedirectURI: t.RedirectURI, state: string(t.State), subject: t.Sub, sid: t.SID}
 	if t.Application != "" {
 		a, err := p.store.Application(ctx, t.Application)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -150,7 +150,7 @@ func (p *Logouts) ResumeLogout(ctx context.Context, sealed string) (*LogoutReque
 // unless the ID token proves that the request comes from an application to which the
 // person is signed in by this session (OIDC RP-Logout §2). Without that proof, anybody
 // could end the session with a link.
-func (p *Logouts) MustConfirm(l *LogoutRequest, s *storage.SignedIn) bool {
+func (p *Logouts) MustConfirm(l *Request, s *storage.SignedIn) bool {
 	if p.config.AlwaysPrompt || l.subject == "" {
 		return true
 	}
@@ -178,7 +178,7 @@ func (p *Logouts) EndedCookie(s *storage.SignedIn) (string, error) {
 // the browser's cookie from EndedCookie. If nobody is signed in, any other ID token proves
 // nothing. Everybody who registers an application can get one, and could redirect other
 // people's browsers to any address (RFC 9700 §4.11.2).
-func (p *Logouts) EndedInThisBrowser(l *LogoutRequest, kept string) bool {
+func (p *Logouts) EndedInThisBrowser(l *Request, kept string) bool {
 	text, err := p.tickets.Open(kept, "ended")
 	if err != nil || l.Application == nil {
 		return false
@@ -189,7 +189,7 @@ func (p *Logouts) EndedInThisBrowser(l *LogoutRequest, kept string) bool {
 }
 
 // isOf says whether the ID token was issued in this session of this person.
-func (l *LogoutRequest) isOf(p *Logouts, userID, sessionID string) bool {
+func (l *Request) isOf(p *Logouts, userID, sessionID string) bool {
 	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }
 
@@ -214,7 +214,7 @@ func (p *Logouts) logout(ctx context.Context, s *storage.SignedIn, keepFamilies 
 
 // After returns the response that redirects the browser after the session has ended
 // (OIDC RP-Logout §3).
-func (l *LogoutRequest) After() redirect.Response {
+func (l *Request) After() redirect.Response {
 	r := redirect.Response{RedirectURI: l.RedirectURI}
 	if l.state != "" {
 		r.Parameters = []redirect.Parameter{{Name: "state", Value: l.state}}

@@ -59,9 +59,9 @@ func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 	return n, oauth.Stored(err)
 }
 
-// RevokeApplication withdraws a person's consent to an application, and revokes all
+// Revoke withdraws a person's consent to an application, and revokes all
 // tokens that were issued by it.
-func (p *People) RevokeApplication(ctx context.Context, userID, applicationID string) error {
+func (p *People) Revoke(ctx context.Context, userID, applicationID string) error {
 	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))
 }
 

@@ -49,13 +49,13 @@ func (c *Cast) fillPeople(ctx context.Context) error {
 		Profile: &provider.Profile{EmailVerified: true, Birthdate: "1852-05-04", ZoneInfo: "Europe/London", Locale: "en-GB", PhoneNumber: "+441632960961",
 			Address: &provider.Address{Formatted: "Christ Church\nOxford", StreetAddress: "Christ Church", Locality: "Oxford", Country: "United Kingdom"}}}
 	c.admin = provider.Person{Username: "admin", Email: "admin@example.org", Administrator: true}
-	err := c.provider.AddGroup(ctx, groupName)
+	err := c.provider.People.AddGroup(ctx, groupName)
 	if err != nil {
 		return err
 	}
 	for _, person := range []*provider.Person{&c.alice, &c.admin} {
 		person.Password = newPassword()
-		_, err = c.provider.AddUser(ctx, *person)
+		_, err = c.provider.People.AddUser(ctx, *person)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (cr
 	// With HS256 the client secret is a key, so the server cannot store a hash of
 	// it.
 	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", c.admin.Username
-	made, err := c.provider.Register(ctx, nil, r)
+	made, err := c.provider.Clients.Register(ctx, nil, r)
 	if err != nil {
 		return credentials{}, err
 	}
