@@ -20,7 +20,7 @@ func (s *server) registerPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {defaultAlgorithm}, "userinfo_algorithm": {""}}
+	form := url.Values{"client_type": {provider.Confidential}, "grant_type": {provider.GrantCode}, "hash_client_secret": {"on"}, "access_token_format": {provider.FormatOpaque}, "algorithm": {provider.DefaultAlgorithm}, "userinfo_algorithm": {""}}
 	form["scope"] = s.provider.Choices(who.User, nil).Scopes
 	return s.render(w, r, http.StatusOK, s.applicationForm(r, who, nil, form, nil))
 }
@@ -197,7 +197,7 @@ func unique(names []string) []string {
 func (s *server) stored(a provider.Application) url.Values {
 	form := url.Values{"name": {a.Name}, "client_type": {a.ClientType}, "grant_type": strings.Fields(a.GrantTypes),
 		"redirect_uris": {a.RedirectURIs}, "scope": strings.Fields(a.Scopes), "access_token_format": {a.AccessTokenFormat},
-		"algorithm": {cmp.Or(a.Algorithm, defaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
+		"algorithm": {cmp.Or(a.Algorithm, provider.DefaultAlgorithm)}, "userinfo_algorithm": {a.UserInfoAlgorithm},
 		"post_logout_redirect_uris": {a.PostLogoutURIs}, "backchannel_logout_uri": {a.BackchannelURI}}
 	if a.Scopes == "" { // every scope
 		form["scope"] = s.provider.Scopes()
@@ -236,10 +236,7 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 		Formats: checked(form["access_token_format"],
 			templates.Option{Value: provider.FormatOpaque, Label: "Opaque", Help: "A random string. An API asks this server whether the token is active, so a revoked token is refused at once."},
 			templates.Option{Value: provider.FormatJWT, Label: "JWT", Help: "Signed, so that an API can verify it with the server’s public keys (RFC 9068). Such an API accepts a revoked token until it expires, and everybody who has the token can read it. It is valid for " + span(own.JWT) + ", unless you set a lifetime below."}),
-		Grants: offered(may.Grants, form["grant_type"],
-			templates.Option{Value: provider.GrantCode, Label: grantName(provider.GrantCode), Help: "A person signs in here and allows the application to act for them."},
-			templates.Option{Value: provider.GrantClient, Label: grantName(provider.GrantClient), Help: "The application acts for itself. Confidential applications only."},
-			templates.Option{Value: provider.GrantPassword, Label: grantName(provider.GrantPassword), Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else works."})}
+		Grants: offered(may.Grants, form["grant_type"], grantOptions()...)}
 	if a != nil {
 		page.OwnerURL = s.applicationPath(a.ID, "owner/")
 		page.Action, page.CancelURL = s.applicationPath(a.ID, "update/"), s.applicationPath(a.ID, "")
@@ -258,9 +255,13 @@ func (s *server) applicationForm(r *http.Request, who *provider.SignedIn, a *pro
 	return page
 }
 
-// defaultAlgorithm is the algorithm that a library expects if nothing else was
-// registered (OIDC Registration §2).
-const defaultAlgorithm = "RS256"
+func grantOptions() []templates.Option {
+	var options []templates.Option
+	for _, g := range provider.Grants() {
+		options = append(options, templates.Option{Value: g.Name, Label: g.Label, Help: g.Help})
+	}
+	return options
+}
 
 // algorithms returns the signing algorithms, the cheapest first.
 func algorithms() []templates.Option {

@@ -83,14 +83,13 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) error {
 	if slices.Contains(grants, provider.GrantCode) {
 		page.AuthorizeURL = s.absolute("/o/authorize/")
 	}
-	if slices.ContainsFunc(grants, func(g string) bool { return g != provider.GrantClient }) {
-		// Every grant in which a person takes part also issues refresh tokens.
+	if provider.HasGrant(a, provider.GrantRefresh) {
 		grants = append(grants, provider.GrantRefresh)
 		page.RefreshLifetime = lifetime(a.RefreshTokenLifetime, own.Refresh, may.RefreshMax)
 	}
 	page.Grants = grants
 	if s.config.OpenID && page.AuthorizeURL != "" {
-		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, defaultAlgorithm), a.UserInfoAlgorithm
+		page.IssuerURL, page.Algorithm, page.UserInfoAlgorithm = s.provider.Issuer(), cmp.Or(a.Algorithm, provider.DefaultAlgorithm), a.UserInfoAlgorithm
 		page.Sector, page.PostLogoutURIs, page.BackchannelURI = a.Sector, lines(a.PostLogoutURIs), a.BackchannelURI
 	}
 	if a.OldSecret != "" && a.OldSecretExpiresAt > time.Now().Unix() {
@@ -202,15 +201,8 @@ func grantNames(a provider.Application) string {
 }
 
 func grantName(grant string) string {
-	switch grant {
-	case provider.GrantCode:
-		return "Authorization code"
-	case provider.GrantClient:
-		return "Client credentials"
-	case provider.GrantPassword:
-		return "Password"
-	}
-	return grant
+	known, _ := provider.GrantOf(grant)
+	return cmp.Or(known.Label, grant)
 }
 
 func owner(a provider.Application) string {

@@ -27,9 +27,9 @@ const otherGrant = "other"
 // grantOf returns the grant type, or otherGrant if it is unknown. A client must not
 // be able to put text of its own into the log or into the name of a metric.
 func grantOf(r *http.Request) string {
-	switch asked := r.PostForm.Get("grant_type"); asked {
-	case provider.GrantCode, provider.GrantClient, provider.GrantPassword, provider.GrantRefresh:
-		return asked
+	asked := r.PostForm.Get("grant_type")
+	if !provider.SupportsGrant(asked) {
+		return otherGrant
 	}
-	return otherGrant
+	return asked
 }

@@ -63,7 +63,7 @@ func (p *Provider) Metadata(ctx context.Context) (Metadata, error) {
 		ScopesSupported:          p.rules.ScopeNames(),
 		ResponseTypesSupported:   []string{"code"},
 		ResponseModesSupported:   authorize.ResponseModes(p.config.OpenID),
-		GrantTypesSupported:      []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh},
+		GrantTypesSupported:      policy.TokenGrants(),
 		TokenEndpointAuthMethods: append(secret, "none"),
 		// RFC 8414 §2: a value may also be a registered access token type, such as Bearer.
 		IntrospectionEndpointAuthMethods:       append(secret, "Bearer"),

@@ -69,6 +69,9 @@ const (
 	// GrantRefresh is the refresh token grant.
 	GrantRefresh = policy.GrantRefresh
 
+	// DefaultAlgorithm signs the tokens of an application that has no algorithm registered.
+	DefaultAlgorithm = policy.DefaultAlgorithm
+
 	// FormatOpaque is the format of an access token that only this server can read.
 	FormatOpaque = policy.FormatOpaque
 	// FormatJWT is the format of a signed access token (RFC 9068).
@@ -89,6 +92,24 @@ func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 // Suspended reports whether an application is suspended, because the account of its owner was
 // deleted or is not active.
 func Suspended(a Application) bool { return policy.Suspended(a) }
+
+// Grants returns the grant types for which an application can be registered.
+func Grants() []policy.GrantType { return policy.Grants() }
+
+// GrantNames returns the names of the grant types in Grants.
+func GrantNames() []string { return policy.GrantNames() }
+
+// GrantOf returns the grant type with this name.
+func GrantOf(name string) (policy.GrantType, bool) { return policy.GrantOf(name) }
+
+// TokenGrants returns the values of grant_type that the token endpoint supports.
+func TokenGrants() []string { return policy.TokenGrants() }
+
+// SupportsGrant reports whether the token endpoint supports a value of grant_type.
+func SupportsGrant(name string) bool { return policy.SupportsGrant(name) }
+
+// HasGrant reports whether an application is registered for a grant type.
+func HasGrant(a Application, grant string) bool { return policy.HasGrant(a, grant) }
 
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }

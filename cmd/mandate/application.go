@@ -135,7 +135,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 			case r.Name == "":
 				return wrongUsage("--name is missing: the consent page shows it")
 			case len(r.GrantTypes) == 0:
-				return wrongUsage("--grant is missing: authorization_code, client_credentials or password")
+				return wrongUsage("--grant is missing: choose from %s", strings.Join(provider.GrantNames(), ", "))
 			case secretStdin && r.ClientType == provider.Public:
 				return wrongUsage("--client-secret-stdin cannot be used with --client-type public: a public application has no secret")
 			}
@@ -148,7 +148,7 @@ func (p *program) applicationAddCommand() *cobra.Command {
 	f.BoolVar(&secretStdin, "client-secret-stdin", false, "read the client secret from standard input (default: a random one)")
 	f.StringVar(&r.Owner, "owner", "", "`USERNAME` of the owner, who may rename and delete the application and rotate its secret; the operator is responsible for it")
 	f.StringVar(&r.ClientType, "client-type", provider.Confidential, "`TYPE`: confidential, or public for an application that cannot keep a secret")
-	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: authorization_code, client_credentials or password; may be repeated")
+	f.StringArrayVar(&r.GrantTypes, "grant", nil, "`GRANT`: "+strings.Join(provider.GrantNames(), ", ")+"; may be repeated")
 	f.StringArrayVar(&r.RedirectURIs, "redirect-uri", nil, "redirect `URI`; may be repeated")
 	f.StringArrayVar(&r.Scopes, "scope", nil, "`SCOPE` that it may request; may be repeated (default: all except introspection)")
 	f.BoolVar(&r.MayIntrospect, "may-introspect", false, "let it introspect tokens of other applications")

@@ -43,16 +43,16 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 		found.Add("grant_type", "Choose at least one.")
 	}
 	for _, g := range r.GrantTypes {
+		kind, known := policy.GrantOf(g)
 		switch {
-		case g != policy.GrantCode && g != policy.GrantClient && g != policy.GrantPassword:
-			found.Add("grant_type", "The grant type %q is not supported: use authorization_code, client_credentials or password.", oauth.Clip(g, 80))
+		case !known:
+			found.Add("grant_type", "The grant type %q is not supported: use %s.", oauth.Clip(g, 80), oauth.OneOf(policy.GrantNames()))
 		case !slices.Contains(may.Grants, g) && !slices.Contains(strings.Fields(was.GrantTypes), g):
 			found.Add("grant_type", "The grant type %s is only for applications for which an administrator is responsible.", g)
 		}
-	}
-	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
-	if r.ClientType == policy.Public && slices.Contains(r.GrantTypes, policy.GrantClient) {
-		found.Add("grant_type", "Client credentials need a secret, which a public application cannot keep.")
+		if kind.WithSecret && r.ClientType == policy.Public {
+			found.Add("grant_type", "%s need a secret, which a public application cannot keep.", kind.Label)
+		}
 	}
 	if r.ClientType == policy.Confidential && may.PublicOnly {
 		found.Add("client_type", "An application that registered itself must be public: nobody is responsible for its secret.")

@@ -22,12 +22,11 @@ func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*t
 	if err != nil {
 		return nil, nil, err
 	}
-	switch grant := form.Get("grant_type"); grant {
-	case "":
+	switch grant := form.Get("grant_type"); {
+	case grant == "":
 		return nil, nil, oauth.Refuse("invalid_request", "grant_type is missing.")
-	case policy.GrantCode, policy.GrantClient, policy.GrantPassword, policy.GrantRefresh:
-	default:
-		return nil, nil, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use authorization_code, client_credentials, password or refresh_token.", oauth.Clip(grant, 80))
+	case !policy.SupportsGrant(grant):
+		return nil, nil, oauth.Refuse("unsupported_grant_type", "The grant_type %q is not supported: use %s.", oauth.Clip(grant, 80), oauth.OneOf(policy.TokenGrants()))
 	}
 	// RFC 6749 §3.2: unknown parameters are ignored. fosite knows audience and would
 	// refuse it, so it is removed.
@@ -81,7 +80,7 @@ func mayUse(request fosite.AccessRequester, grant string) (storage.Application, 
 	a := request.GetClient().(*framework.Client).Application
 	if !policy.HasGrant(a, grant) {
 		if grant == policy.GrantRefresh {
-			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types authorization_code and password.")
+			return a, oauth.Refuse("unauthorized_client", "This application gets no refresh tokens: they are issued only with the grant types %s.", oauth.OneOf(policy.PersonGrants()))
 		}
 		if policy.StandingOf(a) != policy.StandingAdministrator {
 			return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s, or the grant type is only for applications for which an administrator is responsible.", grant)

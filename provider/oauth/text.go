@@ -40,6 +40,15 @@ func Without(names []string, others ...string) []string {
 // SameSet says whether a and b contain the same names, in whatever order.
 func SameSet(a, b []string) bool { return Covers(a, b) && Covers(b, a) }
 
+// OneOf lists names in a sentence: a, b or c.
+func OneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // Deref returns the value that a pointer points to, or the zero value for nil.
 func Deref[T any](value *T) T {
 	if value == nil {

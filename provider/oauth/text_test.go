@@ -26,3 +26,11 @@ func TestScopeSets(t *testing.T) {
 		t.Error("union:", d)
 	}
 }
+
+func TestOneOf(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		if got := oauth.OneOf(names); got != want {
+			t.Errorf("%v: %q, want %q", names, got, want)
+		}
+	}
+}

@@ -7,19 +7,78 @@ import (
 	"mandate/storage"
 )
 
-// GrantTypes gives the grant types of an application. The refresh token grant comes with
+// GrantType describes a grant type for which an application can be registered.
+type GrantType struct {
+	Name       string // the value of grant_type
+	Label      string // the name on pages
+	Help       string // what it is for, on pages
+	Person     bool   // the tokens are about a person, so refresh tokens come with them
+	WithSecret bool   // only for confidential clients
+}
+
+// grants is the table of grant types. Everything that lists them reads it: the check of
+// a registration, the token endpoint, the metadata, the pages, the command line, the
+// configuration and the metrics. Nothing changes it.
+var grants = [...]GrantType{
+	{Name: GrantCode, Label: "Authorization code", Help: "A person signs in here and allows the application to act for them.", Person: true},
+	// RFC 6749 §4.4: the client credentials grant is for confidential clients only.
+	{Name: GrantClient, Label: "Client credentials", Help: "The application acts for itself. Confidential applications only.", WithSecret: true},
+	{Name: GrantPassword, Label: "Password", Person: true,
+		Help: "A person types their password into the application. Deprecated (RFC 9700 §2.4): use it only if nothing else works."},
+}
+
+// Grants returns the grant types for which an application can be registered.
+func Grants() []GrantType { return slices.Clone(grants[:]) }
+
+// GrantOf returns the grant type with this name.
+func GrantOf(name string) (GrantType, bool) {
+	for _, g := range grants {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return GrantType{}, false
+}
+
+// SupportsGrant reports whether the token endpoint supports a value of grant_type.
+func SupportsGrant(name string) bool {
+	_, known := GrantOf(name)
+	return known || name == GrantRefresh
+}
+
+// GrantNames returns the names of the grant types for which an application can be
+// registered.
+func GrantNames() []string { return grantsWith(func(GrantType) bool { return true }) }
+
+// PersonGrants returns the names of the grant types that issue refresh tokens.
+func PersonGrants() []string { return grantsWith(func(g GrantType) bool { return g.Person }) }
+
+// TokenGrants returns the values of grant_type that the token endpoint supports.
+func TokenGrants() []string { return append(GrantNames(), GrantRefresh) }
+
+func grantsWith(property func(GrantType) bool) []string {
+	var names []string
+	for _, g := range grants {
+		if property(g) {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
+// GrantTypes returns the grant types of an application. The refresh token grant comes with
 // each grant that is about a person.
 func GrantTypes(a storage.Application) []string {
 	types := strings.Fields(a.GrantTypes)
-	for _, g := range types {
-		if g == GrantCode || g == GrantPassword {
+	for _, name := range types {
+		if g, _ := GrantOf(name); g.Person {
 			return append(types, GrantRefresh)
 		}
 	}
 	return types
 }
 
-// HasGrant says whether an application is registered for a grant type.
+// HasGrant reports whether an application is registered for a grant type.
 func HasGrant(a storage.Application, grant string) bool {
 	return slices.Contains(GrantTypes(a), grant)
 }

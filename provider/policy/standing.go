@@ -95,7 +95,7 @@ func (c *Rules) Allowance(s Standing) Allowance {
 // allowance holds the one table of what each standing allows.
 func (c *Rules) allowance(s Standing) Allowance {
 	server := Allowance{
-		Grants: []string{GrantCode, GrantClient, GrantPassword}, Scopes: oauth.Without(c.ScopeNames(), Introspection),
+		Grants: GrantNames(), Scopes: oauth.Without(c.ScopeNames(), Introspection),
 		AccessMax: oauth.Seconds(c.AccessTokenLifetime), JWTMax: oauth.Seconds(c.JWTAccessTokenLifetime), RefreshMax: oauth.Seconds(c.RefreshTokenLifetime),
 	}
 	switch s {

@@ -130,7 +130,7 @@ func (l *loader) checkRedirectSchemes() {
 // responsibility of an administrator.
 func (l *loader) checkByAdministrator() {
 	const grants, scopes = providerBlock + "GRANTS_BY_ADMINISTRATOR", providerBlock + "SCOPES_BY_ADMINISTRATOR"
-	known := []string{provider.GrantCode, provider.GrantClient, provider.GrantPassword}
+	known := provider.GrantNames()
 	if l.ok(grants) {
 		for i, grant := range l.c.Provider.GrantsByAdministrator {
 			if !slices.Contains(known, grant) {

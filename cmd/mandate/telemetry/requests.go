@@ -17,7 +17,7 @@ type requests struct {
 	total, tokens, introspections *prometheus.CounterVec
 	duration                      *prometheus.HistogramVec
 
-	granted      [len(grants)][len(outcomes)]prometheus.Counter
+	granted      [][len(outcomes)]prometheus.Counter // by grant
 	introspected [len(verdicts)]prometheus.Counter
 }
 
@@ -26,7 +26,7 @@ type requests struct {
 var (
 	methods  = [...]string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete, "other"}
 	classes  = [...]string{"1xx", "2xx", "3xx", "4xx", "5xx"}
-	grants   = [...]string{provider.GrantCode, provider.GrantClient, provider.GrantPassword, provider.GrantRefresh, "other"}
+	grants   = append(provider.TokenGrants(), "other")
 	outcomes = [...]string{"ok", "invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
 		"temporarily_unavailable", "server_error", "other"}
 	verdicts = [...]string{"active", "inactive", "refused", "failed"}
@@ -34,7 +34,7 @@ var (
 )
 
 func newRequests() *requests {
-	r := &requests{total: requestsTotal.counters(), tokens: tokenRequests.counters(), introspections: introspections.counters(),
+	r := &requests{granted: make([][len(outcomes)]prometheus.Counter, len(grants)), total: requestsTotal.counters(), tokens: tokenRequests.counters(), introspections: introspections.counters(),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: requestDuration.name, Help: requestDuration.help, Buckets: buckets}, requestDuration.labels)}
 	// Each counter exists from the start with the value 0, so that the first event
 	// is visible as an increase.
@@ -71,7 +71,7 @@ func (r *requests) route(pattern string) func(request.Seen) {
 	case strings.HasSuffix(pattern, "/o/token/"):
 		return func(seen request.Seen) {
 			count(seen)
-			r.granted[place(grants[:], seen.Grant)][place(outcomes[:], seen.Outcome)].Inc()
+			r.granted[place(grants, seen.Grant)][place(outcomes[:], seen.Outcome)].Inc()
 		}
 	case strings.HasSuffix(pattern, "/o/introspect/"):
 		return func(seen request.Seen) {

@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mandate/storage"
+)
+
+func TestGrantTable(t *testing.T) {
+	if got, want := GrantNames(), []string{GrantCode, GrantClient, GrantPassword}; !slices.Equal(got, want) {
+		t.Errorf("registrable: %v, want %v", got, want)
+	}
+	if got, want := TokenGrants(), []string{GrantCode, GrantClient, GrantPassword, GrantRefresh}; !slices.Equal(got, want) {
+		t.Errorf("at the token endpoint: %v, want %v", got, want)
+	}
+	for _, name := range TokenGrants() {
+		if !SupportsGrant(name) {
+			t.Errorf("%s is listed, but not supported", name)
+		}
+	}
+	for _, name := range []string{"", "implicit", "Password", GrantRefresh + " "} {
+		if SupportsGrant(name) {
+			t.Errorf("%q is supported", name)
+		}
+	}
+	if _, registrable := GrantOf(GrantRefresh); registrable {
+		t.Error("an application can be registered for refresh tokens alone")
+	}
+	// A caller cannot change the table.
+	Grants()[0].Name = "changed"
+	if Grants()[0].Name != GrantCode {
+		t.Error("the table has changed")
+	}
+}
+
+func TestRefreshTokensComeWithPersons(t *testing.T) {
+	for grants, refresh := range map[string]bool{GrantCode: true, GrantPassword: true, GrantClient: false, "": false,
+		GrantClient + " " + GrantPassword: true, GrantClient + " " + GrantCode: true} {
+		a := storage.Application{GrantTypes: grants}
+		if HasGrant(a, GrantRefresh) != refresh {
+			t.Errorf("%q: refresh tokens %v", grants, !refresh)
+		}
+		for _, name := range strings.Fields(grants) {
+			if !HasGrant(a, name) {
+				t.Errorf("%q: not %s", grants, name)
+			}
+		}
+		if HasGrant(a, "implicit") {
+			t.Errorf("%q: implicit", grants)
+		}
+	}
+}
