@@ -47,6 +47,9 @@ func testDocument(t *testing.T, id string) {
 			continue
 		}
 		t.Run(strings.TrimPrefix(rule.ID, id+"/"), func(t *testing.T) {
+			if !rule.Alone {
+				t.Parallel()
+			}
 			for _, database := range []string{"sqlite", "postgres"} {
 				t.Run(database, func(t *testing.T) {
 					s := servertest.OnDatabase(t, database)

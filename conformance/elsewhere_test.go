@@ -68,7 +68,7 @@ func TestDatabaseHoldsNoCredential(t *testing.T) {
 	if result.Status != check.Pass || len(secrets) < 6 {
 		t.Fatalf("%s: %s", result.Status, result.Reason)
 	}
-	files, err := filepath.Glob(filepath.Join(servertest.Dir(), "mandate.db*"))
+	files, err := filepath.Glob(filepath.Join(servertest.Dir(), "sqlite.db*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("the database is not where it should be", err)
 	}

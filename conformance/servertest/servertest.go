@@ -166,7 +166,8 @@ func flags(r need.Role, backchannel string) []string {
 	return f
 }
 
-// OnDatabase returns the server on a database. The first call starts it.
+// OnDatabase returns the server on a database: "postgres", or another name for a SQLite database. The first call starts
+// it.
 func OnDatabase(t *testing.T, name string) *Server {
 	t.Helper()
 	serving.Lock()
@@ -177,7 +178,7 @@ func OnDatabase(t *testing.T, name string) *Server {
 		}
 		return s
 	}
-	address := "sqlite:///" + filepath.Join(workDir, "mandate.db")
+	address := "sqlite:///" + filepath.Join(workDir, name+".db")
 	if name == "postgres" {
 		address = postgrestest.URL(lasting{t})
 	}
