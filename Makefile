@@ -35,7 +35,7 @@ help: ## this list
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
 	@go build $(RACE) -o /dev/null ./cmd/mandate
-	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -timeout $(TIMEOUT) \
+	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -parallel 4 -timeout $(TIMEOUT) \
 		$(foreach package,$(RUNNING),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)); code=$$?; .ci/tools missing; exit $$code
 
 # It takes at most 90 seconds when the build cache is warm.

@@ -236,7 +236,6 @@ func TestAttackTokenRowsWithoutBound(t *testing.T) {
 		for _, app := range append(apps, vouched) {
 			s.mustCLI(t, "", "application", "delete", app.ClientID)
 		}
-		t.Parallel() // the servers of both databases clean up at the same time
 		waitFor(t, "the rows of deleted applications are gone", func() bool { return rows(t, db, "tokens")+rows(t, db, "grants") == 0 })
 	})
 }

@@ -106,6 +106,7 @@ func (s *server) foreign(t testing.TB, program *foreignProgram, app application,
 // foreignProgram is a process that answers each line of its standard input with a line.
 // It ends when its input ends, and so with the tests.
 type foreignProgram struct {
+	asking  sync.Mutex // held from a line to its answer
 	stdin   io.Writer
 	answers chan []byte // closed when the program has ended
 	stderr  logBuffer
@@ -143,6 +144,8 @@ func startForeign(cmd *exec.Cmd) (*foreignProgram, error) {
 
 // ask sends one line and waits for its answer.
 func (p *foreignProgram) ask(line []byte) ([]byte, error) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
 	_, err := p.stdin.Write(append(line, '\n'))
 	if err != nil {
 		return nil, err

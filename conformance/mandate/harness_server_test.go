@@ -58,8 +58,17 @@ func (d database) open(t testing.TB) *sql.DB {
 	return pool
 }
 
-// forEachDatabase runs a test on both databases, each time with a new one.
+// forEachDatabase runs a test on both databases, each time with a new one. Both run at
+// the same time: while one waits, the other one works.
 func forEachDatabase(t *testing.T, test func(t *testing.T, db database)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
+}
+
+// forEachDatabaseInTurn is forEachDatabase for a test that measures short times, or
+// that occupies all processors.
+func forEachDatabaseInTurn(t *testing.T, test func(t *testing.T, db database)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, newPostgres(t)) })

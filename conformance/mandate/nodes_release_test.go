@@ -55,7 +55,7 @@ CREATE INDEX tokens_next_release ON tokens (next_release);`
 
 func TestReleases(t *testing.T) {
 	next := release(t, onlyAdds)
-	forEachDatabase(t, func(t *testing.T, db database) {
+	forEachDatabaseInTurn(t, func(t *testing.T, db database) {
 		c := newCluster(t, options{database: db})
 		c.web = c.client(t)
 		tab := c.signedIn(t, c.admin)

@@ -248,7 +248,7 @@ const (
 )
 
 func TestNodes(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	forEachDatabaseInTurn(t, func(t *testing.T, db database) {
 		c := newCluster(t, options{database: db})
 		c.other = c.node(t)
 		c.hears(t, everyNews)

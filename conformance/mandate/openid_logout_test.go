@@ -289,6 +289,7 @@ func TestRPLogout_3_owner_sees_what_differs(t *testing.T) {
 }
 
 func TestRPLogout_2_expired_hint_is_one(t *testing.T) {
+	t.Parallel()
 	for setting, taken := range map[string]bool{"true": true, "false": false} {
 		s := logoutServer(t, newSQLite(t), "ID_TOKEN_EXPIRE_SECONDS: 3", "OIDC_RP_INITIATED_LOGOUT_ACCEPT_EXPIRED_TOKENS: "+setting)
 		alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)

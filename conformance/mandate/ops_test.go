@@ -37,6 +37,7 @@ func TestOpsAreApart(t *testing.T) {
 // A node that must stop first reports that it is not ready, and answers all requests
 // during the delay.
 func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
+	t.Parallel()
 	w := startWatched(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
 	app := w.application(t, "--name", "x", "--grant", "client_credentials")
 	status := func() int { return w.look(t, "/readyz").Status }
@@ -72,6 +73,7 @@ func TestReadinessFailsBeforeConnectionsDo(t *testing.T) {
 
 // Without a separate listener, the public address serves the health checks.
 func TestReadinessAtTheMainListener(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, options{settings: []string{"SHUTDOWN_DELAY_SECONDS: 5"}})
 	err := s.process.cmd.Process.Signal(syscall.SIGTERM)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestRaceGrace(t *testing.T) {
 }
 
 func TestRaceFirstAdministrator(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, db database) {
+	forEachDatabaseInTurn(t, func(t *testing.T, db database) {
 		one := startServer(t, options{database: db, settings: []string{"PASSWORD_HASH_CONCURRENCY: 64"}})
 		nodes := []*server{one, one.node(t)}
 		password, link := one.secret("correct horse battery staple"), one.firstLink(t)
