@@ -47,9 +47,11 @@ func TestAttackDoubleClickAllows(t *testing.T) {
 					done({...got, Millis: performance.now() - from, Focus: document.activeElement === button, At: location.href});
 					return;
 				}
-				got.Presses++;
-				button.click();
-				got.Said = document.querySelector("[role=status]").innerText;
+				if (performance.now() - from < 490) { // a later press may count, before a busy browser draws the button as enabled
+					got.Presses++;
+					button.click();
+					got.Said = document.querySelector("[role=status]").innerText;
+				}
 				requestAnimationFrame(press);
 			};
 			press();
