@@ -16,8 +16,11 @@ MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { prin
 # watched like our own code. conformance/mandate builds the server with the flags that its tests are built with.
 RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
-# The packages whose tests run the built server, with browsers and foreign clients; those that take longest come first.
-RUNNING := mandate/conformance/mandate mandate/conformance/faults mandate/conformance mandate/conformance/bench
+# The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
+# their time. LAST uses all processors until its end, so it fills the time in which the others wait.
+FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/bench
+LAST := mandate/conformance/faults
+RUNNING := $(FIRST) $(LAST)
 PACKAGES = $(shell go list ./...)
 
 .PHONY: help build test test-fast tools lint docs vulnerabilities fuzz bench demo clean
@@ -30,13 +33,13 @@ help: ## this list
 
 # The databases, browser and foreign clients that the tests want are installed first where that is allowed.
 # Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
-# The server is compiled before its tests compile it again, at the same time as other packages. The longest tests start
-# first, so that at the end no processor is left without work.
+# The server is compiled before its tests compile it again, at the same time as other packages. Four tests of a package
+# run at the same time, because tests that run in parallel wait for much of their time.
 test: tools ## all tests, with the race detector
 	@.ci/tools missing
 	@go build $(RACE) -o /dev/null ./cmd/mandate
 	@$(if $(MEMORY),TMPDIR=$(MEMORY)) go test $(RACE) -parallel 4 -timeout $(TIMEOUT) \
-		$(foreach package,$(RUNNING),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)); code=$$?; .ci/tools missing; exit $$code
+		$(foreach package,$(FIRST),$(filter $(package),$(PACKAGES))) $(filter-out $(RUNNING),$(PACKAGES)) $(filter $(LAST),$(PACKAGES)); code=$$?; .ci/tools missing; exit $$code
 
 # It takes at most 90 seconds when the build cache is warm.
 test-fast: ## gofmt, go vet, and the tests that need no built server, browser, PostgreSQL or foreign client; without race
