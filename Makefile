@@ -31,8 +31,9 @@ build: ## the binary bin/mandate
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 22
 
-# The databases, browser and foreign clients that the tests want are installed first where that is allowed.
-# Tests that miss one are skipped, which is said before and after, or fail when CI=true or MANDATE_TEST_REQUIRE=all.
+# The databases, browser and foreign clients that the tests need are installed first where that is allowed.
+# make prints which ones are missing, before and after the tests. Tests that miss one are skipped, or fail when CI=true
+# or MANDATE_TEST_REQUIRE=all.
 # The server is compiled before its tests compile it again, at the same time as other packages. Four tests of a package
 # run at the same time, because tests that run in parallel wait for much of their time.
 test: tools ## all tests, with the race detector

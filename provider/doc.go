@@ -3,9 +3,9 @@
 // and their package comments name the documents that they implement. This package itself
 // implements the metadata documents (RFC 8414, OIDC Discovery).
 //
-//	flows       authorize, grant, logout
-//	components  clients, people, tokens, keys, limits
-//	shared      policy, oauth, pkce, framework
+//	flows       authorize, grant, logout, and framework for what they use of fosite
+//	components  tokens, clients, people, keys, limits
+//	shared      policy, oauth, pkce
 //	leaves      seal, password, throttle, outbound, jose, redirect, copies
 //
 // Imports go from the flows to the leaves, never back. Only framework, authorize, grant and

@@ -1,5 +1,6 @@
-// Package storage stores the records on SQLite or PostgreSQL: people, applications,
-// sessions, consents, grants and tokens. It uses the SQL that both databases share. The
+// Package storage stores the records on SQLite or PostgreSQL: people, groups,
+// applications, sessions, logins at applications, consents, grants, tokens, signing
+// keys and settings. It uses the SQL that both databases share. The
 // package makes no decisions; package provider holds the rules.
 package storage
 

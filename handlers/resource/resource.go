@@ -8,7 +8,7 @@
 // results of another Verifier. A [Proxy] protects an API that cannot be changed.
 //
 // The package knows the authorization server only by its URLs. Besides the standard
-// library it uses only golang-jwt, for signatures.
+// library it imports only provider/jose, for signatures and keys.
 package resource
 
 import (

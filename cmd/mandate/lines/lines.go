@@ -1,4 +1,4 @@
-// Package lines writes a log with few system calls.
+// Package lines buffers log lines to save system calls.
 package lines
 
 import (
