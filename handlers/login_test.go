@@ -223,7 +223,7 @@ func TestCrossOriginForms(t *testing.T) {
 func TestLogout(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
-	v.get(t, "/logout/").wants(t, 200, "Log out?")
+	v.get(t, "/logout/").wants(t, 200, "Sign out?")
 	v.get(t, "/account/").wants(t, 200)
 	got := v.post(t, "/logout/")
 	if c := got.cookies()["mandate_session"]; c == nil || c.MaxAge >= 0 {

@@ -128,7 +128,7 @@ func TestAdministration(t *testing.T) {
 		browser.get(t, "/account/").wants(t, 303)
 	}
 	bob = s.as(t, "bob")
-	root.follow(t, root.post(t, path, "username", "bob", "first_name", "Bobby")).wants(t, 200, "Bobby", "Deactivated")
+	root.follow(t, root.post(t, path, "username", "bob", "first_name", "Bobby")).wants(t, 200, "Bobby", "Disabled")
 	bob.get(t, "/account/").wants(t, 303)
 	root.post(t, path, "username", "", "group", "none").wants(t, 422)
 	root.get(t, path+"delete/").wants(t, 200, "Delete “bob”?")

@@ -265,7 +265,7 @@ type SessionRow struct {
 	EndAction                        string
 }
 
-// Users lists all users. It is for administrators.
+// Users lists all people. It is for administrators.
 type Users struct {
 	Frame
 	Rows   []UserRow
@@ -280,18 +280,18 @@ type UserRow struct {
 	Active, Admin                      bool
 }
 
-// UserForm adds or changes a user.
+// UserForm adds or changes a person.
 type UserForm struct {
 	Frame
 	New                                       bool
 	Action, CancelURL, DeleteURL              string
 	UsernameField, Email, FirstName, LastName Field
-	Password                                  Field // optional if the user exists
+	Password                                  Field // optional if the person exists
 	Groups                                    []Option
 	Active, Administrator                     bool
 	Self                                      bool        // it is the administrator's own account, which they cannot lock
 	Claims                                    *ClaimsForm // nil without OpenID Connect
-	Sessions                                  SessionList // of a user who exists
+	Sessions                                  SessionList // of a person who exists
 	Owned                                     []OwnedApplication
 	State                                     string // of the account, as the page shows it
 	Errors                                    []FieldError

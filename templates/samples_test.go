@@ -190,7 +190,7 @@ func developerSamples() []sample {
 		{"rotate-wrong", Rotate{alice, long, "/r", "/c", overlap, "Choose one of these."}},
 		{"rotate-hostile", Rotate{nasty, hostile, "/r", "/c", options, hostile}},
 		{"confirm", Confirm{alice, "Delete this application?", "Holiday Planner stops working at once, everywhere. This cannot be undone.", "/d", "Delete the application", "/c", true, []string{"Its client ID and secret stop working", "31 access tokens and 12 refresh tokens are revoked", "12 people have allowed it to act for them"}, nil, nil, ""}},
-		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the user", CancelURL: "/c", Danger: true, Owned: owned,
+		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the person", CancelURL: "/c", Danger: true, Owned: owned,
 			Fate: []Option{{"take-over", "I take them over", "They continue to work.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
 		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
 		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user with that username."}}},

@@ -91,7 +91,7 @@ func TestPagesKeepToWhoLooks(t *testing.T) {
 	}{
 		{Home{Frame: Frame{Username: "a"}}, "/admin/users/", false},
 		{Home{Frame: Frame{Username: "a", Admin: true}}, "/admin/users/", true},
-		{Home{}, "Log out", false},
+		{Home{}, "Sign out", false},
 		{ApplicationForm{}, "skip_consent", false},
 		{ApplicationForm{Admin: true, OwnerURL: "/owner/"}, "skip_consent", false},
 		{ApplicationForm{Admin: true, OwnerURL: "/owner/"}, "/owner/", true},

@@ -52,10 +52,10 @@ func TestAttackLogoutHintIsNoOpenRedirector(t *testing.T) {
 	b := s.browser(t)
 	b.signsIn(t, s.relyingParty(t), alice)
 	b.open(t, "/logout/")
-	b.submit(t, "Log out", nil)
+	b.submit(t, "Sign out", nil)
 	try("somebody else was signed in", b)
 	attacker.open(t, "/logout/")
-	attacker.submit(t, "Log out", nil)
+	attacker.submit(t, "Sign out", nil)
 	try("the session elsewhere has ended", victim)
 	// The person decides by a click.
 	victim.open(t, s.endSession(requests["a session elsewhere"]...))

@@ -76,7 +76,7 @@ func TestBrowserConsent(t *testing.T) {
 		}
 	})
 
-	t.Run("what was allowed is taken back on the account page", func(t *testing.T) {
+	t.Run("what was allowed is revoked on the account page", func(t *testing.T) {
 		b := b.in(t)
 		token := s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", refresh)).AccessToken
 		if !s.active(t, watcher.auth(), token) {
@@ -84,7 +84,7 @@ func TestBrowserConsent(t *testing.T) {
 		}
 		b.open("/account/")
 		b.says("Holiday Planner", "Pocket")
-		b.press("Take back what you allowed to Holiday Planner")
+		b.press("Revoke what you allowed to Holiday Planner")
 		b.says("The application may no longer act for you.", "Pocket")
 		if strings.Contains(b.text(), "Holiday Planner") || s.active(t, watcher.auth(), token) {
 			t.Error("the application is still listed, or its token still works")

@@ -47,9 +47,9 @@ func TestBrowserLogout(t *testing.T) {
 	signIn()
 	asked := params("client_id", app.ClientID, "post_logout_redirect_uri", bye, "state", "s 1")
 	b.look("logout-asked", s.URL+"/o/logout/?"+asked.Encode())
-	b.expect(200, "Log out?")
+	b.expect(200, "Sign out?")
 	b.says("Holiday Planner", "You are signed in as alice")
-	b.do(b.click(b.find("button", "Log out")))
+	b.do(b.click(b.find("button", "Sign out")))
 	isBack("by hand")
 
 	signIn()
@@ -61,12 +61,12 @@ func TestBrowserLogout(t *testing.T) {
 	b.look("logout-error", s.URL+"/o/logout/?"+asked.Encode())
 	b.expect(400, "The application’s logout request is not valid")
 	b.follow("Log out here")
-	b.press("Log out")
+	b.press("Sign out")
 	b.says("You are signed out.")
 	b.look("signed-out", "/login/", func() {
 		b.logIn(alice)
 		b.open("/logout/")
-		b.press("Log out")
+		b.press("Sign out")
 		b.expect(200, "You are signed out.")
 	})
 }

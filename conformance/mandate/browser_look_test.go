@@ -152,7 +152,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	empty.look("users", "/admin/users/")
 	empty.look("users-nothing-found", "/admin/users/?q=zebra")
 	empty.look("user-new", "/admin/users/new/")
-	empty.look("user-new-wrong", "/admin/users/new/", func() { empty.press("Add user") })
+	empty.look("user-new-wrong", "/admin/users/new/", func() { empty.press("Add person") })
 	empty.look("groups", "/admin/groups/")
 	empty.look("groups-wrong", "/admin/groups/", func() { empty.press("Add group") })
 	for _, who := range []string{"root", strings.Repeat("bartholomew", 9)} {
@@ -160,7 +160,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 		empty.follow(who)
 		empty.look("user-"+who[:4], empty.URL().Path)
 	}
-	empty.follow("Delete this user")
+	empty.follow("Delete this person")
 	empty.look("user-delete", empty.URL().Path)
 
 	// Who is responsible for an application whose owner is inactive.
@@ -176,7 +176,7 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	empty.open("/admin/users/")
 	empty.follow(alice.Name)
 	empty.look("user-owner", empty.URL().Path)
-	empty.follow("Delete this user")
+	empty.follow("Delete this person")
 	remove := empty.URL().Path
 	empty.look("user-owner-delete", remove)
 	empty.look("user-owner-delete-wrong", remove, func() { empty.press("Delete the user") })

@@ -91,14 +91,14 @@ func TestBrowserPeople(t *testing.T) {
 		b.press("Add group")
 		b.says("The group is added.", "night shift", "No members")
 
-		b.follow("Users")
-		b.follow("Add a user")
+		b.follow("People")
+		b.follow("Add a person")
 		b.fill("Username", "alice")
 		b.fill("First name (optional)", "Bob")
 		b.fill("Password", "x")
 		b.tick("checkbox", "night shift")
-		b.press("Add user")
-		b.expect(422, "Add a user")
+		b.press("Add person")
+		b.expect(422, "Add a person")
 		if b.focused() != "problem" || b.value("First name (optional)") != "Bob" ||
 			!evaluate[bool](b, `document.querySelector("[name=group]").checked`) {
 			t.Error("the focus is not at the summary, or what was typed or ticked is lost")
@@ -106,7 +106,7 @@ func TestBrowserPeople(t *testing.T) {
 		bob := person{"bob", s.secret("a long enough password for bob")}
 		b.fill("Username", bob.Name)
 		b.fill("Password", bob.Password)
-		b.press("Add user")
+		b.press("Add person")
 		b.says("The user is added.", "night shift")
 
 		his := s.window(t, browser)
@@ -117,16 +117,16 @@ func TestBrowserPeople(t *testing.T) {
 		his.expect(403, "You may not do this")
 
 		b.follow("bob")
-		b.expect(200, "Change a user")
-		b.tick("checkbox", "Active")
+		b.expect(200, "Change a person")
+		b.tick("checkbox", "Enabled")
 		b.press("Save changes")
-		b.says("Your changes are saved.", "Deactivated")
+		b.says("Your changes are saved.", "Disabled")
 		his.open("/account/")
 		his.logIn(bob)
 		his.expect(422, "Sign in")
 
 		b.follow("bob")
-		b.follow("Delete this user")
+		b.follow("Delete this person")
 		b.expect(200, "Delete “bob”?")
 		b.press("Delete the user")
 		b.says("The user is deleted.")
@@ -167,15 +167,15 @@ func TestBrowserPeople(t *testing.T) {
 		there.logIn(next)
 		there.expect(200, "Account")
 
-		here.press("Log out")
+		here.press("Sign out")
 		here.says("You are signed out.")
 		here.back()
 		here.expect(200, "Sign in")
 		here.open("/account/")
 		here.expect(200, "Sign in")
 		there.open("/logout/")
-		there.expect(200, "Log out?")
-		there.press("Log out")
+		there.expect(200, "Sign out?")
+		there.press("Sign out")
 		there.says("You are signed out.")
 	})
 }

@@ -45,7 +45,7 @@ func TestBrowserSafety(t *testing.T) {
 			}
 		}
 		b.open("/admin/users/")
-		b.expect(200, "Users")
+		b.expect(200, "People")
 		if strings.Contains(b.text(), "mallory") {
 			t.Error("there is a user that another site has made")
 		}
@@ -118,7 +118,7 @@ func TestBrowserSafety(t *testing.T) {
 		b.expect(200, "Back at the client")
 		s.redeem(t, made, b.URL().Query().Get("code"), verifier)
 		b.open("/account/")
-		b.press("Take back what you allowed to No Script")
+		b.press("Revoke what you allowed to No Script")
 		b.says("The application may no longer act for you.")
 		b.follow("Applications")
 		b.follow("No Script")
@@ -130,7 +130,7 @@ func TestBrowserSafety(t *testing.T) {
 		s.secret(b.value("Client secret"))
 		b.follow("Delete this application")
 		b.press("Delete the application")
-		b.press("Log out")
+		b.press("Sign out")
 		b.says("You are signed out.")
 	})
 }

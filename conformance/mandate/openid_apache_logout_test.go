@@ -85,7 +85,7 @@ func TestOIDCBackChannel2Apache(t *testing.T) {
 			}},
 			{"by logging out at the server", func(t *testing.T, b *browser) {
 				b.open(t, "/logout/")
-				b.submit(t, "Log out", nil)
+				b.submit(t, "Sign out", nil)
 			}},
 			{"by a new password", func(t *testing.T, b *browser) {
 				s.mustCLI(t, s.secret("another long password")+"\n", "user", "passwd", "alice", "--password-stdin")

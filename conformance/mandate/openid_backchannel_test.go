@@ -69,7 +69,7 @@ func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *t
 			},
 			"at the logout page": func(t *testing.T, b *browser, _ string, _ person, _ tokens) {
 				b.open(t, "/logout/")
-				b.submit(t, "Log out", nil)
+				b.submit(t, "Sign out", nil)
 			},
 			"everywhere, at the account page": func(t *testing.T, b *browser, _ string, _ person, _ tokens) {
 				b.open(t, "/account/")
@@ -168,7 +168,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		b := s.browser(t)
 		b.signsIn(t, app, s.person(t, "alice"))
 		b.open(t, "/logout/")
-		b.submit(t, "Log out", nil)
+		b.submit(t, "Sign out", nil)
 		waitFor(t, "the refusal in the log", func() bool { return strings.Contains(s.log.String(), "special-use address") })
 		at.silent(t)
 	})
@@ -181,7 +181,7 @@ func TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect
 		b := s.browser(t)
 		b.signsIn(t, app, s.person(t, "alice"))
 		b.open(t, "/logout/")
-		b.submit(t, "Log out", nil)
+		b.submit(t, "Sign out", nil)
 		waitFor(t, "the failure in the log", func() bool { return strings.Contains(s.log.String(), "was not notified of a logout") })
 		aside.silent(t)
 	})

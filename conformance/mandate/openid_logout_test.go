@@ -178,14 +178,14 @@ func TestRPLogout_2_person_is_asked_where_nothing_proves_the_request(t *testing.
 		"another client, which is unsaid": {[]string{"client_id", other.ClientID, "post_logout_redirect_uri", "https://other.example/bye"}, "https://other.example/bye"},
 	} {
 		b.open(t, s.endSession(c.request...))
-		if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "Log out?") {
+		if b.Status != http.StatusOK || b.Away != nil || !strings.Contains(b.Body, "Sign out?") {
 			t.Fatalf("%s: %d, sent to %v\n%s", name, b.Status, b.Away, b.Body)
 		}
 		if b.signedOut(t) {
 			t.Fatalf("%s: logged out without being asked", name)
 		}
 		b.open(t, s.endSession(c.request...))
-		b.submit(t, "Log out", nil)
+		b.submit(t, "Sign out", nil)
 		if c.back != "" && (b.Away == nil || b.Away.String() != c.back) || c.back == "" && (b.Away != nil || !strings.Contains(b.Body, "You are signed out.")) {
 			t.Errorf("%s: sent to %v\n%s", name, b.Away, b.Body)
 		}
@@ -315,7 +315,7 @@ func TestRPLogout_settings(t *testing.T) {
 		alice, app, b := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye), s.browser(t)
 		tokens := b.signsIn(t, app, alice)
 		b.open(t, s.endSession("id_token_hint", tokens.IDToken, "post_logout_redirect_uri", bye))
-		b.submit(t, "Log out", nil)
+		b.submit(t, "Sign out", nil)
 		if b.Away == nil || b.Away.String() != bye || !b.signedOut(t) {
 			t.Errorf("sent to %v", b.Away)
 		}

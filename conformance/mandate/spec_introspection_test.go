@@ -228,7 +228,7 @@ func TestSpecInactiveToken(t *testing.T) {
 func (s *server) takeBack(t *testing.T, _ application, p person, _ tokens) {
 	t.Helper()
 	b := s.signIn(t, p, "/account/")
-	button := b.element(func(n *html.Node) bool { return n.Data == "button" && strings.HasPrefix(text(n), "Take back") })
+	button := b.element(func(n *html.Node) bool { return n.Data == "button" && strings.HasPrefix(text(n), "Revoke") })
 	if button == nil {
 		t.Fatalf("the account page lists no application:\n%s", b.Body)
 	}

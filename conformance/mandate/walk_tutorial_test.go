@@ -147,14 +147,14 @@ func TestWalkTutorial2(t *testing.T) {
 		}
 
 		// The tutorial mounts revoke-token/ and authorized-tokens/ with hyphens, the package has underscores. The
-		// page lists what was authorized, and takes it back.
+		// page lists what was authorized, and revokes it.
 		b.open(t, "/o/authorized_tokens/")
 		if b.Status != http.StatusOK || !strings.Contains(b.Body, "web app") || !strings.Contains(b.Body, "read write") {
 			t.Fatalf("the page of authorized tokens: %d\n%s", b.Status, b.Body)
 		}
-		button := b.element(func(n *html.Node) bool { return n.Data == "button" && strings.HasPrefix(text(n), "Take back") })
+		button := b.element(func(n *html.Node) bool { return n.Data == "button" && strings.HasPrefix(text(n), "Revoke") })
 		if button == nil {
-			t.Fatalf("nothing to take back:\n%s", b.Body)
+			t.Fatalf("nothing to revoke:\n%s", b.Body)
 		}
 		b.submit(t, text(button), nil)
 		if strings.Contains(b.Body, "read write") {
