@@ -95,7 +95,7 @@ func standingTable(t *testing.T) string {
 	row("may have lifetimes of its own", func(a provider.Allowance) string { return yes(a.OwnLifetime) })
 	row("skip consent, introspect, omit PKCE", func(a provider.Allowance) string {
 		if a.AdministratorRights {
-			return "if an administrator switched it on"
+			return "if an administrator allowed it"
 		}
 		return "no"
 	})

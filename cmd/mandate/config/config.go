@@ -128,7 +128,7 @@ type Provider struct {
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
 	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). If it is not set, it is at most `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
-	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one approval), regardless of how often it is refreshed.
+	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.
 	RefreshTokenAbsoluteExpire time.Duration `key:"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS" default:"31536000" min:"1" max:"315360000"`
 	// RefreshTokenGracePeriod is the number of seconds in which a used refresh token returns the same successor again, if the request is for the same scope. For clients that lose a response. 0 disables it.
 	RefreshTokenGracePeriod time.Duration `key:"REFRESH_TOKEN_GRACE_PERIOD_SECONDS" default:"0" min:"0" max:"60"`
@@ -138,7 +138,7 @@ type Provider struct {
 	RotateRefreshToken bool `key:"ROTATE_REFRESH_TOKEN" default:"true"`
 	// PKCERequired requires PKCE from every client. `false` is for old confidential applications that do not support PKCE and for which an administrator is responsible. Public applications always need PKCE (RFC 9700 §2.1.1).
 	PKCERequired bool `key:"PKCE_REQUIRED" default:"true"`
-	// RequestApprovalPrompt decides when the consent page is shown: `auto` skips it if the user approved the same scopes before, `force` always shows it.
+	// RequestApprovalPrompt decides when the consent page is shown: `auto` skips it if the person approved the same scopes before, `force` always shows it.
 	RequestApprovalPrompt string `key:"REQUEST_APPROVAL_PROMPT" default:"auto" oneof:"auto force"`
 	// AllowedRedirectURISchemes restricts the schemes of redirect URIs to those listed: `https`, `http` (loopback only) and private-use schemes with a dot (RFC 8252 §7.1). If it is empty, all three kinds are allowed.
 	AllowedRedirectURISchemes []string `key:"ALLOWED_REDIRECT_URI_SCHEMES" default:"[]"`

@@ -44,7 +44,7 @@ func (d *codeFlow) through(r *http.Request) error {
 func (d *codeFlow) redirected(answer url.Values) {
 	step := templates.WalkStep{
 		Title:    "The site redirects the browser to the server, which redirects it back",
-		Text:     "In between, the server authenticated you and asked for your approval. The site never sees your password. If you approve, it gets an authorization code, which works once and for one minute. For this request the site also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
+		Text:     "In between, the server authenticated you and asked for your consent. The site never sees your password. If you approve, it gets an authorization code, which works once and for one minute. For this request the site also generated a secret, the code verifier (PKCE), and sent a hash of it, the code_challenge.",
 		Request:  message("GET", "/o/authorize/?"+spread(d.client.parameters(d.visit)), d.host),
 		Response: "HTTP/1.1 303 See Other\nLocation: " + d.client.cast.callback() + "\n  ?" + spread(answer),
 		Checks: []string{
@@ -86,7 +86,7 @@ func (d *codeFlow) access(r *http.Request, tokens tokenAnswer) error {
 		return err
 	}
 	return d.exchange(r, templates.WalkStep{Title: "The site gets new tokens",
-		Text: "A refresh token works once, and the response contains the next one. If it is ever used again, the server revokes the whole token family: all tokens that come from this approval."},
+		Text: "A refresh token works once, and the response contains the next one. If it is ever used again, the server revokes the whole token family: all tokens that come from this authorization grant."},
 		"/o/token/", d.site.basic(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}, nil)
 }
 
