@@ -250,6 +250,43 @@ func TestSignedAccessTokenRevoked(t *testing.T) {
 	})
 }
 
+// RFC 7009 §2: a revoked token stays revoked. The standing of its application may fall, which
+// limits the lifetime of the token, and rise again.
+func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := begin(t, shortJWT) // JWTMax of a person's application: 600 s
+		root := f.person("root")
+		f.sql("UPDATE users SET administrator = TRUE")
+		root.Administrator = true
+		app, err := f.Clients.Register(t.Context(), &root, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+			AccessTokenFormat: policy.FormatJWT, AccessTokenLifetime: 40000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		early, late := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken, f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
+		f.sql("UPDATE users SET administrator = FALSE")
+		revoke := func(token string) {
+			t.Helper()
+			_, err := f.Tokens.Revoke(t.Context(), by(app, "token", token), "")
+			wantError(t, err, "no error")
+		}
+		revoke(early)
+		time.Sleep(20 * time.Minute) // longer than the limit
+		f.wantActive(false, early, late)
+		revoke(late)
+		_, err = f.store.Sweep(t.Context(), oauth.Now(), 10)
+		wantError(t, err, "no error")
+		f.sql("UPDATE users SET administrator = TRUE")
+		f.wantActive(false, early, late)
+		time.Sleep(12 * time.Hour)
+		_, err = f.store.Sweep(t.Context(), oauth.Now(), 10)
+		wantError(t, err, "no error")
+		if n := f.count("tokens"); n != 0 {
+			t.Errorf("%d rows are left after the tokens expired", n)
+		}
+	})
+}
+
 // A change of the person, the approval or the application affects a signed token in the same
 // way as an opaque one: at once, also on a node that has a copy.
 func TestSignedAccessTokenMeanwhile(t *testing.T) {

@@ -46,11 +46,16 @@ func TestSignedTokenIsReadByWhatStandsBehindIt(t *testing.T) {
 			t.Errorf("%+v", own)
 		}
 		revoked := Token{Digest: "jti", ApplicationID: &a.ID, ExpiresAt: later}
-		for range 2 {
-			must(t, w.RevokeSigned(t.Context(), revoked, at))
+		earlier := revoked
+		earlier.ExpiresAt = later - 1
+		for _, token := range []Token{earlier, revoked, earlier} { // the latest expiry is kept
+			must(t, w.RevokeSigned(t.Context(), token, at))
 		}
 		is(t, "a revoked one", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), ErrNotFound)
 		is(t, "another one", second(w.TokenOfApplication(t.Context(), a.ID, "other")), nil)
+		_, err = w.Sweep(t.Context(), later-1, 10)
+		must(t, err)
+		is(t, "until its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), ErrNotFound)
 		_, err = w.Sweep(t.Context(), later, 10)
 		must(t, err)
 		is(t, "after its end", second(w.TokenOfApplication(t.Context(), a.ID, "jti")), nil)

@@ -149,11 +149,12 @@ func (s *Store) TokenOfApplication(ctx context.Context, applicationID, digest st
 }
 
 // RevokeSigned stores the revocation of a signed access token until the token expires.
-// It returns no error if the token was revoked already.
+// It returns no error if the token was revoked already, and keeps the later expiry.
 func (s *Store) RevokeSigned(ctx context.Context, token Token, now int64) error {
 	return s.atomically(ctx, func(t tx) error {
 		t.changed(OfToken, token.Digest)
-		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at) VALUES ($1, FALSE, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		_, err := t.exec(`INSERT INTO tokens (digest, refresh, application_id, scope, issued_at, expires_at, used_at) VALUES ($1, FALSE, $2, $3, $4, $5, $6)
+			ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE excluded.expires_at > tokens.expires_at`,
 			token.Digest, token.ApplicationID, token.Scope, token.IssuedAt, token.ExpiresAt, now)
 		return err
 	})

@@ -96,6 +96,7 @@ func (p *Tokens) sealJTI(kind, id string) string {
 type Found struct {
 	storage.LiveToken
 	name     string // the jti of a signed token; "": the token is opaque
+	exp      int64  // the token's own expiry; ExpiresAt is limited to what the standing allows now
 	unusable bool   // its application is suspended, or may use no scope of the token
 }
 
@@ -113,6 +114,7 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	may := p.rules.AllowanceOf(a)
 	token.MayIntrospect = token.MayIntrospect && may.AdministratorRights
 	// The lifetime is limited too, if the application's standing no longer allows it.
+	token.exp = token.ExpiresAt
 	switch {
 	case token.name != "":
 		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.JWTMax)

@@ -58,11 +58,15 @@ func (p *Tokens) revokeFamily(ctx context.Context, token Found) error {
 	switch {
 	case token.GrantID != nil:
 		err = p.store.RevokeGrant(ctx, *token.GrantID)
-	case token.name != "" && token.ExpiresAt <= oauth.Now():
+	case token.name != "" && token.exp <= oauth.Now():
 		return nil // it has expired
 	case token.name != "":
-		// A signed token is not stored, so the database stores its revocation.
-		err = p.store.RevokeSigned(ctx, token.Token, oauth.Now())
+		// RFC 7009 §2: a revoked token stays revoked. A signed token is not stored, so
+		// the database stores its revocation until the token's own expiry: a lower limit
+		// of the standing may rise again.
+		revoked := token.Token
+		revoked.ExpiresAt = token.exp
+		err = p.store.RevokeSigned(ctx, revoked, oauth.Now())
 	default:
 		err = p.store.RevokeToken(ctx, token.Digest)
 	}
