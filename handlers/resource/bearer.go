@@ -27,16 +27,49 @@ func bearer(r *http.Request) (token, problem string) {
 	return token, ""
 }
 
-// hasParam reports whether a query has the parameter. It decodes only the names.
+// hasParam reports whether a server could read the parameter in a query. name has small
+// letters only. hasParam looks only at the names of the parameters, and reads each name as
+// leniently as any known server does: the case does not matter, a semicolon separates
+// parameters too, and PHP converts names to names of variables.
 func hasParam(query, name string) bool {
-	for pair := range strings.SplitSeq(query, "&") {
+	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 		escaped, _, _ := strings.Cut(pair, "=")
-		found, err := url.QueryUnescape(escaped)
-		if err == nil && found == name {
+		found := unescapeLenient(escaped)
+		// PHP ignores spaces before a name, and all after a NUL.
+		found, _, _ = strings.Cut(strings.TrimLeft(found, " "), "\x00")
+		// name[] and name[key] are elements of an array of that name.
+		array, _, _ := strings.Cut(found, "[")
+		if strings.EqualFold(variable.Replace(found), name) || strings.EqualFold(variable.Replace(array), name) {
 			return true
 		}
 	}
 	return false
+}
+
+// variable replaces the characters that the name of a PHP variable cannot contain.
+var variable = strings.NewReplacer(" ", "_", ".", "_", "[", "_")
+
+// unescapeLenient decodes a part of a query. An escape sequence that is not valid stays
+// as it is: url.QueryUnescape refuses it, but PHP accepts it.
+func unescapeLenient(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '+':
+			b.WriteByte(' ')
+		case '%':
+			decoded, err := url.PathUnescape(s[i:min(i+3, len(s))])
+			if err != nil {
+				b.WriteByte(c)
+				continue
+			}
+			b.WriteString(decoded)
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // parseAuthorization returns the token of a request's Authorization headers, and what

@@ -175,6 +175,11 @@ func TestProxyRules(t *testing.T) {
 		{"PRI *", "admin", 400, ""},
 		{"POST /users?_method=PUT", "write", 400, ""},
 		{"POST /users?a&%5fmethod=PUT", "write", 400, ""},
+		{"POST /users?.method=PUT", "write", 400, ""},
+		{"POST /users?%20[Method=PUT", "write", 400, ""},
+		{"POST /users?_method%00=PUT", "write", 400, ""},
+		{"POST /users?_method[]=PUT", "write", 400, ""},
+		{"POST /users?page.method=PUT", "write", 200, "POST /v1/users?page.method=PUT"},
 	}
 	for _, test := range tests {
 		t.Run(test.request+" as "+test.token, func(t *testing.T) {
