@@ -53,13 +53,14 @@ var lookAlikes = &unicode.RangeTable{
 //     the name;
 //   - a percent sign that is left after decoding might be decoded again, and a question
 //     mark or number sign would end the path;
-//   - some servers replace other characters by one of these.
+//   - some servers replace other characters by one of these, or remove characters without
+//     a glyph.
 func plainPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok || !utf8.ValidString(path) || strings.ContainsFunc(path, ambiguous) {
 		return false
 	}
-	segments := strings.Split(rest, "/")
+	segments := strings.Split(withoutIgnorable(rest), "/")
 	for i, s := range segments {
 		last := i == len(segments)-1
 		if s == "" && !last || strings.HasSuffix(s, ".") || strings.TrimRightFunc(s, unicode.IsSpace) != s {
@@ -71,4 +72,21 @@ func plainPath(path string) bool {
 
 func ambiguous(c rune) bool {
 	return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%?#`, c) || unicode.Is(lookAlikes, c)
+}
+
+// withoutIgnorable removes the characters that have no glyph (Default_Ignorable_Code_Point
+// in Unicode Standard Annex #44). Some servers remove them when they normalize a path.
+func withoutIgnorable(path string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= utf8.RuneSelf && ignorable(c) {
+			return -1
+		}
+		return c
+	}, path)
+}
+
+func ignorable(c rune) bool {
+	visible := 0xfff9 <= c && c <= 0xfffb || 0x13430 <= c && c <= 0x13440
+	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) || unicode.Is(unicode.Variation_Selector, c) ||
+		unicode.Is(unicode.Cf, c) && !visible && !unicode.Is(unicode.Prepended_Concatenation_Mark, c)
 }

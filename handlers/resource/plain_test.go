@@ -33,3 +33,20 @@ func TestPlainPathNormalized(t *testing.T) {
 		}
 	}
 }
+
+// A character without a glyph does not hide an ambiguous segment.
+func TestPlainPathIgnorable(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/a\u200db":       true,
+		"/a/\ufe0f":       true, // as /a/
+		"/a/.\u200d./b":   false,
+		"/a/..\u00ad/b":   false,
+		"/\u2060/b":       false,
+		"/a \u034f":       false,
+		"/a/\U000e0001/b": false,
+	} {
+		if got := plainPath(path); got != want {
+			t.Errorf("%+q: got %t", path, got)
+		}
+	}
+}

@@ -34,6 +34,7 @@ var proxyRules = []Rule{
 	{Path: "/healthz", Methods: []string{"GET"}, Public: true},
 	{Path: "/files", Methods: []string{"GET"}, Scopes: []string{"read"}},
 	{Path: "/files", Methods: []string{"HEAD"}},
+	{Path: "/files.json", Methods: []string{"GET"}, Scopes: []string{"read"}},
 	{Path: "/reports", Scopes: []string{"admin"}},
 	{Path: "/reports", Methods: []string{"GET"}, Scopes: []string{"read"}},
 }
@@ -122,6 +123,20 @@ func TestProxyRules(t *testing.T) {
 
 		{"GET /admin", "read", 403, ""},
 		{"GET /admin", "admin", 200, "GET /v1/admin"},
+
+		// A suffix or a character without a glyph does not reach the looser rule of a
+		// shorter path.
+		{"GET /admin.json", "read", 403, ""},
+		{"GET /Admin.do", "read", 403, ""},
+		{"GET /admin.json/a", "read", 403, ""},
+		{"GET /admin/help.xml", "admin", 403, ""},
+		{"GET /admin/users.xml", "admin", 200, "GET /v1/admin/users.xml"},
+		{"GET /orders/7.json", "read", 200, "GET /v1/orders/7.json"},
+		{"GET /.well-known/a", "read", 200, "GET /v1/.well-known/a"},
+		{"GET /files.json/a.json", "read", 200, "GET /v1/files.json/a.json"}, // has a rule
+		{"GET /admin%E2%80%8D", "read", 403, ""},
+		{"GET /ad%C2%ADmin/users", "read", 403, ""},
+		{"GET /orders/%E2%98%BA%EF%B8%8F", "read", 200, "GET /v1/orders/%E2%98%BA%EF%B8%8F"},
 		{"PUT /admin/a/b", "admin", 200, "PUT /v1/admin/a/b"},
 		{"PURGE /admin", "admin", 403, ""},
 		{"GET /admin/help", "none", 200, "GET /v1/admin/help"},
@@ -375,6 +390,7 @@ func TestNewProxy(t *testing.T) {
 		{"the same twice", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/a/", Methods: []string{"PUT", "GET"}}}, "second"},
 		{"any method twice", "http://api/", guard, []Rule{{Path: "/a"}, {Path: "/a"}}, "second"},
 		{"another case", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/A", Methods: []string{"PUT"}}}, "case"},
+		{"an invisible character", "http://api/", guard, []Rule{{Path: "/a", Methods: []string{"GET"}}, {Path: "/a\u200d", Methods: []string{"PUT"}}}, "invisible"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 type Rule struct {
 	// Path covers itself and all paths beneath it: "/users" covers /users, /users/ and
 	// /users/7, but not /users2. "/" covers everything. Write the path in decoded form,
-	// without patterns.
+	// without patterns. Some servers serve /Users and /users.json as /users: no rule
+	// with a shorter path covers these either.
 	Path string
 
 	// Methods lists the methods of the rule. If it is empty, the rule covers all methods
@@ -61,7 +62,7 @@ func (t *routes) add(r Rule, h http.Handler) error {
 	}
 	known := (*t)[i]
 	if known.path != path {
-		return fmt.Errorf("%s and %s differ only in upper and lower case", known.path, path)
+		return fmt.Errorf("%s and %s differ only in upper and lower case or in invisible characters", known.path, path)
 	}
 	methods := r.Methods
 	if len(methods) == 0 {
@@ -110,13 +111,13 @@ func (t routes) find(path, method string) http.Handler {
 	folded := fold(path)
 	var r *route
 	for _, candidate := range t {
-		if within(folded, candidate.folded) && (r == nil || len(candidate.folded) > len(r.folded)) {
+		if covers(candidate.folded, folded) && (r == nil || len(candidate.folded) > len(r.folded)) {
 			r = candidate
 		}
 	}
-	// Some upstreams serve /ADMIN as /admin, others do not. If the rules would differ,
-	// the request is refused, because the proxy cannot know how the upstream reads the
-	// path.
+	// Some upstreams serve /ADMIN or /admin.json as /admin, others do not. If the rules
+	// would differ, the request is refused, because the proxy cannot know how the upstream
+	// reads the path.
 	if r == nil || !within(path, r.path) {
 		return nil
 	}
@@ -140,8 +141,16 @@ func within(path, base string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// fold returns the same text for all spellings of a path that differ only in case. It
-// converts to capitals first, because some characters are equal only as capitals.
+// covers reports whether an upstream could read path as base or as a path beneath it. Some
+// frameworks take the text after a dot for a format: /admin.json is /admin as JSON.
+func covers(base, path string) bool {
+	rest, ok := strings.CutPrefix(path, base)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '.')
+}
+
+// fold returns the same text for all spellings of a path that differ only in case or in
+// characters without a glyph. It converts to capitals first, because some characters are
+// equal only as capitals.
 func fold(path string) string {
-	return strings.ToLower(strings.ToUpper(path))
+	return strings.ToLower(strings.ToUpper(withoutIgnorable(path)))
 }
