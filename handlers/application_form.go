@@ -96,7 +96,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 	every := len(may.Scopes) == len(s.provider.Scopes()) || was != nil && was.Scopes == ""
 	said := registration(r.PostForm, offeredScopes(may, was), every)
 	if was == nil {
-		made, err := s.provider.Clients.Register(r.Context(), &who.User, said)
+		made, err := s.provider.Clients.Register(r.Context(), provider.By(who.User), said)
 		return made, noScope(said, err)
 	}
 	if !s.config.OpenID {
@@ -110,7 +110,7 @@ func (s *server) submit(r *http.Request, who *provider.SignedIn, was *provider.A
 		said.SkipConsent = said.SkipConsent || was.SkipConsent
 		said.PKCEExempt = said.PKCEExempt || was.PKCEExempt
 	}
-	changed, err := s.provider.Clients.Update(r.Context(), &who.User, was.ID, said)
+	changed, err := s.provider.Clients.Update(r.Context(), provider.By(who.User), was.ID, said)
 	return changed, noScope(said, err)
 }
 

@@ -26,7 +26,7 @@ func (s *server) applications(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := s.provider.Clients.Applications(r.Context(), &who.User, l.search, pageSize, l.offset())
+	found, total, err := s.provider.Clients.Applications(r.Context(), provider.By(who.User), l.search, pageSize, l.offset())
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *server) named(r *http.Request) (*provider.SignedIn, provider.Applicatio
 	if err != nil {
 		return nil, provider.Application{}, err
 	}
-	a, err := s.provider.Clients.Application(r.Context(), &who.User, id)
+	a, err := s.provider.Clients.Application(r.Context(), provider.By(who.User), id)
 	return who, a, err
 }
 
@@ -141,7 +141,7 @@ func (s *server) rotate(w http.ResponseWriter, r *http.Request) error {
 	for i := range page.Overlap {
 		page.Overlap[i].Checked = page.Overlap[i].Value == chosen
 	}
-	rotated, err := s.provider.Clients.RotateSecret(r.Context(), &who.User, a.ID, time.Duration(overlap)*time.Second)
+	rotated, err := s.provider.Clients.RotateSecret(r.Context(), provider.By(who.User), a.ID, time.Duration(overlap)*time.Second)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		page.Error = invalid.At("overlap")
@@ -171,7 +171,7 @@ func (s *server) deleteApplication(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	err = s.provider.Clients.Delete(r.Context(), &who.User, a.ID)
+	err = s.provider.Clients.Delete(r.Context(), provider.By(who.User), a.ID)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestRegistration(t *testing.T) {
 	}
 
 	// It works.
-	client, err := s.provider.Clients.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRotate(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")
 	path, first := registered(t, v, "grant_type", "client_credentials")
-	client, err := s.provider.Clients.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestPager(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range pageSize + 1 {
-		_, err := s.provider.Clients.Register(t.Context(), &u, provider.Registration{Name: "Ledger & co", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantClient}})
+		_, err := s.provider.Clients.Register(t.Context(), provider.By(u), provider.Registration{Name: "Ledger & co", ClientType: provider.Confidential, GrantTypes: []string{provider.GrantClient}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestAuthorizationPages(t *testing.T) {
 	s := newSite(t, "/auth")
 	v := s.as(t, "alice")
 	path, _ := registered(t, v)
-	client, err := s.provider.Clients.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	client, err := s.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestClientIDIsNotChosen(t *testing.T) {
 	got.wants(t, 303)
 	path := got.Header.Get("Location")
 	v.post(t, path+"update/", form...).wants(t, 303)
-	a, err := v.site.provider.Clients.Application(t.Context(), nil, strings.Split(path, "/")[3])
+	a, err := v.site.provider.Clients.Application(t.Context(), provider.Operator(), strings.Split(path, "/")[3])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,10 +47,10 @@ func (s *server) changeOwner(w http.ResponseWriter, r *http.Request) error {
 	}
 	username, said := strings.TrimSpace(r.PostForm.Get("owner")), "assigned"
 	if r.PostForm.Has("take_over") {
-		_, err = s.provider.Clients.TakeOver(r.Context(), &who.User, a.ID)
+		_, err = s.provider.Clients.TakeOver(r.Context(), provider.By(who.User), a.ID)
 		said = "taken-over"
 	} else {
-		_, err = s.provider.Clients.Assign(r.Context(), &who.User, a.ID, username)
+		_, err = s.provider.Clients.Assign(r.Context(), provider.By(who.User), a.ID, username)
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)

@@ -127,7 +127,7 @@ func (s *server) updateUser(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = changedMeanwhile(u, r.PostForm)
 	if err == nil {
-		err = s.provider.People.UpdateUser(r.Context(), who.User, u.ID, s.personIn(r.PostForm))
+		err = s.provider.People.UpdateUser(r.Context(), provider.By(who.User), u.ID, s.personIn(r.PostForm))
 	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		return s.correctUser(w, r, who, &u, invalid)
@@ -188,7 +188,7 @@ func (s *server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.provider.People.DeleteUser(r.Context(), &who.User, u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
+	err = s.provider.People.DeleteUser(r.Context(), provider.By(who.User), u.ID, r.PostForm.Get("applications"), r.PostForm["shown"]...)
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok && invalid.At("applications") != "" {
 		noteInvalid(r, invalid)
 		return s.confirmUserDeletion(w, r, invalidForm, u, invalid)

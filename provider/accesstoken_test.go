@@ -142,10 +142,10 @@ func TestSignedAccessTokenAlgorithm(t *testing.T) {
 	} {
 		r := clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}
 		change(&r)
-		_, err := off.Clients.Register(t.Context(), nil, r)
+		_, err := off.Clients.Register(t.Context(), Operator(), r)
 		t.Run(what, func(t *testing.T) { wantInvalid(t, err, "algorithm") })
 	}
-	_, err := off.Clients.Register(t.Context(), nil, clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
+	_, err := off.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "n", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, AccessTokenFormat: "paper"})
 	wantInvalid(t, err, "access_token_format")
 }
 
@@ -258,7 +258,7 @@ func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
 		root := f.person("root")
 		f.sql("UPDATE users SET administrator = TRUE")
 		root.Administrator = true
-		app, err := f.Clients.Register(t.Context(), &root, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+		app, err := f.Clients.Register(t.Context(), By(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: policy.FormatJWT, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)
@@ -295,14 +295,14 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 			return f.People.DisableUser(f.t.Context(), s.User.Username)
 		},
 		"the person is deleted": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(f.t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(f.t.Context(), Operator(), s.User.ID, "")
 		},
 		"the approval is withdrawn": func(f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
 		},
 		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logouts.Logout(f.t.Context(), s) },
 		"the application is deleted": func(f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(f.t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(f.t.Context(), Operator(), app.Application.ID)
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestSignedAccessTokenMeanwhile(t *testing.T) {
 		named := func(r *clients.Registration) { r.ClientID = "robot"; signed(r) }
 		app := f.app(named)
 		text := f.must(f.token(app, "grant_type", policy.GrantClient)).AccessToken
-		wantError(t, f.Clients.Delete(t.Context(), nil, app.Application.ID), "no error")
+		wantError(t, f.Clients.Delete(t.Context(), Operator(), app.Application.ID), "no error")
 		f.app(named)
 		f.wantActive(false, text)
 	})

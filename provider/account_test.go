@@ -89,12 +89,12 @@ func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {
 	ctx := t.Context()
 	for name, end := range map[string]func(f *fixture, s *SignedIn) error{
 		"DisableUser": func(f *fixture, s *SignedIn) error { return f.People.DisableUser(ctx, s.User.Username) },
-		"DeleteUser":  func(f *fixture, s *SignedIn) error { return f.People.DeleteUser(ctx, &User{}, s.User.ID, "") },
+		"DeleteUser":  func(f *fixture, s *SignedIn) error { return f.People.DeleteUser(ctx, Operator(), s.User.ID, "") },
 		"ResetPassword": func(f *fixture, s *SignedIn) error {
 			return f.People.ResetPassword(ctx, s.User.Username, "another few words")
 		},
 		"UpdateUser, inactive": func(f *fixture, s *SignedIn) error {
-			return f.People.UpdateUser(ctx, User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+			return f.People.UpdateUser(ctx, Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		},
 		"ChangePassword": func(f *fixture, s *SignedIn) error {
 			return f.People.ChangePassword(ctx, s, people.Passwords{Current: goodPassword, Next: "another few words"})

@@ -12,7 +12,7 @@ import (
 // URIs, scopes, grant types or client type.
 func TestVouchedApplication(t *testing.T) {
 	f := begin(t)
-	owner, root := f.person("owner"), User{Administrator: true}
+	owner, root := f.person("owner"), User{ID: "root", Administrator: true}
 	for vouched, vouch := range map[string]func(*clients.Registration){
 		"skip_consent": func(r *clients.Registration) { r.SkipConsent = true },
 		"pkce_exempt":  exempt,
@@ -21,9 +21,9 @@ func TestVouchedApplication(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword},
 			RedirectURIs: []string{callback, elsewhere}, Scopes: []string{"read", "write"}, HashClientSecret: true, Owner: "owner"}
 		vouch(&r)
-		by := &owner
+		by := By(owner)
 		if vouched != "nothing" {
-			by = nil
+			by = Operator()
 		}
 		made, err := f.Clients.Register(t.Context(), by, r)
 		if err != nil {
@@ -49,17 +49,17 @@ func TestVouchedApplication(t *testing.T) {
 			t.Run(vouched+": "+test.rule, func(t *testing.T) {
 				change := r
 				test.change(&change)
-				_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, change)
+				_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, change)
 				if vouched != "nothing" {
 					wantInvalid(t, err, test.field)
 				} else {
 					wantError(t, err, "no error")
 				}
 				if change.ClientType == policy.Confidential {
-					_, err = f.Clients.Update(t.Context(), &root, made.Application.ID, change)
+					_, err = f.Clients.Update(t.Context(), By(root), made.Application.ID, change)
 					wantError(t, err, "no error")
 				}
-				_, err = f.Clients.Update(t.Context(), nil, made.Application.ID, r)
+				_, err = f.Clients.Update(t.Context(), Operator(), made.Application.ID, r)
 				wantError(t, err, "no error")
 			})
 		}
@@ -67,9 +67,9 @@ func TestVouchedApplication(t *testing.T) {
 			change := r
 			change.Name, change.AccessTokenLifetime = "New", 60
 			change.RedirectURIs, change.Scopes = []string{elsewhere, callback}, []string{"write", "read"} // in another order
-			_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, change)
+			_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, change)
 			wantError(t, err, "no error")
-			_, err = f.Clients.RotateSecret(t.Context(), &owner, made.Application.ID, 0)
+			_, err = f.Clients.RotateSecret(t.Context(), By(owner), made.Application.ID, 0)
 			wantError(t, err, "no error")
 		})
 	}
@@ -81,7 +81,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	owner := f.person("owner")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback}, HashClientSecret: true, Owner: "owner",
 		Pairwise: true, Algorithm: policy.DefaultAlgorithm}
-	made, err := f.Clients.Register(t.Context(), nil, r)
+	made, err := f.Clients.Register(t.Context(), Operator(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestVouchedApplicationsTokens(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), &owner, made.Application.ID, r)
+		_, err := f.Clients.Update(t.Context(), By(owner), made.Application.ID, r)
 		wantInvalid(t, err, field)
 	}
 }

@@ -200,7 +200,7 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")
-				made, err := f.Clients.RotateSecret(t.Context(), nil, app.Application.ID, time.Second)
+				made, err := f.Clients.RotateSecret(t.Context(), Operator(), app.Application.ID, time.Second)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -209,7 +209,7 @@ func TestConsentMeanwhile(t *testing.T) {
 	}{
 		{"nothing changes", nil, func(*testing.T, *fixture, *clients.Registered) error { return nil }, "no error", "no error", "read write groups"},
 		{"the application is deleted", nil, func(t *testing.T, f *fixture, app *clients.Registered) error {
-			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
 		}, "400 invalid_client", "", ""},
 		{"the redirect URI is taken away", nil, func(_ *testing.T, f *fixture, app *clients.Registered) error {
 			return f.change(app, func(r *clients.Registration) { r.RedirectURIs = []string{elsewhere} })

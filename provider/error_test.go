@@ -213,11 +213,11 @@ func TestDatabaseFails(t *testing.T) {
 		{"the first administrator's link", "users", func(t *testing.T, w *world) error { return w.People.CheckSetup(t.Context(), w.setup) }},
 		{"the first administrator", "users", func(t *testing.T, w *world) error { return w.People.Setup(t.Context(), w.setup, people.Person{}) }},
 		{"register", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Clients.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
+			_, err := w.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}})
 			return err
 		}},
 		{"rotate a secret", "applications", func(t *testing.T, w *world) error {
-			_, err := w.Clients.RotateSecret(t.Context(), nil, w.app.Application.ID, 0)
+			_, err := w.Clients.RotateSecret(t.Context(), Operator(), w.app.Application.ID, 0)
 			return err
 		}},
 		{"end a token", "tokens grants", func(t *testing.T, w *world) error {

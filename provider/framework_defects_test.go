@@ -190,7 +190,7 @@ func TestFositeDefects(t *testing.T) {
 			}
 		},
 		"http is allowed to any host below localhost": func(t *testing.T, d *defect) {
-			_, err := d.Clients.Register(t.Context(), nil, clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
+			_, err := d.Clients.Register(t.Context(), Operator(), clients.Registration{Name: "x", ClientType: policy.Public, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{"http://app.localhost/cb"}})
 			wantInvalid(t, err, "redirect_uris")
 		},
 		"scopes have wildcards": func(t *testing.T, d *defect) {

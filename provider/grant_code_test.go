@@ -98,13 +98,13 @@ func TestCodeMeanwhile(t *testing.T) {
 		}, "400 invalid_grant"},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
+			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(t.Context(), Operator(), s.User.ID, "")
 		}, "400 invalid_grant"},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
 		}, "401 invalid_client"},
 		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
@@ -169,7 +169,7 @@ func (f *fixture) change(app *clients.Registered, changes ...func(*clients.Regis
 	for _, change := range changes {
 		change(&r)
 	}
-	_, err := f.Clients.Update(f.t.Context(), nil, app.Application.ID, r)
+	_, err := f.Clients.Update(f.t.Context(), Operator(), app.Application.ID, r)
 	return err
 }
 

@@ -278,7 +278,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 // owned returns an application that a person has registered.
 func (f *fixture) owned(by User) *clients.Registered {
 	f.t.Helper()
-	made, err := f.Clients.Register(f.t.Context(), &by, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
+	made, err := f.Clients.Register(f.t.Context(), By(by), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantPassword}, HashClientSecret: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func TestRefreshMeanwhile(t *testing.T) {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
 		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
+			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
 		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
@@ -152,16 +152,16 @@ func TestRefreshMeanwhile(t *testing.T) {
 		}, "400 invalid_grant", true},
 		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
-			return f.People.UpdateUser(t.Context(), User{}, s.User.ID, people.Person{Username: s.User.Username})
+			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
-			return f.People.DeleteUser(t.Context(), &User{}, s.User.ID, "")
+			return f.People.DeleteUser(t.Context(), Operator(), s.User.ID, "")
 		}, "400 invalid_grant", true},
 		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant", true},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
-			return f.Clients.Delete(t.Context(), nil, app.Application.ID)
+			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
 		}, "401 invalid_client", true},
 		{"the application loses its grants", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.change(app, grants(policy.GrantClient))

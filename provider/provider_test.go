@@ -89,7 +89,7 @@ func (f *fixture) app(changes ...func(*clients.Registration)) *clients.Registere
 	for _, change := range changes {
 		change(&r)
 	}
-	made, err := f.Clients.Register(f.t.Context(), nil, r)
+	made, err := f.Clients.Register(f.t.Context(), Operator(), r)
 	if err != nil {
 		f.t.Fatal(err)
 	}

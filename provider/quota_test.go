@@ -19,13 +19,13 @@ func TestQuotas(t *testing.T) {
 		r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient, policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true}
 		var apps []*clients.Registered
 		for range 3 {
-			app, err := f.Clients.Register(t.Context(), &alice, r)
+			app, err := f.Clients.Register(t.Context(), By(alice), r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			apps = append(apps, app)
 		}
-		_, err := f.Clients.Register(t.Context(), &alice, r)
+		_, err := f.Clients.Register(t.Context(), By(alice), r)
 		wantInvalid(t, err, "name")
 		issue := func(most int) int {
 			given := 0
@@ -112,7 +112,7 @@ func TestQuotas(t *testing.T) {
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
-	app, err := f.Clients.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
-	app, err := f.Clients.Register(t.Context(), &alice, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
+	app, err := f.Clients.Register(t.Context(), By(alice), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantPassword}, RedirectURIs: []string{callback}, HashClientSecret: true})
 	if err != nil {
 		t.Fatal(err)
 	}

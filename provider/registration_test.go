@@ -46,13 +46,13 @@ func TestRegistrationByStanding(t *testing.T) {
 	} {
 		r := plain
 		test.change(&r)
-		_, err := f.Clients.Register(t.Context(), &alice, r)
+		_, err := f.Clients.Register(t.Context(), By(alice), r)
 		if test.field == "" {
 			wantError(t, err, "no error")
 		} else {
 			wantInvalid(t, err, test.field)
 		}
-		_, err = f.Clients.Register(t.Context(), &root, r)
+		_, err = f.Clients.Register(t.Context(), By(root), r)
 		if (err == nil) != test.administrator {
 			t.Errorf("%s, by an administrator: %v", name, err)
 		}
@@ -67,7 +67,7 @@ func TestRegistrationByStanding(t *testing.T) {
 	} {
 		r := r
 		change(&r)
-		_, err := f.Clients.Update(t.Context(), &root, open.Application.ID, r)
+		_, err := f.Clients.Update(t.Context(), By(root), open.Application.ID, r)
 		if field == "" {
 			wantError(t, err, "no error")
 		} else {
@@ -88,7 +88,7 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		format string
 		want   int64
 	}{{policy.FormatOpaque, 36000}, {policy.FormatJWT, 600}} {
-		app, err := f.Clients.Register(t.Context(), &root, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
+		app, err := f.Clients.Register(t.Context(), By(root), clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true,
 			AccessTokenFormat: test.format, AccessTokenLifetime: 40000})
 		if err != nil {
 			t.Fatal(err)

@@ -18,12 +18,12 @@ func TestSuspendedApplication(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode, policy.GrantClient}, RedirectURIs: []string{callback}, HashClientSecret: true}
-	app, err := f.Clients.Register(t.Context(), &alice, r)
+	app, err := f.Clients.Register(t.Context(), By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ClientType, r.GrantTypes = policy.Public, []string{policy.GrantCode}
-	open, err := f.Clients.Register(t.Context(), &alice, r)
+	open, err := f.Clients.Register(t.Context(), By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestSuspendedApplication(t *testing.T) {
 			_, err = f.exchange(open, code)
 			wantError(t, err, status)
 		}
-		a, err := f.Clients.Application(t.Context(), nil, app.Application.ID)
+		a, err := f.Clients.Application(t.Context(), Operator(), app.Application.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestSuspendedApplication(t *testing.T) {
 	}
 	ends(false)
 	f.must(f.exchange(open, code))
-	if err := f.People.DeleteUser(t.Context(), nil, alice.ID, people.TakeOver); err != nil {
+	if err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, people.TakeOver); err != nil {
 		t.Fatal(err)
 	}
 	ends(false)
@@ -78,23 +78,23 @@ func TestOwnersOfApplications(t *testing.T) {
 	root.Administrator = true
 	f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
 	r := clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}, HashClientSecret: true}
-	app, err := f.Clients.Register(t.Context(), &alice, r)
+	app, err := f.Clients.Register(t.Context(), By(alice), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := app.Application.ID
 	r.MayIntrospect = true
-	_, err = f.Clients.Update(t.Context(), &root, id, r)
+	_, err = f.Clients.Update(t.Context(), By(root), id, r)
 	wantInvalid(t, err, "may_introspect")
-	_, err = f.Clients.TakeOver(t.Context(), &alice, id)
+	_, err = f.Clients.TakeOver(t.Context(), By(alice), id)
 	wantError(t, err, "403 access_denied")
-	_, err = f.Clients.Assign(t.Context(), &alice, id, "root")
+	_, err = f.Clients.Assign(t.Context(), By(alice), id, "root")
 	wantError(t, err, "403 access_denied")
-	taken, err := f.Clients.TakeOver(t.Context(), &root, id)
+	taken, err := f.Clients.TakeOver(t.Context(), By(root), id)
 	if err != nil || policy.StandingOf(taken) != policy.StandingAdministrator || *taken.OwnerID != root.ID {
 		t.Error(err, taken)
 	}
-	_, err = f.Clients.Update(t.Context(), &root, id, r)
+	_, err = f.Clients.Update(t.Context(), By(root), id, r)
 	wantError(t, err, "no error")
 	asks := func(want string) {
 		t.Helper()
@@ -102,28 +102,28 @@ func TestOwnersOfApplications(t *testing.T) {
 		wantError(t, err, want)
 	}
 	asks("no error")
-	back, err := f.Clients.Assign(t.Context(), &root, id, "alice")
+	back, err := f.Clients.Assign(t.Context(), By(root), id, "alice")
 	if err != nil || policy.StandingOf(back) != policy.StandingPerson || back.MayIntrospect {
 		t.Error(err, back)
 	}
 	asks("403 unauthorized_client")
 	_ = f.People.DisableUser(t.Context(), "alice")
-	_, err = f.Clients.Assign(t.Context(), &root, id, "alice")
+	_, err = f.Clients.Assign(t.Context(), By(root), id, "alice")
 	wantInvalid(t, err, "owner")
-	_, err = f.Clients.Assign(t.Context(), nil, id, "nobody")
+	_, err = f.Clients.Assign(t.Context(), Operator(), id, "nobody")
 	wantInvalid(t, err, "owner")
-	operators, err := f.Clients.TakeOver(t.Context(), nil, id)
+	operators, err := f.Clients.TakeOver(t.Context(), Operator(), id)
 	if err != nil || policy.StandingOf(operators) != policy.StandingAdministrator || operators.OwnerID != nil {
 		t.Error(err, operators)
 	}
-	wantInvalid(t, f.People.DeleteUser(t.Context(), &root, root.ID, people.DeleteApplications), "username")
+	wantInvalid(t, f.People.DeleteUser(t.Context(), By(root), root.ID, people.DeleteApplications), "username")
 	for _, theirs := range []string{"", "keep"} {
-		other, err := f.Clients.Register(t.Context(), &root, r)
+		other, err := f.Clients.Register(t.Context(), By(root), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantInvalid(t, f.People.DeleteUser(t.Context(), nil, root.ID, theirs), "applications")
-		wantError(t, f.Clients.Delete(t.Context(), nil, other.Application.ID), "no error")
+		wantInvalid(t, f.People.DeleteUser(t.Context(), Operator(), root.ID, theirs), "applications")
+		wantError(t, f.Clients.Delete(t.Context(), Operator(), other.Application.ID), "no error")
 	}
 }
 

@@ -114,6 +114,15 @@ func HasGrant(a Application, grant string) bool { return policy.HasGrant(a, gran
 // CheckRSAKey returns an error if the operator's RSA key (PEM) cannot be used.
 func CheckRSAKey(text string) error { return keys.CheckRSAKey(text) }
 
+// Actor is who changes applications and accounts.
+type Actor = policy.Actor
+
+// Operator returns the actor at the command line.
+func Operator() Actor { return policy.Operator() }
+
+// By returns a person who is signed in, as the actor.
+func By(u User) Actor { return policy.By(u) }
+
 // The types for people (package people).
 type (
 	// Person is the description of a user by an administrator, the CLI or the sample API.

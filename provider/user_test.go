@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 				"username":   {test.asUsername, second(f.People.AddUser(t.Context(), people.Person{Username: test.name, Password: goodPassword}))},
 				"first_name": {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, FirstName: test.name}))},
 				"last_name":  {test.asText, second(f.People.AddUser(t.Context(), people.Person{Username: "a" + seal.Identifier(), Password: goodPassword, LastName: test.name}))},
-				"name":       {test.asText, second(f.Clients.Register(t.Context(), nil, clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
+				"name":       {test.asText, second(f.Clients.Register(t.Context(), Operator(), clients.Registration{Name: test.name, ClientType: policy.Confidential, GrantTypes: []string{policy.GrantClient}}))},
 			} {
 				if got.good {
 					wantError(t, got.err, "no error")
@@ -97,9 +97,9 @@ func TestLastAdministrator(t *testing.T) {
 	}
 	last := map[string]error{
 		"disabled":      f.People.DisableUser(t.Context(), "root"),
-		"deleted":       f.People.DeleteUser(t.Context(), &User{}, root.ID, ""),
-		"demoted":       f.People.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root"}),
-		"made inactive": f.People.UpdateUser(t.Context(), User{}, root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
+		"deleted":       f.People.DeleteUser(t.Context(), Operator(), root.ID, ""),
+		"demoted":       f.People.UpdateUser(t.Context(), Operator(), root.ID, people.Person{Username: "root"}),
+		"made inactive": f.People.UpdateUser(t.Context(), Operator(), root.ID, people.Person{Username: "root", Administrator: true, Inactive: true}),
 	}
 	for name, err := range last {
 		t.Run(name, func(t *testing.T) { wantInvalid(t, err, "administrator") })
@@ -108,20 +108,20 @@ func TestLastAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, f.People.DeleteUser(t.Context(), &User{}, root.ID, ""), "no error")
+	wantError(t, f.People.DeleteUser(t.Context(), Operator(), root.ID, ""), "no error")
 }
 
 // OIDC Core §2, §5.7: a new person with the name of a deleted person gets another subject.
 func TestSubjectIsNeverGivenAgain(t *testing.T) {
 	f := begin(t)
-	root, seen := f.person("root"), map[string]bool{}
+	seen := map[string]bool{}
 	for range 5 {
 		alice := f.person("alice")
 		if seen[alice.ID] || seen[f.Tokens.Subject("a.example", alice.ID)] {
 			t.Errorf("the subject %s was given again", alice.ID)
 		}
 		seen[alice.ID], seen[f.Tokens.Subject("a.example", alice.ID)] = true, true
-		err := f.People.DeleteUser(t.Context(), &root, alice.ID, "")
+		err := f.People.DeleteUser(t.Context(), Operator(), alice.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

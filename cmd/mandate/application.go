@@ -177,7 +177,7 @@ func (p *program) addApplication(ctx context.Context, r provider.Registration, s
 		return err
 	}
 	defer o.store.Close()
-	made, err := o.provider.Clients.Register(ctx, nil, r)
+	made, err := o.provider.Clients.Register(ctx, provider.Operator(), r)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (p *program) listApplications(ctx context.Context, asJSON bool) error {
 	defer o.store.Close()
 	views := []applicationView{}
 	for {
-		found, _, err := o.provider.Clients.Applications(ctx, nil, "", listStep, len(views))
+		found, _, err := o.provider.Clients.Applications(ctx, provider.Operator(), "", listStep, len(views))
 		if err != nil {
 			return err
 		}
@@ -231,9 +231,9 @@ func (p *program) withApplication(ctx context.Context, name string, use func(*op
 		return err
 	}
 	defer o.store.Close()
-	a, err := o.provider.Clients.ApplicationByClientID(ctx, nil, name)
+	a, err := o.provider.Clients.ApplicationByClientID(ctx, provider.Operator(), name)
 	if errors.Is(err, provider.ErrNotFound) {
-		a, err = o.provider.Clients.Application(ctx, nil, name)
+		a, err = o.provider.Clients.Application(ctx, provider.Operator(), name)
 	}
 	if err == nil {
 		err = use(o, a)
@@ -259,7 +259,7 @@ func (p *program) applicationRotateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "rotate-secret CLIENT_ID", Short: "Replace the secret, and print the new one once", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				made, err := o.provider.Clients.RotateSecret(c.Context(), nil, a.ID, overlap)
+				made, err := o.provider.Clients.RotateSecret(c.Context(), provider.Operator(), a.ID, overlap)
 				if err != nil {
 					return err
 				}
@@ -275,7 +275,7 @@ func (p *program) applicationTakeOverCommand() *cobra.Command {
 	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Make the operator responsible for an application, and remove its owner", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				a, err := o.provider.Clients.TakeOver(c.Context(), nil, a.ID)
+				a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID)
 				if err != nil {
 					return err
 				}
@@ -289,7 +289,7 @@ func (p *program) applicationAssignCommand() *cobra.Command {
 	return &cobra.Command{Use: "assign CLIENT_ID USERNAME", Short: "Give an application to another owner, who becomes responsible for it", Args: arguments("CLIENT_ID", "USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				a, err := o.provider.Clients.Assign(c.Context(), nil, a.ID, args[1])
+				a, err := o.provider.Clients.Assign(c.Context(), provider.Operator(), a.ID, args[1])
 				if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 					return errors.New("USERNAME: " + invalid.At("owner"))
 				}
@@ -306,7 +306,7 @@ func (p *program) applicationDeleteCommand() *cobra.Command {
 	return &cobra.Command{Use: "delete CLIENT_ID", Short: "Delete an application, and revoke its tokens", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
-				err := o.provider.Clients.Delete(c.Context(), nil, a.ID)
+				err := o.provider.Clients.Delete(c.Context(), provider.Operator(), a.ID)
 				if err != nil {
 					return err
 				}

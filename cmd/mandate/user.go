@@ -254,7 +254,7 @@ func deleteUser(ctx context.Context, p *provider.Provider, username, theirs stri
 	if err != nil {
 		return err
 	}
-	err = p.People.DeleteUser(ctx, nil, u.ID, theirs)
+	err = p.People.DeleteUser(ctx, provider.Operator(), u.ID, theirs)
 	invalid, ok := errors.AsType[*provider.Invalid](err)
 	if !ok || invalid.At("applications") == "" || theirs != "" {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -49,14 +50,13 @@ type Registered struct {
 	Secret      string
 }
 
-// mayAdminister says whether the actor has administrator rights. The actor is the
-// person who makes a request; nil is the operator at the command line.
-func mayAdminister(actor *storage.User) bool { return actor == nil || actor.Administrator }
-
 // Register stores a new application. It returns an Invalid for mistakes in the
 // registration, or if the owner has as many applications as the quota allows.
-func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registration) (*Registered, error) {
+func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registration) (*Registered, error) {
 	found := &oauth.Invalid{}
+	if actor.Nobody() {
+		return nil, &oauth.Error{Status: http.StatusForbidden, Code: "access_denied", Description: "Sign in to register an application."}
+	}
 	a := newApplication(actor)
 	p.checkRegistration(found, actor, r, a)
 	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
@@ -102,17 +102,20 @@ func (p *Clients) Register(ctx context.Context, actor *storage.User, r Registrat
 }
 
 // newApplication returns an application for which the actor is responsible.
-func newApplication(actor *storage.User) storage.Application {
-	if actor == nil {
-		return storage.Application{Responsible: storage.ByOperator}
+func newApplication(actor policy.Actor) storage.Application {
+	a := storage.Application{}
+	a.OwnerID, a.Responsible = actor.Takes()
+	if a.OwnerID != nil {
+		u := actor.Person()
+		a.Owner, a.OwnerAdministrator, a.OwnerActive = &u.Username, &u.Administrator, &u.Active
 	}
-	return storage.Application{Responsible: storage.ByOwner, OwnerID: &actor.ID, Owner: &actor.Username, OwnerAdministrator: &actor.Administrator, OwnerActive: &actor.Active}
+	return a
 }
 
 // setOwner sets the owner whom the operator names. The operator remains responsible for
 // the application.
-func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor *storage.User, r Registration, found *oauth.Invalid) error {
-	if actor != nil || r.Owner == "" {
+func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor policy.Actor, r Registration, found *oauth.Invalid) error {
+	if !actor.IsOperator() || r.Owner == "" {
 		return nil
 	}
 	u, err := p.people.UserByName(ctx, r.Owner)
@@ -211,22 +214,22 @@ func checkURIs(found *oauth.Invalid, field string, uris []string, check func(str
 
 // Application returns an application to its owner or to an administrator. For anybody
 // else it returns ErrNotFound.
-func (p *Clients) Application(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
+func (p *Clients) Application(ctx context.Context, actor policy.Actor, id string) (storage.Application, error) {
 	a, err := p.store.Application(ctx, id)
 	return mayRead(actor, a, err)
 }
 
 // ApplicationByClientID does the same as Application, for a client id.
-func (p *Clients) ApplicationByClientID(ctx context.Context, actor *storage.User, clientID string) (storage.Application, error) {
+func (p *Clients) ApplicationByClientID(ctx context.Context, actor policy.Actor, clientID string) (storage.Application, error) {
 	a, err := p.store.ApplicationByClientID(ctx, clientID)
 	return mayRead(actor, a, err)
 }
 
-func mayRead(actor *storage.User, a storage.Application, err error) (storage.Application, error) {
+func mayRead(actor policy.Actor, a storage.Application, err error) (storage.Application, error) {
 	if err != nil {
 		return storage.Application{}, oauth.Stored(err)
 	}
-	if !mayAdminister(actor) && (a.OwnerID == nil || *a.OwnerID != actor.ID) {
+	if !actor.Administers() && !actor.Is(oauth.Deref(a.OwnerID)) {
 		return storage.Application{}, oauth.ErrNotFound
 	}
 	return a, nil
@@ -234,10 +237,13 @@ func mayRead(actor *storage.User, a storage.Application, err error) (storage.App
 
 // Applications returns one page of the applications that match the search and that the
 // actor may see, and the number of all of them.
-func (p *Clients) Applications(ctx context.Context, actor *storage.User, search string, limit, offset int) ([]storage.Application, int, error) {
-	owner := ""
-	if !mayAdminister(actor) {
-		owner = actor.ID
+func (p *Clients) Applications(ctx context.Context, actor policy.Actor, search string, limit, offset int) ([]storage.Application, int, error) {
+	owner := "" // all of them
+	if !actor.Administers() {
+		owner = actor.Person().ID
+	}
+	if actor.Nobody() {
+		return nil, 0, nil
 	}
 	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
 	return found, total, oauth.Stored(err)
@@ -246,7 +252,7 @@ func (p *Clients) Applications(ctx context.Context, actor *storage.User, search 
 // Update changes an application. If the change makes it confidential, the
 // result contains its new client secret. It returns an Invalid for mistakes in the
 // registration, or if somebody else changed the application at the same moment.
-func (p *Clients) Update(ctx context.Context, actor *storage.User, id string, r Registration) (*Registered, error) {
+func (p *Clients) Update(ctx context.Context, actor policy.Actor, id string, r Registration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -257,7 +263,7 @@ func (p *Clients) Update(ctx context.Context, actor *storage.User, id string, r 
 		return nil, err
 	}
 	was := a
-	if mayAdminister(actor) {
+	if actor.Administers() {
 		was.Version = storage.AnyVersion
 	}
 	secret, err := p.apply(ctx, &a, r)
@@ -278,7 +284,7 @@ func (p *Clients) Update(ctx context.Context, actor *storage.User, id string, r 
 // RotateSecret generates a new client secret. The old one works until the overlap ends,
 // so that every program that uses it can be changed before. It returns an Invalid if
 // the application has no secret or the overlap is too long.
-func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id string, overlap time.Duration) (*Registered, error) {
+func (p *Clients) RotateSecret(ctx context.Context, actor policy.Actor, id string, overlap time.Duration) (*Registered, error) {
 	a, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -313,7 +319,7 @@ func (p *Clients) RotateSecret(ctx context.Context, actor *storage.User, id stri
 }
 
 // Delete deletes an application and revokes its tokens.
-func (p *Clients) Delete(ctx context.Context, actor *storage.User, id string) error {
+func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) error {
 	_, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"mandate/provider/oauth"
-	"mandate/provider/people"
+	"mandate/provider/policy"
 	"mandate/storage"
 )
 
@@ -21,14 +21,14 @@ func OwnerResponsible(a storage.Application) bool { return a.Responsible == stor
 
 // TakeOver makes the actor, who is an administrator or the operator, responsible for an
 // application.
-func (p *Clients) TakeOver(ctx context.Context, actor *storage.User, id string) (storage.Application, error) {
-	owner, responsible := people.OwnerFrom(actor)
+func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string) (storage.Application, error) {
+	owner, responsible := actor.Takes()
 	return p.assign(ctx, actor, id, owner, responsible)
 }
 
 // Assign gives an application to another owner, who becomes responsible for it. It
 // returns an Invalid if there is no such active user.
-func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username string) (storage.Application, error) {
+func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
 		found.Add("owner", "This field is required.")
@@ -48,13 +48,14 @@ func (p *Clients) Assign(ctx context.Context, actor *storage.User, id, username 
 	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)
 }
 
-func (p *Clients) assign(ctx context.Context, actor *storage.User, id string, owner *string, responsible string) (storage.Application, error) {
+func (p *Clients) assign(ctx context.Context, actor policy.Actor, id string, owner *string, responsible string) (storage.Application, error) {
 	was, err := p.Application(ctx, actor, id)
 	if err != nil {
 		return was, err
 	}
-	if !mayAdminister(actor) {
-		return was, &oauth.Error{Status: 403, Code: "access_denied", Description: "Only an administrator may change who is responsible for an application."}
+	err = actor.MustAdminister("change who is responsible for an application")
+	if err != nil {
+		return was, err
 	}
 	err = p.store.AssignApplication(ctx, was, owner, responsible, oauth.Now())
 	if errors.Is(err, storage.ErrSpent) {

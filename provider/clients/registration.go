@@ -15,7 +15,7 @@ import (
 // checkRegistration checks a registration against the rules, and against what the
 // application's standing allows. was is the application before the change. For a new
 // application, was only says who is responsible for it.
-func (p *Clients) checkRegistration(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application) {
+func (p *Clients) checkRegistration(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
 	if strings.TrimSpace(r.Name) == "" {
 		found.Add("name", "This field is required: people see it when they are asked for their approval.")
 	}
@@ -30,7 +30,7 @@ func (p *Clients) checkRegistration(found *oauth.Invalid, actor *storage.User, r
 	checkFormat(found, r.AccessTokenFormat)
 	p.checkOpenID(found, r, was)
 	checkLifetimes(found, r, may)
-	if !mayAdminister(actor) && policy.StandingOf(was) == policy.StandingAdministrator {
+	if !actor.Administers() && policy.StandingOf(was) == policy.StandingAdministrator {
 		checkVouched(p.rules, found, r, was)
 	}
 	checkPrivileges(found, actor, r, was, may)
@@ -59,10 +59,10 @@ func checkGrantTypes(found *oauth.Invalid, r Registration, was storage.Applicati
 	}
 }
 
-func (p *Clients) checkScopes(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application, may policy.Allowance) {
+func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
 	for _, name := range r.Scopes {
 		switch {
-		case name == policy.Introspection && mayAdminister(actor):
+		case name == policy.Introspection && actor.Administers():
 			found.Add("may_introspect", "Remove the scope introspection from the list: the application gets it with this permission.")
 		case name == policy.Introspection:
 			found.Add("scope", "Remove the scope introspection from the list: only an administrator can give it to an application.")
@@ -128,7 +128,7 @@ func longer(said, was int64, own time.Duration) bool {
 
 // checkPrivileges checks the rights that only an administrator can grant, and only to
 // an application that an administrator is responsible for.
-func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, was storage.Application, may policy.Allowance) {
+func checkPrivileges(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application, may policy.Allowance) {
 	for _, of := range []struct {
 		field     string
 		said, was bool
@@ -140,7 +140,7 @@ func checkPrivileges(found *oauth.Invalid, actor *storage.User, r Registration, 
 		{"pkce_exempt", r.PKCEExempt, was.PKCEExempt, "A public application has no secret, so it needs PKCE."},
 	} {
 		switch {
-		case of.said != of.was && !mayAdminister(actor):
+		case of.said != of.was && !actor.Administers():
 			found.Add(of.field, "Only an administrator may change this.")
 		case of.said && !of.was && !may.AdministratorRights:
 			found.Add(of.field, "No administrator is responsible for this application: take it over first.")

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"mandate/provider/oauth"
+	"mandate/provider/policy"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -200,7 +201,11 @@ func endError(err error) error {
 // UpdateUser changes a person as an administrator asks. It refuses to remove the last
 // active administrator. It also refuses to take administrator rights from the actor, or
 // to deactivate the actor.
-func (p *People) UpdateUser(ctx context.Context, actor storage.User, id string, person Person) error {
+func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
+	err := actor.MustAdminister("change an account")
+	if err != nil {
+		return err
+	}
 	u, err := p.User(ctx, id)
 	if err != nil {
 		return err
@@ -210,7 +215,7 @@ func (p *People) UpdateUser(ctx context.Context, actor storage.User, id string, 
 	if person.Password != "" {
 		p.config.checkNewPassword(found, "password", person.Password, person.Username)
 	}
-	if actor.ID == id && (person.Inactive || !person.Administrator) {
+	if actor.Is(id) && (person.Inactive || !person.Administrator) {
 		found.Add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
 	}
 	if err := found.Err(); err != nil {
@@ -312,24 +317,18 @@ const (
 	TakeOver           = "take-over"
 )
 
-// OwnerFrom returns the owner of the applications that an actor takes over, and who is
-// responsible for them. An administrator becomes the owner. The operator at the command
-// line (nil) becomes responsible without an owner.
-func OwnerFrom(actor *storage.User) (owner *string, responsible string) {
-	if actor == nil {
-		return nil, storage.ByOperator
-	}
-	return &actor.ID, storage.ByOwner
-}
-
 // DeleteUser deletes a person, but never the actor. theirs (DeleteApplications or
 // TakeOver) says what happens to the applications that only this person is responsible
 // for. shown are the ids of the applications that the actor saw when deciding; none:
 // the decision is about all of them. If theirs is "" and there are such applications,
 // DeleteUser returns an Invalid.
-func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs string, shown ...string) error {
+func (p *People) DeleteUser(ctx context.Context, actor policy.Actor, id, theirs string, shown ...string) error {
+	err := actor.MustAdminister("delete an account")
+	if err != nil {
+		return err
+	}
 	found := &oauth.Invalid{}
-	if actor != nil && actor.ID == id {
+	if actor.Is(id) {
 		found.Add("username", "You cannot delete yourself. Ask another administrator.")
 		return found
 	}
@@ -338,14 +337,14 @@ func (p *People) DeleteUser(ctx context.Context, actor *storage.User, id, theirs
 	case DeleteApplications:
 		handover.Delete = true
 	case TakeOver:
-		handover.Owner, handover.Responsible = OwnerFrom(actor)
+		handover.Owner, handover.Responsible = actor.Takes()
 	case "":
 	default:
 		found.Add("applications", "The action %q is not supported: use delete or take-over.", oauth.Clip(theirs, 40))
 		return found
 	}
 	handover.Shown = shown
-	err := p.store.DeleteUser(ctx, id, oauth.Now(), handover)
+	err = p.store.DeleteUser(ctx, id, oauth.Now(), handover)
 	if errors.Is(err, storage.ErrResponsible) {
 		found.Add("applications", "Choose what happens to these applications.")
 		return found

@@ -88,7 +88,7 @@ func (c *Cast) fillApplication(ctx context.Context, r provider.Registration) (cr
 	// With HS256 the client secret is a key, so the server cannot store a hash of
 	// it.
 	r.ClientType, r.HashClientSecret, r.Owner = cmp.Or(r.ClientType, provider.Confidential), r.Algorithm != "HS256", c.admin.Username
-	made, err := c.provider.Clients.Register(ctx, nil, r)
+	made, err := c.provider.Clients.Register(ctx, provider.Operator(), r)
 	if err != nil {
 		return credentials{}, err
 	}
