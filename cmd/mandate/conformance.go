@@ -56,7 +56,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 		Long: conformanceHelp, Example: conformanceExamples,
 		RunE: func(c *cobra.Command, _ []string) error { return p.conformance(c.Context(), run) }}
 	f := c.Flags()
-	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a user and clients")
+	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a person and clients")
 	f.BoolVar(&run.ask, "write-target", false, "ask questions, and write the target file")
 	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))

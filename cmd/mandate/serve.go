@@ -162,10 +162,10 @@ func (o *opened) sampleGuard(ctx context.Context, here string, log *slog.Logger)
 func (p *program) sayFirstSteps(ctx context.Context, o *opened) error {
 	link, err := o.provider.People.SetupLink(ctx)
 	if err != nil {
-		return fmt.Errorf("count the users: %w", err)
+		return fmt.Errorf("count the accounts: %w", err)
 	}
 	if link != "" {
-		fmt.Fprintf(p.stdout, "There is no user yet. Create the first administrator with this one-time link: %s/setup/%s/\n", o.settings.BaseURL, link)
+		fmt.Fprintf(p.stdout, "There is no account yet. Create the first administrator with this one-time link: %s/setup/%s/\n", o.settings.BaseURL, link)
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (v userView) state() string {
 	case v.Administrator:
 		return "administrator"
 	}
-	return "active"
+	return "enabled"
 }
 
 // dash makes an empty cell of a table visible.
@@ -220,7 +220,7 @@ func (p *program) listSuspended(ctx context.Context, from *provider.Provider, us
 	owned, err := from.Clients.OwnedBy(ctx, u.ID)
 	for _, a := range owned {
 		if err == nil && provider.Suspended(a) {
-			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over reactivates it.\n", a.ClientID, a.Name)
+			_, err = fmt.Fprintf(p.stdout, "Suspended %s (%s): mandate application take-over ends the suspension.\n", a.ClientID, a.Name)
 		}
 	}
 	return err
@@ -294,7 +294,7 @@ func (p *program) changeUser(ctx context.Context, name, done string, change func
 	defer o.store.Close()
 	err = change(o)
 	if err != nil {
-		return missing(err, "user", name, "user list")
+		return missing(err, "person", name, "user list")
 	}
 	_, err = fmt.Fprintf(p.stdout, done, name)
 	return err

@@ -350,7 +350,7 @@ func basicHeader(id, secret string) string {
 	return r.Header.Get("Authorization")
 }
 
-var lineOfLog = regexp.MustCompile(`^(time=\S+ level=\w+ msg=|There is no user yet\. |Mandate listens at )`)
+var lineOfLog = regexp.MustCompile(`^(time=\S+ level=\w+ msg=|There is no account yet\. |Mandate listens at )`)
 
 // wantCleanLog fails the test if the log has a line that the server did not write.
 func (s *server) wantCleanLog(t testing.TB) {

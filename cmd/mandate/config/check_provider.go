@@ -19,8 +19,8 @@ const (
 	allScopes          = "__all__"       // the default of DEFAULT_SCOPES, as in django-oauth-toolkit
 )
 
-// neverDefault are the scopes that a request must name. OIDC Core §11: the user
-// agrees to tokens that outlive the session.
+// neverDefault are the scopes that a request must name. OIDC Core §11: the person
+// approves tokens that outlive the session.
 var neverDefault = []string{scopeIntrospection, scopeOpenID, "offline_access"}
 
 // RFC 6749 §3.3: scope-token is printable ASCII without space, quote and backslash.
