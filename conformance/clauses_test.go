@@ -76,7 +76,7 @@ func rowProblems(r check.Rule) []string {
 	return problems
 }
 
-// testExists says whether there is a test with the name file:Test.
+// testExists reports whether there is a test with the name file:Test.
 func testExists(name string) bool {
 	path, function, found := strings.Cut(name, ":")
 	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(path)))

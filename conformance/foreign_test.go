@@ -277,7 +277,7 @@ type foreignResult struct {
 	Reason string
 }
 
-// bad says whether the rule is violated, or was not reached.
+// bad reports whether the rule is violated, or was not reached.
 func (r foreignResult) bad() bool {
 	return r.Status == check.Fail || r.Status == check.Blocked || r.Status == check.Broken
 }

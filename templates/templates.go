@@ -33,7 +33,7 @@ type page struct {
 	width   string // "narrow" or "letter" for a page that asks for one decision; empty: the normal width
 }
 
-// alone says whether the page asks for one decision. Such a page has no navigation, so that no other
+// alone reports whether the page asks for one decision. Such a page has no navigation, so that no other
 // link distracts from the decision.
 func (p page) alone() bool { return p.width != "" }
 

@@ -107,7 +107,7 @@ func (p *program) readStdin(what string, most int64) (string, error) {
 	return secret, nil
 }
 
-// onTerminal tells whether standard input is a terminal.
+// onTerminal reports whether standard input is a terminal.
 func (p *program) onTerminal() bool {
 	file, ok := p.stdin.(*os.File)
 	if !ok {

@@ -223,7 +223,7 @@ func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, e
 	return y, ctx.Err()
 }
 
-// answers says whether an address answers with a status.
+// answers reports whether an address answers with a status.
 func answers(address string, status int) bool {
 	r, err := http.Get(address)
 	if err != nil {

@@ -163,7 +163,7 @@ func (o *options) floodFlags(f *flag.FlagSet) {
 	f.IntVar(&o.attackers, "attackers", 32, "connections that try passwords")
 }
 
-// wants says whether something is measured: by its name, or by the part of it before a dash.
+// wants reports whether something is measured: by its name, or by the part of it before a dash.
 func (o *options) wants(name string) bool {
 	kind, _, _ := strings.Cut(name, "-")
 	return len(o.only) == 0 || slices.Contains(o.only, name) || slices.Contains(o.only, kind)

@@ -13,7 +13,7 @@ type path struct {
 	connections int
 	bare        string
 	goal        map[string]float64 // goals of the ratio, by database
-	// ready says whether the target can serve the path.
+	// ready reports whether the target can serve the path.
 	ready func(*target) bool
 	// workers returns that many workers, which may send that many requests in all. Their preparations are not
 	// measured.

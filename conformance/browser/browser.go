@@ -44,7 +44,7 @@ func (j *Jar) set(u *url.URL, cookies []*http.Cookie) {
 // and stops at a redirect that leads away from the server.
 type Browser struct {
 	send   func(*http.Request) *wire.Answer
-	leaves func(*url.URL) bool // says whether an address is not the server's
+	leaves func(*url.URL) bool // reports whether an address is not the server's
 	jar    *Jar
 	framed bool // the browser is a frame in a page of another site
 
@@ -59,7 +59,7 @@ func New(cookies *Jar, send func(*http.Request) *wire.Answer, leaves func(*url.U
 	return &Browser{send: send, leaves: leaves, jar: cookies}
 }
 
-// With says whether the browser uses this jar.
+// With reports whether the browser uses this jar.
 func (b *Browser) With(cookies *Jar) bool { return b.jar == cookies }
 
 // Open requests an address as if a person had typed it.

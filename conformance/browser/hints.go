@@ -22,7 +22,7 @@ func (f *Form) Password(h Hints) *Field {
 
 var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)
 
-// AsksName says whether the field seems to ask for a user name.
+// AsksName reports whether the field seems to ask for a user name.
 func (l *Field) AsksName() bool { return nameWords.MatchString(l.hint) }
 
 // Username returns the field for the user name: the one whose name suggests it, otherwise the first text field.

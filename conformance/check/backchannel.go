@@ -154,7 +154,7 @@ func (t *T) Hears(what func(), of ...*Visit) *Notice {
 	}
 }
 
-// concerns says whether a logout token can belong to one of the visits. A token with the sid of another visit does
+// concerns reports whether a logout token can belong to one of the visits. A token with the sid of another visit does
 // not: servers send it late or again. A token without a known sid is left to the check.
 func (t *T) concerns(n *Notice, visits []*Visit) bool {
 	j, err := jose.Read(n.Token)

@@ -21,10 +21,10 @@ func (t *T) browser(cookies *browser.Jar) *browser.Browser {
 	return browser.New(cookies, t.Do, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
 }
 
-// AtServer says whether an address is at an origin of the server's pages.
+// AtServer reports whether an address is at an origin of the server's pages.
 func (t *T) AtServer(address string) bool { return t.server.origins[wire.Origin(address)] }
 
-// leadsBack says whether an address is a redirect URI of one of the target's clients. Such an address can have an
+// leadsBack reports whether an address is a redirect URI of one of the target's clients. Such an address can have an
 // origin of the server.
 func (t *T) leadsBack(target *url.URL) bool {
 	for _, c := range t.server.Target.Clients {
@@ -112,7 +112,7 @@ func yesOrNo(approve bool) string {
 	return "to deny"
 }
 
-// AsksPassword opens a request, and says whether the server asks the person to sign in. If the page needs scripts,
+// AsksPassword opens a request, and reports whether the server asks the person to sign in. If the page needs scripts,
 // the check is blocked.
 func (t *T) AsksPassword(b *browser.Browser, r *Request) (bool, *Response) {
 	response := t.Open(b, r)

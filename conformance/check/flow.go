@@ -99,7 +99,7 @@ func (t *T) WithError(r *Response) *Response {
 	return r
 }
 
-// Arrived says whether the response was sent to the redirect URI of the request.
+// Arrived reports whether the response was sent to the redirect URI of the request.
 func (r *Response) Arrived() bool {
 	sent := r.Request.Params.Get("redirect_uri")
 	if sent == "" {

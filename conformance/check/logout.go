@@ -38,7 +38,7 @@ func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *Visit
 	return v
 }
 
-// StillSignedIn says whether the person is signed in. Then a request with prompt=none is answered with a code.
+// StillSignedIn reports whether the person is signed in. Then a request with prompt=none is answered with a code.
 func (t *T) StillSignedIn(v *Visit) bool {
 	r := t.Walk(v.Browser, t.OpenID(v.Client).Set("prompt", "none"), true)
 	switch {

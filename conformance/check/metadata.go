@@ -11,7 +11,7 @@ func (m Metadata) Text(name string) string {
 	return text
 }
 
-// Is says whether a member is true.
+// Is reports whether a member is true.
 func (m Metadata) Is(name string) bool { return m[name] == true }
 
 // List returns the strings of a member that is an array, and whether it is one.
@@ -25,7 +25,7 @@ func (m Metadata) List(name string) ([]string, bool) {
 	return list, is
 }
 
-// Lists says whether a member is an array that contains a value.
+// Lists reports whether a member is an array that contains a value.
 func (m Metadata) Lists(name, value string) bool {
 	list, _ := m.List(name)
 	return slices.Contains(list, value)

@@ -66,7 +66,7 @@ func (r Rule) part(n int) string {
 	return parts[n]
 }
 
-// Under says whether name is the rule's ID, its document, its clause, or a clause above it: RFC6749/4.1 covers 4.1.3.
+// Under reports whether name is the rule's ID, its document, its clause, or a clause above it: RFC6749/4.1 covers 4.1.3.
 func (r Rule) Under(name string) bool {
 	if r.ID == name || strings.HasPrefix(r.ID, name+"/") {
 		return true

@@ -104,7 +104,7 @@ func (t *T) undeclared() []need.Need {
 	return all
 }
 
-// Has says whether the target has something that the check does not depend on.
+// Has reports whether the target has something that the check does not depend on.
 func (t *T) Has(n need.Need) bool { return t.server.lacks(n) == "" }
 
 // Client returns the target's client of a role.
@@ -146,7 +146,7 @@ func (t *T) OptionalEndpoint(name need.Need) string { return t.server.Endpoint(n
 // MetadataAddress returns the address at which the metadata was found, or "".
 func (t *T) MetadataAddress() string { return t.server.found }
 
-// Scoped says whether the target names a scope for authorization requests.
+// Scoped reports whether the target names a scope for authorization requests.
 func (t *T) Scoped() bool { return t.server.Target.Scope != "" }
 
 // Random returns a text that was never sent before.

@@ -118,10 +118,10 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 	return object
 }
 
-// Taken says whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
+// Taken reports whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
 func (t *T) Taken(a *wire.Answer) bool { return a.Status/100 == 2 || a.Status == http.StatusForbidden }
 
-// Works says whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
+// Works reports whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
 // target has first.
 func (t *T) Works(access string) bool {
 	switch {

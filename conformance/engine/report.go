@@ -29,7 +29,7 @@ type Report struct {
 	Documents []check.Document // the documents of the rules
 }
 
-// Failed says whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
+// Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
 // pass.
 func (r *Report) Failed() bool {
 	return r.Count(check.Broken, "")+r.Count(check.Fail, check.Must)+r.Count(check.Blocked, check.Must) > 0

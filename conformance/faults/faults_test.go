@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 
 func ofProven(r check.Rule) bool { return slices.Contains(proven, r.Document()) }
 
-// isNear says whether the fault is at one of these paths.
+// isNear reports whether the fault is at one of these paths.
 func (row fault) isNear(paths []string) bool {
 	if row.at == "" {
 		return true

@@ -272,7 +272,7 @@ func (p *proxy) client(id string) *target.Client {
 	return nil
 }
 
-// proven says whether the client of a request sent its correct secret.
+// proven reports whether the client of a request sent its correct secret.
 func (p *proxy) proven(q *ask) bool {
 	id, secret := q.client()
 	c := p.client(id)

@@ -13,7 +13,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// asksOpenID says whether the parameters are those of an authentication request (OIDC Core §3.1.2.1). No rule of the
+// asksOpenID reports whether the parameters are those of an authentication request (OIDC Core §3.1.2.1). No rule of the
 // proven documents sends one.
 func asksOpenID(v url.Values) bool { return slices.Contains(strings.Fields(v.Get("scope")), "openid") }
 

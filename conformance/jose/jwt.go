@@ -100,7 +100,7 @@ type JWK struct {
 	E          string   `json:"e"`
 }
 
-// Signs says whether use and key_ops allow the key to verify a signature (RFC 7517 §4.2, §4.3).
+// Signs reports whether use and key_ops allow the key to verify a signature (RFC 7517 §4.2, §4.3).
 func (k JWK) Signs() bool {
 	return (k.Use == "" || k.Use == "sig") && (len(k.Operations) == 0 || slices.Contains(k.Operations, "verify"))
 }
@@ -108,7 +108,7 @@ func (k JWK) Signs() bool {
 // kinds are the key types that verify an algorithm, by the first letters of its name.
 var kinds = map[string]string{"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
-// fits says whether the key has the type that an algorithm needs.
+// fits reports whether the key has the type that an algorithm needs.
 func (k JWK) fits(algorithm string) bool {
 	return len(algorithm) > 2 && k.Type == kinds[algorithm[:2]] && (k.Algorithm == "" || k.Algorithm == algorithm)
 }

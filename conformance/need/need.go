@@ -42,11 +42,11 @@ const (
 	Registration  Need = "registration_endpoint"
 )
 
-// IsClient says whether the need is a client.
+// IsClient reports whether the need is a client.
 func (n Need) IsClient() bool {
 	_, known := RoleOf(n)
 	return known
 }
 
-// IsEndpoint says whether the need is an endpoint.
+// IsEndpoint reports whether the need is an endpoint.
 func (n Need) IsEndpoint() bool { return strings.Contains(string(n), "_") }

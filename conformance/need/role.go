@@ -113,7 +113,7 @@ func (r Role) Look() string {
 	return strings.Join(parts, "; ")
 }
 
-// Registrable says whether a client can register itself for the role. No server lets a client allow itself
+// Registrable reports whether a client can register itself for the role. No server lets a client allow itself
 // introspection; the password grant is reserved for selected clients; RFC 7591 has no member for the format of access
 // tokens.
 func (r Role) Registrable() bool {

@@ -225,7 +225,7 @@ func mcp() []Rule {
 
 const resource = "https://mcp.example/conformance"
 
-// metadataAt says whether there is metadata at an address.
+// metadataAt reports whether there is metadata at an address.
 func metadataAt(t *T, address string) bool {
 	a := t.Get(address)
 	return a.Status == http.StatusOK && a.Text("issuer") != ""

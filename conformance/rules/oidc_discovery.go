@@ -245,7 +245,7 @@ func claimScopes(m check.Metadata) []string {
 	return slices.DeleteFunc(slices.Clone(allScopes), func(s string) bool { return !m.Lists("scopes_supported", s) })
 }
 
-// claimByClaims finds a claim that a scope returns and the scope openid alone does not. It says whether the parameter
+// claimByClaims finds a claim that a scope returns and the scope openid alone does not. It reports whether the parameter
 // claims returns it too.
 func claimByClaims(t *T, m check.Metadata) bool {
 	told := func(r *check.Request) map[string]any { return t.UserClaims(t.GrantFor(r).Access) }

@@ -205,7 +205,7 @@ func framesAreBlind(t *T) bool {
 	return true
 }
 
-// oldFraming says whether X-Frame-Options prevents other sites from framing a page.
+// oldFraming reports whether X-Frame-Options prevents other sites from framing a page.
 func oldFraming(a *wire.Answer) bool {
 	value := strings.ToUpper(strings.TrimSpace(a.Header.Get("X-Frame-Options")))
 	return value == "DENY" || value == "SAMEORIGIN"

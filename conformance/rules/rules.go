@@ -101,7 +101,7 @@ func noRule(name, profile string) error {
 	return fmt.Errorf("--only: no rule is under %q: --list --only %s shows those of the document", name, document)
 }
 
-// in says whether a rule belongs to a profile.
+// in reports whether a rule belongs to a profile.
 func in(r Rule, profile []string) bool {
 	out := func(name string) bool { return strings.HasPrefix(name, "-") && r.Under(name[1:]) }
 	return slices.ContainsFunc(profile, r.Under) && !slices.ContainsFunc(profile, out)

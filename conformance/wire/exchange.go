@@ -42,7 +42,7 @@ func (a *Answer) Text(name string) string {
 	return text
 }
 
-// Granted says whether this is an answer of the token endpoint with an access token.
+// Granted reports whether this is an answer of the token endpoint with an access token.
 func (a *Answer) Granted() bool {
 	return a.Status/100 == 2 && a.Text("access_token") != ""
 }

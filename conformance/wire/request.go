@@ -74,7 +74,7 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// SamePlace says whether two addresses are equal without their queries and fragments.
+// SamePlace reports whether two addresses are equal without their queries and fragments.
 func SamePlace(a, b string) bool {
 	cut := func(s string) string {
 		if i := strings.IndexAny(s, "?#"); i >= 0 {

@@ -41,7 +41,7 @@ const (
 // otherNetworks is the name under which the log puts all further networks together.
 const otherNetworks = "others"
 
-// admit says whether a refused request gets a log line of its own.
+// admit reports whether a refused request gets a log line of its own.
 func (f *refusals) admit(address string, status int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +119,7 @@ func logNetwork(ctx context.Context, log *slog.Logger, network string, there *ne
 	}
 }
 
-// isRefusal says whether the status is an error of the client. Such a request needs
+// isRefusal reports whether the status is an error of the client. Such a request needs
 // no line for the operator.
 func isRefusal(status int) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError

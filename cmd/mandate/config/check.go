@@ -37,7 +37,7 @@ func (l *loader) check() {
 	l.checkSigned()
 }
 
-// ok tells whether settings have had no problem so far: each mistake is reported
+// ok reports whether settings have had no problem so far: each mistake is reported
 // once.
 func (l *loader) ok(names ...string) bool {
 	for _, name := range names {
@@ -95,7 +95,7 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// isLoopback tells whether a host is this machine, as an address or as localhost
+// isLoopback reports whether a host is this machine, as an address or as localhost
 // (RFC 8252 §7.3).
 func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)

@@ -127,7 +127,7 @@ func (l *loader) defaults() {
 	clear(l.c.sources)
 }
 
-// file applies the YAML file, and tells whether it could be read.
+// file applies the YAML file, and reports whether it could be read.
 func (l *loader) file(path string, environ []string) bool {
 	path = cmp.Or(path, Lookup(environ, envPrefix+"CONFIG"))
 	data, err := ReadFile(cmp.Or(path, defaultConfigFile))

@@ -201,7 +201,7 @@ var serviceLink = regexp.MustCompile(`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(
 
 var linkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
 
-// notSetting tells whether a variable that begins with MANDATE_ is no setting.
+// notSetting reports whether a variable that begins with MANDATE_ is no setting.
 func notSetting(key, value string) bool {
 	if key == "CONFIG" || strings.HasPrefix(key, "TEST_") || serviceLink.MatchString(key) {
 		return true

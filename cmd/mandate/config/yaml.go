@@ -138,7 +138,7 @@ func listItems(text string) []string {
 	return keys
 }
 
-// is tells whether a node is of a kind and has no anchor. A value that starts with
+// is reports whether a node is of a kind and has no anchor. A value that starts with
 // & has an anchor by mistake.
 func is(node *yaml.Node, kind yaml.Kind) bool {
 	return node.Kind == kind && node.Anchor == ""

@@ -75,7 +75,7 @@ func (k keySet) rsa(id string) *rsa.PublicKey {
 	return nil
 }
 
-// signedBy tells whether the server made a signature (RFC 7518 §3.2, §3.3). The
+// signedBy reports whether the server made a signature (RFC 7518 §3.2, §3.3). The
 // algorithm is the registered one, not that of the token.
 func (s *webSite) signedBy(signed string, signature []byte, key *rsa.PublicKey) bool {
 	switch s.algorithm {

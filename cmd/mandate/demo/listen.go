@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// MayListen tells whether the demo may listen at an address. It has no TLS, so it
+// MayListen reports whether the demo may listen at an address. It has no TLS, so it
 // works on this machine only.
 func MayListen(address string) bool {
 	host, port, err := net.SplitHostPort(address)

@@ -130,7 +130,7 @@ func Memory(pid int) int64 {
 	return 0
 }
 
-// InMemory says whether a folder is in memory, and not on a disk.
+// InMemory reports whether a folder is in memory, and not on a disk.
 func InMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var about syscall.Statfs_t
