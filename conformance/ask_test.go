@@ -74,7 +74,7 @@ func TestAskForClients(t *testing.T) {
 			t.Errorf("the client %s: %+v", role.Name, written.Clients[role.Name])
 		}
 	}
-	if written.Backchannel != "127.0.0.1:7070" || written.API != (target.API{URL: bare.URL + "/api", Wider: bare.URL + "/api/wide", Scope: "wide"}) || written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
+	if written.Backchannel != "127.0.0.1:7070" || written.API != (target.API{URL: bare.URL + "/api", Restricted: bare.URL + "/api/wide", Scope: "wide"}) || written.Clients[need.Logout].PostLogoutRedirectURIs[0] != "https://a.example/bye" {
 		t.Errorf("%+v", written)
 	}
 }
@@ -101,8 +101,8 @@ func TestAskEnds(t *testing.T) {
 // The file has the issuer as the server publishes it, even if the answer has another slash at the end.
 func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
-	target, _ := asked(t, s.Url+"/o/", "", "", "", "", "", "", "")
-	if target.Issuer != s.Url+"/o" {
+	target, _ := asked(t, s.URL+"/o/", "", "", "", "", "", "", "")
+	if target.Issuer != s.URL+"/o" {
 		t.Errorf("the issuer is %s", target.Issuer)
 	}
 }

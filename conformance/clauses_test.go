@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 func rowProblems(r check.Rule) []string {
 	var problems []string
 	ways := 0
-	for _, is := range []bool{r.Check != nil, r.Elsewhere != "", r.Inapplicable != ""} {
+	for _, is := range []bool{r.Check != nil, r.TestedBy != "", r.Inapplicable != ""} {
 		if is {
 			ways++
 		}
@@ -65,8 +65,8 @@ func rowProblems(r check.Rule) []string {
 	if r.Waived != "" && (r.Check == nil || r.Level != check.Should) {
 		problems = append(problems, "only a SHOULD that is checked can be waived")
 	}
-	if r.Elsewhere != "" && !testExists(r.Elsewhere) {
-		problems = append(problems, "there is no test "+r.Elsewhere)
+	if r.TestedBy != "" && !testExists(r.TestedBy) {
+		problems = append(problems, "there is no test "+r.TestedBy)
 	}
 	for _, n := range r.Needs {
 		if !n.IsClient() && !n.IsEndpoint() && !slices.Contains([]need.Need{need.User, need.API, need.OpenID}, n) {
@@ -252,7 +252,7 @@ func tally(rules []check.Rule, level check.Level) string {
 			waived++
 		case r.Check != nil:
 			checked++
-		case r.Elsewhere != "":
+		case r.TestedBy != "":
 			unobservable++
 		default:
 			inapplicable++

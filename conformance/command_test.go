@@ -139,7 +139,7 @@ func TestCommand(t *testing.T) {
 			Results []struct{ ID, Status string }
 		}
 		err := json.Unmarshal([]byte(r.stdout), &report)
-		if err != nil || report.Issuer != s.Url+"/o" || report.Failed || len(report.Results) < 5 {
+		if err != nil || report.Issuer != s.URL+"/o" || report.Failed || len(report.Results) < 5 {
 			t.Errorf("%v: %s", err, r.stdout)
 		}
 	})
@@ -229,7 +229,7 @@ func TestCommandWrongTarget(t *testing.T) {
 func TestCommandShowsAFault(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	target := copied(s)
-	target.Endpoints["token_endpoint"] = faulty(t, s.Url, func(a *http.Response) error {
+	target.Endpoints["token_endpoint"] = faulty(t, s.URL, func(a *http.Response) error {
 		a.Header.Del("Pragma")
 		return nil
 	}) + "/o/token/"

@@ -25,7 +25,7 @@ func TestRedirectURIIsRequired(t *testing.T) {
 			"--redirect-uri https://a.example/#x": "must not have a fragment",
 		} {
 			args := append([]string{"application", "add", "--name", "x", "--client-type", kind, "--grant", "authorization_code"}, strings.Fields(flags)...)
-			_, err := s.Cli("", args...)
+			_, err := s.CLI("", args...)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v, want %q", kind, flags, err, want)
 			}

@@ -16,7 +16,7 @@ func TestRolesDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\n| Client | What it is | What it looks like |\n|---|---|---|\n")
 	for _, r := range need.Roles() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, r.Is, r.Look())
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, r.Is, r.Description())
 	}
 	testkit.DocsBlock(t, "check-a-server.md", "roles", b.String()+"\n")
 }

@@ -10,34 +10,34 @@ import (
 	"mandate/storage/postgrestest"
 )
 
-// lined opens a database through a connection that the test can break.
-func lined(t *testing.T) (world, *postgrestest.Line) {
+// throughProxy opens a database through a connection that the test can break.
+func throughProxy(t *testing.T) (world, *postgrestest.Proxy) {
 	t.Helper()
-	line, address := postgrestest.NewLine(t, postgresURL(t))
-	return migrated(t, address), line
+	proxy, address := postgrestest.NewProxy(t, postgresURL(t))
+	return migrated(t, address), proxy
 }
 
-// once applies the fate to the first statement with this prefix, and lets all others
+// once applies the action to the first statement with this prefix, and lets all others
 // pass.
-func once(begin string, fate postgrestest.Fate) func(string) postgrestest.Fate {
+func once(begin string, action postgrestest.Action) func(string) postgrestest.Action {
 	var met atomic.Bool
-	return func(statement string) postgrestest.Fate {
+	return func(statement string) postgrestest.Action {
 		if strings.HasPrefix(statement, begin) && met.CompareAndSwap(false, true) {
-			return fate
+			return action
 		}
 		return postgrestest.Pass
 	}
 }
 
 func TestTransactionWhoseConnectionBreaksBeforeItsCommitIsRunAgain(t *testing.T) {
-	w, line := lined(t)
+	w, proxy := throughProxy(t)
 	alice, a := w.person(t, "alice"), w.application(t, "App")
 	for _, statement := range []string{"INSERT INTO grants", "INSERT INTO tokens", "BEGIN"} {
-		for _, fate := range []postgrestest.Fate{postgrestest.Cut, postgrestest.Swallow} {
+		for _, action := range []postgrestest.Action{postgrestest.Cut, postgrestest.Swallow} {
 			for range 2 { // first unprepared, then prepared
 				g := newGrant(alice.ID, a.ID)
 				pair := newPair(g.ID)
-				line.Rule(once(statement, fate))
+				proxy.Rule(once(statement, action))
 				is(t, statement, w.AddGrantWithTokens(t.Context(), g, pair, alice.Password), nil)
 				if _, err := w.TokenByDigest(t.Context(), pair[1].Digest); err != nil {
 					t.Errorf("%s: its token: %v", statement, err)
@@ -50,14 +50,14 @@ func TestTransactionWhoseConnectionBreaksBeforeItsCommitIsRunAgain(t *testing.T)
 // If the answer to a commit is lost, the transaction does not run again and is not
 // reported as done.
 func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
-	w, line := lined(t)
+	w, proxy := throughProxy(t)
 	must(t, w.AddGroup(t.Context(), "group", 0))
 	for name, c := range map[string]struct {
-		fate postgrestest.Fate
-		want int
+		action postgrestest.Action
+		want   int
 	}{"lost before": {postgrestest.Cut, 0}, "lost after": {postgrestest.Swallow, 1}} {
 		ran, before := 0, count(t, w.Store, `SELECT created_at FROM groups`)
-		line.Rule(once("COMMIT", c.fate))
+		proxy.Rule(once("COMMIT", c.action))
 		err := w.atomically(t.Context(), func(x tx) error {
 			ran++
 			_, err := x.exec(`UPDATE groups SET created_at = created_at + 1`)
@@ -76,7 +76,7 @@ func TestCommitWhoseAnswerIsLostIsNotRunAgain(t *testing.T) {
 // If this call itself has used a code or a refresh token, it does not return ErrSpent,
 // because callers revoke the token family after ErrSpent.
 func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
-	w, line := lined(t)
+	w, proxy := throughProxy(t)
 	alice, a := w.person(t, "alice"), w.application(t, "App")
 	for name, exchange := range map[string]func(f family, g Grant, pair []Token) error{
 		"RotateRefresh": func(f family, _ Grant, pair []Token) error {
@@ -90,12 +90,12 @@ func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
 			return w.RedeemCode(t.Context(), g.ID, at, later, pair)
 		},
 	} {
-		for _, fate := range []postgrestest.Fate{postgrestest.Cut, postgrestest.Swallow} {
+		for _, action := range []postgrestest.Action{postgrestest.Cut, postgrestest.Swallow} {
 			for range 2 {
 				f, g := w.family(t, alice.ID, a.ID), newGrant(alice.ID, a.ID)
 				w.addGrant(t, g)
 				pair := newPair(f.ID)
-				line.Rule(once("WITH spent", fate))
+				proxy.Rule(once("WITH spent", action))
 				err := exchange(f, g, pair)
 				if name == "KeepRefresh" && errors.Is(err, ErrConflict) { // marks nothing as used, so the client may repeat it
 					err = nil
@@ -112,13 +112,13 @@ func TestExchangeWhoseAnswerIsLostIsNotTakenForAnotherOne(t *testing.T) {
 }
 
 func TestTokenOfAnApplicationIsStoredThoughItsAnswerIsLost(t *testing.T) {
-	w, line := lined(t)
+	w, proxy := throughProxy(t)
 	a := w.application(t, "App")
-	for _, fate := range []postgrestest.Fate{postgrestest.Cut, postgrestest.Swallow} {
+	for _, action := range []postgrestest.Action{postgrestest.Cut, postgrestest.Swallow} {
 		for range 2 {
 			token := newPair("")[0]
 			token.GrantID, token.ApplicationID = nil, &a.ID
-			line.Rule(once("INSERT INTO tokens", fate))
+			proxy.Rule(once("INSERT INTO tokens", action))
 			is(t, "AddToken", w.AddToken(t.Context(), token), nil)
 			if n := count(t, w.Store, `SELECT COUNT(*) FROM tokens WHERE digest = $1`, token.Digest); n != 1 {
 				t.Errorf("the record exists %d times", n)
@@ -128,11 +128,11 @@ func TestTokenOfAnApplicationIsStoredThoughItsAnswerIsLost(t *testing.T) {
 }
 
 func TestReadWhoseConnectionBreaksIsReadAgain(t *testing.T) {
-	w, line := lined(t)
+	w, proxy := throughProxy(t)
 	_, _, f := w.scene(t, "alice")
-	for _, fate := range []postgrestest.Fate{postgrestest.Cut, postgrestest.Swallow} {
+	for _, action := range []postgrestest.Action{postgrestest.Cut, postgrestest.Swallow} {
 		for range 2 {
-			line.Rule(once("SELECT", fate))
+			proxy.Rule(once("SELECT", action))
 			_, err := w.TokenByDigest(t.Context(), f.access)
 			is(t, "TokenByDigest", err, nil)
 		}

@@ -43,7 +43,7 @@ func serveBare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var told yardOptions
+	var told bareOptions
 	err = json.NewDecoder(os.Stdin).Decode(&told)
 	if err != nil {
 		return err
@@ -74,15 +74,15 @@ func serveBare(ctx context.Context, args []string) error {
 	return err
 }
 
-// yardOptions are passed by standard input, because they contain secrets.
-type yardOptions struct {
+// bareOptions are passed by standard input, because they contain secrets.
+type bareOptions struct {
 	Database   string
 	Introspect string // URL; without one nothing is guarded
 	API        client // client that introspects there
 }
 
 // guard puts the resource server library in front of a handler, as a service would.
-func (y yardOptions) guard(h http.Handler) (http.Handler, error) {
+func (y bareOptions) guard(h http.Handler) (http.Handler, error) {
 	introspection, err := resource.NewIntrospection(resource.IntrospectionConfig{URL: y.Introspect, ClientID: y.API.ID, ClientSecret: y.API.Secret})
 	if err != nil {
 		return nil, err
@@ -189,14 +189,14 @@ func give(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body) // the client may have gone
 }
 
-// yardstick is the process of the bare handlers.
-type yardstick struct {
+// bareServer is the process of the bare handlers.
+type bareServer struct {
 	process *process.Child
 	url     string
 }
 
 // startBare runs this program again.
-func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, error) {
+func startBare(ctx context.Context, dir string, told bareOptions) (*bareServer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func startBare(ctx context.Context, dir string, told yardOptions) (*yardstick, e
 	if err != nil {
 		return nil, err
 	}
-	y := &yardstick{p, "http://" + address}
+	y := &bareServer{p, "http://" + address}
 	err = p.Wait("the bare handlers answer", time.Minute, 10*time.Millisecond, func() bool {
 		return ctx.Err() != nil || answers(y.url+"/fixed", http.StatusOK)
 	})

@@ -86,7 +86,7 @@ func (t *target) prepare(ctx context.Context, to load.Endpoint, workers []load.W
 	return nil
 }
 
-// codes requests n authorization codes, as people who are signed in, for an application that needs no approval (RFC
+// codes requests n authorization codes, as people who are signed in, for an application that needs no consent (RFC
 // 6749 §4.1.1, RFC 7636 §4.3).
 func (t *target) codes(ctx context.Context, n int) ([]code, error) {
 	to, err := load.ParseEndpoint(t.authorize)

@@ -23,7 +23,7 @@ func compare(ctx context.Context, o *options) error {
 			return fmt.Errorf("--only: there is no measurement %q", name)
 		}
 	}
-	r := &report{Machine: lookAround(), options: o}
+	r := &report{Machine: machineInfo(), options: o}
 	var pg *cluster
 	needed := slices.Contains(o.databases, "postgres") && (o.target.issuer == "" || o.withBare)
 	if needed {
@@ -88,7 +88,7 @@ func compareMandate(ctx context.Context, o *options, name string, pg *cluster, r
 			return err
 		}
 	}
-	c := &contest{options: o, database: name, report: r, rates: map[string]float64{}}
+	c := &comparison{options: o, database: name, report: r, rates: map[string]float64{}}
 	for _, p := range allPaths(o) {
 		if o.wants(p.name) {
 			c.paths = append(c.paths, p)
@@ -106,7 +106,7 @@ func compareMandate(ctx context.Context, o *options, name string, pg *cluster, r
 	return nil
 }
 
-func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
+func (c *comparison) onMandate(ctx context.Context, pg *cluster) error {
 	c.say("%s: setting up ...", c.database)
 	s, err := startMandate(ctx, c.options, pg, nil)
 	if err != nil {
@@ -117,16 +117,16 @@ func (c *contest) onMandate(ctx context.Context, pg *cluster) error {
 	if err != nil {
 		return err
 	}
-	yard, err := c.startBare(ctx, pg)
+	bare, err := c.startBare(ctx, pg)
 	if err != nil {
 		return err
 	}
-	defer yard.process.End()
-	c.ours.resource = yard.url + "/guarded"
+	defer bare.process.End()
+	c.ours.resource = bare.url + "/guarded"
 	logs := []*process.Child{s.process}
-	pids := []int{s.process.PID(), yard.process.PID()} // the guard has a process too
+	pids := []int{s.process.PID(), bare.process.PID()} // the guard has a process too
 	if c.wants("proxy") {
-		guard, err := startGuard(ctx, c.options, s, c.ours, yard)
+		guard, err := startGuard(ctx, c.options, s, c.ours, bare)
 		if err != nil {
 			return err
 		}
@@ -175,8 +175,8 @@ func startMandate(ctx context.Context, o *options, pg *cluster, more []string) (
 }
 
 // startGuard starts the guard in front of the bare handlers.
-func startGuard(ctx context.Context, o *options, s *server, t *target, yard *yardstick) (*server, error) {
-	guard, err := newServer(o, noDatabase, []string{"UPSTREAM: " + yard.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
+func startGuard(ctx context.Context, o *options, s *server, t *target, bare *bareServer) (*server, error) {
+	guard, err := newServer(o, noDatabase, []string{"UPSTREAM: " + bare.url, "RULES:", "  - {PATH: /fixed, SCOPES: [read]}"},
 		[]string{"RESOURCE_SERVER_INTROSPECTION_URL: " + s.url + "/o/introspect/",
 			"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [" + quote(t.api.ID) + ", " + quote(t.api.Secret) + "]"})
 	if err != nil {
@@ -186,7 +186,7 @@ func startGuard(ctx context.Context, o *options, s *server, t *target, yard *yar
 	return guard, err
 }
 
-func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error) {
+func (c *comparison) startBare(ctx context.Context, pg *cluster) (*bareServer, error) {
 	address := "sqlite:///" + filepath.Join(c.dir, "bare.db")
 	if pg != nil {
 		var err error
@@ -195,17 +195,17 @@ func (c *contest) startBare(ctx context.Context, pg *cluster) (*yardstick, error
 			return nil, err
 		}
 	}
-	told := yardOptions{Database: address}
+	told := bareOptions{Database: address}
 	if c.database != elsewhere {
 		told.Introspect, told.API = c.ours.introspect, c.ours.api
 	}
-	yard, err := startBare(ctx, c.dir, told)
+	bare, err := startBare(ctx, c.dir, told)
 	if err != nil {
 		return nil, err
 	}
-	c.yard = &target{processor: func() time.Duration { return process.CPUTime(yard.process.PID(), false) }, database: pg.processor}
-	c.bareURL = yard.url
-	return yard, nil
+	c.baseline = &target{processor: func() time.Duration { return process.CPUTime(bare.process.PID(), false) }, database: pg.processor}
+	c.bareURL = bare.url
+	return bare, nil
 }
 
 // compareTarget measures another provider.
@@ -214,18 +214,18 @@ func compareTarget(ctx context.Context, o *options, pg *cluster, r *report) erro
 	if err != nil {
 		return err
 	}
-	c := &contest{options: o, database: elsewhere, report: r, ours: t, rates: map[string]float64{}}
+	c := &comparison{options: o, database: elsewhere, report: r, ours: t, rates: map[string]float64{}}
 	for _, p := range allPaths(o) {
 		if o.wants(p.name) && p.ready(t) {
 			c.paths = append(c.paths, p)
 		}
 	}
 	if o.withBare {
-		yard, err := c.startBare(ctx, pg)
+		bare, err := c.startBare(ctx, pg)
 		if err != nil {
 			return err
 		}
-		defer yard.process.End()
+		defer bare.process.End()
 	}
 	return c.run(ctx)
 }

@@ -130,8 +130,8 @@ func (r *report) table(database string) ([][]string, []string) {
 		table = append(table, []string{s.Title, strconv.Itoa(s.Connections), grouped(int(s.Rate)), bare, ratio, goal,
 			milliseconds(s.P50), milliseconds(s.P99), milliseconds(s.P999), tail,
 			microseconds(s.ServerCPU), microseconds(s.DatabaseCPU), fmt.Sprintf("%.0f %%", 100*s.Generator), grouped(count)})
-		lines = append(lines, blame(s.Title, s.Errors)...)
-		lines = append(lines, blame(s.Title+", bare", s.BareErrors)...)
+		lines = append(lines, errorLines(s.Title, s.Errors)...)
+		lines = append(lines, errorLines(s.Title+", bare", s.BareErrors)...)
 		if s.LateP99 > s.P50 {
 			lines = append(lines, fmt.Sprintf("NOTE: %s: the generator itself was late by %s or more with one request of a hundred. Something else uses the processors: the p99 is not reliable.",
 				s.Title, milliseconds(s.LateP99)))
@@ -140,7 +140,7 @@ func (r *report) table(database string) ([][]string, []string) {
 	return table, lines
 }
 
-func blame(title string, errors map[string]int) []string {
+func errorLines(title string, errors map[string]int) []string {
 	var lines []string
 	for _, kind := range slices.Sorted(maps.Keys(errors)) {
 		lines = append(lines, fmt.Sprintf("ERRORS: %s: %s x %s", title, grouped(errors[kind]), kind))

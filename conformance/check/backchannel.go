@@ -15,8 +15,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Notice is a request to the back-channel logout URI of a client.
-type Notice struct {
+// BackchannelRequest is a request to the back-channel logout URI of a client (OIDC Back-Channel §2.5).
+type BackchannelRequest struct {
 	Method, ContentType string
 	Form                url.Values // of the body
 	Token               string
@@ -26,11 +26,11 @@ type Notice struct {
 type Listener struct {
 	server *http.Server
 
-	mu    sync.Mutex
-	heard []*Notice
-	more  chan struct{} // closed when a request was received
-	delay time.Duration // time before an answer
-	vain  bool          // a check waited without success: the server may not reach this machine
+	mu       sync.Mutex
+	heard    []*BackchannelRequest
+	more     chan struct{} // closed when a request was received
+	delay    time.Duration // time before an answer
+	timedOut bool          // a check waited without success: the server may not reach this machine
 }
 
 // Listen starts the listener if it does not run yet.
@@ -51,8 +51,8 @@ func (s *Server) Listen() (*Listener, error) {
 	return l, nil
 }
 
-// Hangup stops the listener.
-func (s *Server) Hangup() error { return s.listens.close() }
+// StopListener stops the listener.
+func (s *Server) StopListener() error { return s.listens.close() }
 
 func (l *Listener) close() error {
 	if l == nil {
@@ -69,7 +69,7 @@ func (l *Listener) close() error {
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxHeader)
 	_ = r.ParseForm() // a mistake in the body shows in the form
-	n := &Notice{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
+	n := &BackchannelRequest{r.Method, r.Header.Get("Content-Type"), r.PostForm, r.PostForm.Get("logout_token")}
 	l.mu.Lock()
 	l.heard = append(l.heard, n)
 	close(l.more)
@@ -88,7 +88,7 @@ func (l *Listener) Slow(delay time.Duration) {
 }
 
 // since returns the requests after the first n, and a channel that is closed when there are more.
-func (l *Listener) since(n int) ([]*Notice, chan struct{}) {
+func (l *Listener) since(n int) ([]*BackchannelRequest, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heard[n:], l.more
@@ -97,25 +97,25 @@ func (l *Listener) since(n int) ([]*Notice, chan struct{}) {
 // How long a check waits for a logout token. After one has waited without success, the others wait for a shorter
 // time.
 const (
-	ToldWithin = 15 * time.Second
-	toldInVain = time.Second
+	LogoutDeadline = 15 * time.Second
+	shortDeadline  = time.Second
 )
 
 // patience returns how long to wait for a logout token.
 func (l *Listener) patience() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.vain {
-		return toldInVain
+	if l.timedOut {
+		return shortDeadline
 	}
-	return ToldWithin
+	return LogoutDeadline
 }
 
-// Waited records whether a check has waited without success.
-func (l *Listener) Waited(inVain bool) {
+// NoteTimeout records whether a check has waited without success.
+func (l *Listener) NoteTimeout(timedOut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.vain = inVain
+	l.timedOut = timedOut
 }
 
 // Listener returns the listener of the run. A check that uses it must be Alone.
@@ -128,17 +128,18 @@ func (t *T) Listener() *Listener {
 	return l
 }
 
-// Hears returns the logout token request that is received for the given visits while what is done, or nil.
-func (t *T) Hears(what func(), of ...*Visit) *Notice {
+// LogoutTokenDuring runs action and returns the logout token request that arrives meanwhile for one of the visits, or
+// nil.
+func (t *T) LogoutTokenDuring(action func(), of ...*Visit) *BackchannelRequest {
 	l := t.Listener()
 	before, _ := l.since(0)
-	what()
+	action()
 	late := time.After(l.patience())
 	for {
 		heard, more := l.since(len(before))
 		for _, n := range heard {
 			if t.concerns(n, of) {
-				l.Waited(false)
+				l.NoteTimeout(false)
 				t.secrets().Add("logout_token", n.Token)
 				return n
 			}
@@ -146,7 +147,7 @@ func (t *T) Hears(what func(), of ...*Visit) *Notice {
 		select {
 		case <-more:
 		case <-late:
-			l.Waited(true)
+			l.NoteTimeout(true)
 			return nil
 		case <-t.ctx.Done():
 			t.Blockedf("no logout token: %v", t.ctx.Err())
@@ -156,16 +157,16 @@ func (t *T) Hears(what func(), of ...*Visit) *Notice {
 
 // concerns reports whether a logout token can belong to one of the visits. A token with the sid of another visit does
 // not: servers send it late or again. A token without a known sid is left to the check.
-func (t *T) concerns(n *Notice, visits []*Visit) bool {
+func (t *T) concerns(n *BackchannelRequest, visits []*Visit) bool {
 	j, err := jose.Read(n.Token)
-	if err != nil || slices.ContainsFunc(visits, func(v *Visit) bool { return v.Id.Text("sid") == j.Text("sid") }) {
+	if err != nil || slices.ContainsFunc(visits, func(v *Visit) bool { return v.ID.Text("sid") == j.Text("sid") }) {
 		return true
 	}
 	_, another := t.server.visited.Load(j.Text("sid"))
 	return !another || j.Text("sid") == ""
 }
 
-// SignOut logs the person out at the client of a visit.
+// SignOut signs the person out at the client of a visit.
 func (t *T) SignOut(v *Visit) {
 	t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 	t.SignedOut(v)
@@ -174,15 +175,15 @@ func (t *T) SignOut(v *Visit) {
 // SignedOut blocks the check if a logout did not work.
 func (t *T) SignedOut(v *Visit) {
 	if t.StillSignedIn(v) {
-		t.Blockedf("the person could not be logged out")
+		t.Blockedf("the person could not be signed out")
 	}
 }
 
-// Notified logs a person out, and returns the logout token request. Without one the check is blocked.
-func (t *T) Notified() (*Notice, *Visit) {
+// Notified signs a person out, and returns the logout token request. Without one the check is blocked.
+func (t *T) Notified() (*BackchannelRequest, *Visit) {
 	t.Listener()
 	v := t.Visit(need.Backchannel)
-	n := t.Hears(func() { t.SignOut(v) }, v)
+	n := t.LogoutTokenDuring(func() { t.SignOut(v) }, v)
 	if n == nil {
 		t.Blockedf("the client received no logout token")
 	}

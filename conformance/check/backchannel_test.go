@@ -11,18 +11,18 @@ func TestNoticeOfAnotherVisit(t *testing.T) {
 	check := &T{server: &Server{}}
 	visitTo := func(sid string) *Visit {
 		check.server.visited.Store(sid, true)
-		return &Visit{Id: &jose.JWT{Claims: map[string]any{"sid": sid}}}
+		return &Visit{ID: &jose.JWT{Claims: map[string]any{"sid": sid}}}
 	}
 	own := visitTo("own")
 	visitTo("another")
 	visitTo("") // a session without sid
 	for sid, want := range map[string]bool{"own": true, "another": false, "never seen": true, "": true} {
-		n := &Notice{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
+		n := &BackchannelRequest{Token: jose.Unsigned("." + jose.Encoded(map[string]any{"sid": sid}) + ".")[0]}
 		if got := check.concerns(n, []*Visit{own}); got != want {
 			t.Errorf("%q: %t, want %t", sid, got, want)
 		}
 	}
-	if !check.concerns(&Notice{Token: "no token"}, []*Visit{own}) {
+	if !check.concerns(&BackchannelRequest{Token: "no token"}, []*Visit{own}) {
 		t.Error("what is no token is kept from the check")
 	}
 }

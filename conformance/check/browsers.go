@@ -13,7 +13,7 @@ import (
 // NewBrowser returns a browser in which nobody is signed in.
 func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
 
-// SignedIn returns the browser in which the user signs in once for all checks. Only one check at a time uses it. A
+// SignedIn returns the browser in which the person signs in once for all checks. Only one check at a time uses it. A
 // check that ends the session uses NewBrowser.
 func (t *T) SignedIn() *browser.Browser { return t.browser(t.server.Session) }
 
@@ -97,7 +97,7 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		f.Tick()
 	}
 	if button == nil && p.Scripted && len(p.Forms) == 0 {
-		return nil, nil, fmt.Sprintf("the checks cannot use the page at %s: it has no form, and seems to need a script. Let the server show pages of plain HTML, or sign the user in and approve the clients without pages", wire.Bare(a.URL))
+		return nil, nil, fmt.Sprintf("the checks cannot use the page at %s: it has no form, and seems to need a script. Let the server show pages of plain HTML, or sign the person in and approve the clients without pages", wire.Bare(a.URL))
 	}
 	if button == nil && len(p.Forms) > 0 {
 		return nil, nil, fmt.Sprintf("the page at %s has a form, but no known button %s: name the button in the target under forms", wire.Bare(a.URL), yesOrNo(approve))

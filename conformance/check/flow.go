@@ -80,12 +80,12 @@ type Response struct {
 	Mode     string       // query, fragment or form_post
 	Location string       // the address to which the response was sent, or "" if the browser stayed at the server
 	Answer   *wire.Answer // the redirect, or the last page
-	Asked    bool         // the person was asked for approval
+	Asked    bool         // the person was asked for consent
 	Stuck    string       // why the browser could not continue
 
 	Request *Request
 	Seen    []*wire.Answer // all redirects and pages
-	form    *browser.Form  // the form that asks for approval, if the browser stops there
+	form    *browser.Form  // the form of the consent page, if the browser stops there
 }
 
 // ErrorCode returns the error of the response, or "".
@@ -130,21 +130,21 @@ func (r *Response) String() string {
 // Format makes the verb %s call String.
 func (r *Response) Format(w fmt.State, _ rune) { _, _ = w.Write([]byte(r.String())) }
 
-// Authorize sends the request in the browser in which the user is signed in. The user signs in if necessary, and
+// Authorize sends the request in the browser in which the person is signed in. The person signs in if necessary, and
 // approves.
 func (t *T) Authorize(r *Request) *Response { return t.Walk(t.SignedIn(), r, true) }
 
-// Deny does the same, and the user denies. The request has prompt=consent (OIDC Core §3.1.2.1), because the server
-// may remember an earlier approval. Servers that do not know this parameter ignore it.
+// Deny does the same, and the person denies. The request has prompt=consent (OIDC Core §3.1.2.1), because the server
+// may remember an earlier consent. Servers that do not know this parameter ignore it.
 func (t *T) Deny(r *Request) *Response {
 	return t.Walk(t.SignedIn(), r.Set("prompt", "consent"), false)
 }
 
-// Look sends the request in a browser in which nobody is signed in, and fills in no form. It shows how the server
-// answers at once.
-func (t *T) Look(r *Request) *Response { return t.Open(t.NewBrowser(), r) }
+// OpenAnonymously sends the request in a browser in which nobody is signed in, and fills in no form. It shows how the
+// server answers at once.
+func (t *T) OpenAnonymously(r *Request) *Response { return t.Open(t.NewBrowser(), r) }
 
-// Open does what Look does, in a given browser.
+// Open does what OpenAnonymously does, in a given browser.
 func (t *T) Open(b *browser.Browser, r *Request) *Response {
 	return Ended(r, b, b.Open(r.URL()))
 }
@@ -160,8 +160,8 @@ func (t *T) Walk(b *browser.Browser, r *Request, approve bool) *Response {
 	return t.walk(b, r, sayNo)
 }
 
-// Question stops at the page that asks for approval, and returns its form, filled in to approve.
-func (t *T) Question(b *browser.Browser, r *Request) *browser.Form {
+// ConsentForm stops at the consent page, and returns its form, filled in to approve.
+func (t *T) ConsentForm(b *browser.Browser, r *Request) *browser.Form {
 	response := t.walk(b, r, sayNothing)
 	if response.form == nil {
 		t.Blockedf("the person was not asked: %s", response)
@@ -169,7 +169,7 @@ func (t *T) Question(b *browser.Browser, r *Request) *browser.Form {
 	return response.form
 }
 
-// decision is the person's answer to the question for approval.
+// decision is the person's answer on the consent page.
 type decision int
 
 const (

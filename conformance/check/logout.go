@@ -18,10 +18,10 @@ type Visit struct {
 	Client  *target.Client
 	Browser *browser.Browser
 	Tokens  *Tokens
-	Id      *jose.JWT // the ID token
+	ID      *jose.JWT // the ID token
 }
 
-// Visit signs the user in to the client of a role, in a new browser.
+// Visit signs the person in to the client of a role, in a new browser.
 func (t *T) Visit(role need.Need, scopes ...string) *Visit {
 	return t.VisitIn(t.NewBrowser(), role, scopes...)
 }
@@ -34,7 +34,7 @@ func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *Visit
 	}
 	tokens := t.GrantIn(b, r)
 	v := &Visit{r.Client, b, tokens, t.IDToken(tokens)}
-	t.server.visited.Store(v.Id.Text("sid"), true)
+	t.server.visited.Store(v.ID.Text("sid"), true)
 	return v
 }
 
@@ -65,7 +65,7 @@ func (t *T) WantSignedIn(v *Visit, although string) {
 	shown := t.seen
 	if !t.StillSignedIn(v) {
 		t.At(shown)
-		t.Failf("the person was logged out, although %s", although)
+		t.Failf("the person was signed out, although %s", although)
 	}
 }
 
@@ -87,14 +87,14 @@ func (t *T) LogoutRequest(v *Visit, pairs ...string) url.Values {
 	return request
 }
 
-// Departure is the outcome of a logout request.
-type Departure struct {
+// LogoutOutcome is the outcome of a logout request.
+type LogoutOutcome struct {
 	Away   string // where the browser was sent, or ""
 	Answer *wire.Answer
 }
 
 // WantNotSent asserts that the browser was not sent to an address.
-func (t *T) WantNotSent(d *Departure, uri string) {
+func (t *T) WantNotSent(d *LogoutOutcome, uri string) {
 	if strings.HasPrefix(d.Away, uri) {
 		t.At(d.Answer)
 		t.Failf("the browser was sent to %s", wire.Clip(d.Away, 200))
@@ -106,21 +106,21 @@ func (t *T) endSession(request url.Values) string {
 }
 
 // OpenLogout sends a logout request, and confirms nothing.
-func (t *T) OpenLogout(b *browser.Browser, request url.Values) *Departure {
+func (t *T) OpenLogout(b *browser.Browser, request url.Values) *LogoutOutcome {
 	err := b.Open(t.endSession(request))
 	if err != nil {
 		t.Blockedf("%v", err)
 	}
-	return &Departure{b.Away, b.Page}
+	return &LogoutOutcome{b.Away, b.Page}
 }
 
 // Logout sends a logout request, and confirms it if asked.
-func (t *T) Logout(b *browser.Browser, request url.Values) *Departure {
+func (t *T) Logout(b *browser.Browser, request url.Values) *LogoutOutcome {
 	return t.sayYes(b, b.Open(t.endSession(request)))
 }
 
 // LogoutByPost does the same by POST, from a page of another site.
-func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *Departure {
+func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *LogoutOutcome {
 	r, err := http.NewRequest(http.MethodPost, t.Endpoint(need.EndSession), strings.NewReader(request.Encode()))
 	if err != nil {
 		t.Blockedf("%v", err)
@@ -131,7 +131,7 @@ func (t *T) LogoutByPost(b *browser.Browser, request url.Values) *Departure {
 	return t.sayYes(b, b.Follow(r))
 }
 
-func (t *T) sayYes(b *browser.Browser, err error) *Departure {
+func (t *T) sayYes(b *browser.Browser, err error) *LogoutOutcome {
 	for range steps {
 		if err != nil {
 			t.Blockedf("%v", err)
@@ -142,5 +142,5 @@ func (t *T) sayYes(b *browser.Browser, err error) *Departure {
 		}
 		err = b.Submit(f)
 	}
-	return &Departure{b.Away, b.Page}
+	return &LogoutOutcome{b.Away, b.Page}
 }

@@ -39,7 +39,7 @@ func (t *T) Refuse(r *Request) *Response {
 	return response
 }
 
-// Questioned blocks the check if the person was not asked for approval.
+// Questioned blocks the check if the person was not asked for consent.
 func (t *T) Questioned(r *Response) *Response {
 	if !r.Asked {
 		t.Blockedf("the person was not asked: %s", r)
@@ -67,7 +67,7 @@ func (t *T) IDToken(tokens *Tokens) *jose.JWT {
 	return j
 }
 
-// SignIn signs the user in to a client, and returns the ID token.
+// SignIn signs the person in to a client, and returns the ID token.
 func (t *T) SignIn(c *target.Client) *jose.JWT { return t.IDToken(t.GrantFor(t.OpenID(c))) }
 
 // Subject returns sub of a JWT. Without one the check is blocked.
@@ -126,7 +126,7 @@ func (t *T) Posted(b *browser.Browser, r *Request) *Response {
 	return Ended(r, b, b.Follow(post))
 }
 
-// Approved has the user sign in and approve a request, so that the request can be repeated without pages.
+// Approved has the person sign in and approve a request, so that the request can be repeated without pages.
 func (t *T) Approved(r *Request) *browser.Browser {
 	b := t.SignedIn()
 	response := t.Walk(b, r, true)

@@ -18,7 +18,7 @@ const (
 	May    Level = "MAY"
 )
 
-// Rule is one requirement of a document for an authorization server. Exactly one of Check, Elsewhere and Inapplicable
+// Rule is one requirement of a document for an authorization server. Exactly one of Check, TestedBy and Inapplicable
 // is set.
 type Rule struct {
 	ID    string // document, clause and name: RFC6749/4.1.3/code-bound-to-client
@@ -27,8 +27,8 @@ type Rule struct {
 	Needs []need.Need // if the target lacks one of them, the check is skipped
 	Check func(*T)
 
-	// Elsewhere is the test of Mandate for a rule that no request shows, as file:Test.
-	Elsewhere string
+	// TestedBy is the test of Mandate for a rule that no request shows, as file:Test.
+	TestedBy string
 	// Inapplicable says why the rule does not concern Mandate.
 	Inapplicable string
 	// Waived says why Mandate does not do what the rule, a SHOULD, recommends.
@@ -43,8 +43,8 @@ func (r Rule) Unchecked() (Status, string) {
 	switch {
 	case r.Inapplicable != "":
 		return Inapplicable, r.Inapplicable
-	case r.Elsewhere != "":
-		return Unobservable, "Mandate's own test is " + r.Elsewhere
+	case r.TestedBy != "":
+		return Unobservable, "Mandate's own test is " + r.TestedBy
 	}
 	return "", ""
 }

@@ -24,7 +24,7 @@ type Server struct {
 	Target   *target.Target
 	Metadata Metadata            // what the server publishes; empty if it publishes nothing
 	Refusals map[need.Need]error // why clients could not be registered
-	Session  *browser.Jar        // cookies of the browser in which the user is signed in
+	Session  *browser.Jar        // cookies of the browser in which the person is signed in
 
 	network *wire.Network
 	mask    *wire.Mask
@@ -34,7 +34,7 @@ type Server struct {
 	receiver
 }
 
-// login is the state of the user's logins.
+// login is the state of the person's logins.
 type login struct {
 	walking sync.Mutex  // held by a check that uses the shared session
 	entered atomic.Bool // the server has accepted the password
@@ -143,7 +143,7 @@ func (s *Server) Endpoint(name need.Need) string {
 func (s *Server) lacks(n need.Need) string {
 	switch {
 	case n == need.User && s.Target.User.Username == "":
-		return "the target has no user"
+		return "the target has no person who can sign in"
 	case n == need.API && s.Target.API.URL == "":
 		return "the target names no api"
 	case n == need.OpenID && !s.openID():

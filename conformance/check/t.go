@@ -113,7 +113,7 @@ func (t *T) Client(role need.Need) *target.Client {
 	return t.server.Target.Clients[role]
 }
 
-// User returns the target's user.
+// User returns the person who can sign in, from the target.
 func (t *T) User() target.User {
 	t.Require(need.User)
 	return t.server.Target.User

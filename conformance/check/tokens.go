@@ -118,8 +118,10 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 	return object
 }
 
-// Taken reports whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
-func (t *T) Taken(a *wire.Answer) bool { return a.Status/100 == 2 || a.Status == http.StatusForbidden }
+// Accepted reports whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
+func (t *T) Accepted(a *wire.Answer) bool {
+	return a.Status/100 == 2 || a.Status == http.StatusForbidden
+}
 
 // Works reports whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
 // target has first.
@@ -128,9 +130,9 @@ func (t *T) Works(access string) bool {
 	case t.Has(need.Introspection) && t.Has(need.Introspect):
 		return t.Introspected(access)["active"] == true
 	case t.Has(need.API):
-		return t.Taken(t.Get(t.server.Target.API.URL, wire.Bearer(access)))
+		return t.Accepted(t.Get(t.server.Target.API.URL, wire.Bearer(access)))
 	case t.Has(need.UserInfo):
-		return t.Taken(t.Get(t.server.Endpoint(need.UserInfo), wire.Bearer(access)))
+		return t.Accepted(t.Get(t.server.Endpoint(need.UserInfo), wire.Bearer(access)))
 	}
 	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
 	return false

@@ -112,9 +112,9 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 	t := s.Target
 	t.API.URL = q.ask("URL of an API that accepts the server's access tokens (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	if t.API.URL != "" {
-		t.API.Wider = q.ask("URL of this API that requires a certain scope (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
+		t.API.Restricted = q.ask("URL of this API that requires a certain scope (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL("the API", text) }))
 	}
-	if t.API.Wider != "" {
+	if t.API.Restricted != "" {
 		t.API.Scope = q.ask("The required scope", required)
 	}
 	if t.Register && t.Backchannel == "" {
@@ -124,7 +124,7 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 
 // client asks for one client.
 func (q *questions) client(s *check.Server, role need.Role, rules int) {
-	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Look())
+	q.say("\n%s, for %d rules: %s.\n  %s.\n", role.Name, rules, role.Is, role.Description())
 	id := q.ask("Client ID (Enter: there is none)", nil)
 	if id == "" {
 		return

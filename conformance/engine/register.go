@@ -102,7 +102,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		}
 	}
 	r.made = nil
-	return errors.Join(all, r.Hangup())
+	return errors.Join(all, r.StopListener())
 }
 
 func (r *Runner) remove(ctx context.Context, c *target.Client) error {

@@ -223,7 +223,7 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener.Waited(true)
+		listener.NoteTimeout(true)
 	}
 	rules := slices.DeleteFunc(rules.All(), func(r check.Rule) bool { return r.Check == nil || !which(r) })
 	results := map[string]check.Result{}

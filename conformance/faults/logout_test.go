@@ -153,7 +153,7 @@ func noticeFaults() []fault {
 			}
 			select {
 			case <-told:
-			case <-time.After(check.ToldWithin):
+			case <-time.After(check.LogoutDeadline):
 			}
 			return a
 		}, fails: "OIDCBackChannel/2.5/redirect-waits"},

@@ -121,7 +121,7 @@ func (p *proxy) real(q *ask) *wire.Answer {
 	if q.path == toldPath {
 		return p.tell(q)
 	}
-	address := p.front.Url + q.path
+	address := p.front.URL + q.path
 	if q.query != "" {
 		address += "?" + q.query
 	}

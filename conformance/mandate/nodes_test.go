@@ -260,25 +260,25 @@ func TestNodes(t *testing.T) {
 func TestNodesUnheard(t *testing.T) {
 	db := newPostgres(t)
 	c := newCluster(t, options{database: db})
-	line, through := postgrestest.NewLine(t, db.url)
+	proxy, through := postgrestest.NewProxy(t, db.url)
 	c.other = c.nodeBy(t, through)
-	waitFor(t, "the other node listens", func() bool { return line.Listening() == 1 })
+	waitFor(t, "the other node listens", func() bool { return proxy.Listening() == 1 })
 	t.Run("heard", func(t *testing.T) { c.hears(t, everyNews[:1]) })
 	for _, lost := range []struct {
-		name  string
-		fate  postgrestest.Fate
-		every []news
+		name   string
+		action postgrestest.Action
+		every  []news
 	}{{"cut", postgrestest.Cut, everyNews}, {"silent", postgrestest.Hang, everyNews[:3]}} {
 		t.Run(lost.name, func(t *testing.T) {
 			before := strings.Count(c.other.log.String(), unheard)
-			line.Rule(postgrestest.OfListening(lost.fate))
-			if lost.fate == postgrestest.Hang { // at first no node notices the lost connection
+			proxy.Rule(postgrestest.OfListening(lost.action))
+			if lost.action == postgrestest.Hang { // at first no node notices the lost connection
 				c.misses(t, lost.every)
 			}
 			c.other.says(t, unheard, before)
 			c.misses(t, lost.every)
 			before = strings.Count(c.other.log.String(), again)
-			line.Rule(postgrestest.OfListening(postgrestest.Pass))
+			proxy.Rule(postgrestest.OfListening(postgrestest.Pass))
 			c.other.says(t, again, before)
 			c.hears(t, everyNews[:3])
 		})
@@ -313,8 +313,8 @@ func TestNodesDeaf(t *testing.T) {
 	if err != nil {
 		testkit.Missing(t, fmt.Sprintf("this PostgreSQL does not let its catalogue be changed: %v", err))
 	}
-	line, through := postgrestest.NewLine(t, db.url)
-	line.Rule(postgrestest.OfListening(postgrestest.Refuse))
+	proxy, through := postgrestest.NewProxy(t, db.url)
+	proxy.Rule(postgrestest.OfListening(postgrestest.Refuse))
 	c := newCluster(t, options{database: database{db.name, through}})
 	c.other = c.nodeBy(t, through)
 	for _, s := range []*server{c.server, c.other} {

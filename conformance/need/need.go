@@ -1,4 +1,4 @@
-// Package need names what a check needs from a target: clients by their roles, endpoints, a user.
+// Package need names what a check needs from a target: clients by their roles, endpoints, a person.
 package need
 
 import "strings"

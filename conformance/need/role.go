@@ -77,8 +77,8 @@ func RoleOf(n Need) (Role, bool) {
 	return all[i], true
 }
 
-// Look describes the registration, in the words of RFC 7591 where there are any.
-func (r Role) Look() string {
+// Description describes the registration, in the words of RFC 7591 where there are any.
+func (r Role) Description() string {
 	parts := []string{"grant " + r.Grant, "auth " + SecretBasic}
 	if r.Grant == GrantCode {
 		parts[0] = "grants authorization_code and refresh_token"

@@ -66,7 +66,7 @@ func mcp() []Rule {
 		{
 			ID: "MCP/M5/resource-taken", Level: Must,
 			Text:  "The server grants a request with the parameter resource, which all MCP clients send, or refuses it with invalid_target.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
 				answer := t.Authorize(r)
@@ -87,7 +87,7 @@ func mcp() []Rule {
 		{
 			ID: "MCP/M5/audience-bound", Level: Should,
 			Text:   "A token is valid for the resource in its request, and the server refuses an unknown resource.",
-			Needs:  codeFlow(need.Introspection, need.Introspect),
+			Needs:  codeFlowNeeds(need.Introspection, need.Introspect),
 			Waived: "Mandate does not support the parameter resource (RFC 8707) yet: its tokens are valid for the resource servers of its base URL.",
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code)).Set("resource", resource)
@@ -110,7 +110,7 @@ func mcp() []Rule {
 		{
 			ID: "MCP/M6/iss", Level: Should,
 			Text:  "Every authorization response, also an error response, has iss, and the metadata says so.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantIssuerInAnswers(t)
 				if !saysIss(t) {
@@ -137,28 +137,28 @@ func mcp() []Rule {
 				}
 			},
 		},
-		likewise(core, "RFC6749/4.1.4/granted", Rule{
+		sameCheckAs(core, "RFC6749/4.1.4/granted", Rule{
 			ID: "MCP/M9/pre-registered", Level: May,
 			Text: "A client that was registered beforehand gets tokens.",
 		}),
-		likewise(best, "RFC9700/2.1/a1-exact-redirect-uri", Rule{
+		sameCheckAs(best, "RFC9700/2.1/a1-exact-redirect-uri", Rule{
 			ID: "MCP/M10/exact-redirect-uri", Level: Must,
 			Text: "A redirect URI is accepted only if it equals a registered one.",
 		}),
 		{
 			ID: "MCP/M10/https-or-localhost", Level: Must,
-			Text:      "An operator can restrict redirect URIs to https and to the same computer.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "An operator can restrict redirect URIs to https and to the same computer.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
-		likewise(best, "RFC9700/2.6/a52-tls", Rule{
+		sameCheckAs(best, "RFC9700/2.6/a52-tls", Rule{
 			ID: "MCP/M11/https", Level: Must,
 			Text: "Every endpoint uses HTTPS.",
 		}),
-		likewise(best, "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Rule{
+		sameCheckAs(best, "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Rule{
 			ID: "MCP/M12/public-rotated", Level: Must,
 			Text: "The server replaces the refresh token of a public client at each use.",
 		}),
-		likewise(bearerTokens, "RFC6750/5.3/one-hour", Rule{
+		sameCheckAs(bearerTokens, "RFC6750/5.3/one-hour", Rule{
 			ID: "MCP/M13/short-lived", Level: Should,
 			Text:   "Access tokens have a short lifetime, an hour at most.",
 			Waived: "Mandate's specification requires 36000 seconds; ACCESS_TOKEN_EXPIRE_SECONDS and each application can set less.",
@@ -172,14 +172,14 @@ func mcp() []Rule {
 				}
 			},
 		},
-		likewise(core, "RFC6749/4.1.4/refresh-token", Rule{
+		sameCheckAs(core, "RFC6749/4.1.4/refresh-token", Rule{
 			ID: "MCP/M14/refresh-token-unasked", Level: May,
 			Text: "The server issues a refresh token without the scope offline_access.",
 		}),
 		{
 			ID: "MCP/M15/step-up", Level: Should,
 			Text:  "A second request with more scope gets all of it, and the first tokens remain valid.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				all := t.Scopes(t.Grant(c))
@@ -197,23 +197,23 @@ func mcp() []Rule {
 				}
 			},
 		},
-		likewise(best, "RFC9700/2.3/r2-action-verified", Rule{
+		sameCheckAs(best, "RFC9700/2.3/r2-action-verified", Rule{
 			ID: "MCP/M16/scope-verified", Level: Must,
 			Text: "A resource refuses a token whose scope does not allow the request.",
 		}),
 		{
 			ID: "MCP/M16/audience-verified", Level: Must,
-			Text:      "A resource server refuses a token for another resource server.",
-			Elsewhere: "handlers/resource/resource_test.go:TestRFC6750",
+			Text:     "A resource server refuses a token for another resource server.",
+			TestedBy: "handlers/resource/resource_test.go:TestRFC6750",
 		},
 		{
 			ID: "MCP/M17/resource-metadata", Level: Must,
 			Text:         "A resource server publishes its own metadata, and its challenge contains the address.",
 			Inapplicable: "This concerns servers that speak the Model Context Protocol; no part of Mandate does.",
 		},
-		likewise(core, "RFC6749/4.4.3/granted", Rule{
+		sameCheckAs(core, "RFC6749/4.4.3/granted", Rule{
 			ID: "MCP/M18/client-credentials", Level: May,
-			Text: "A client without a user gets its token by client credentials.",
+			Text: "A client without a person gets its token by client credentials.",
 		}),
 		{
 			ID: "MCP/M18/enterprise-managed", Level: May,

@@ -11,8 +11,8 @@ import (
 // LogoutEvent is the member of events in a logout token.
 const LogoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// hearing returns what a check of logout tokens needs.
-func hearing(more ...Need) []Need {
+// backchannelNeeds returns what a check of logout tokens needs.
+func backchannelNeeds(more ...Need) []Need {
 	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Backchannel, need.User}, more...)
 }
 
@@ -25,7 +25,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/iss", Level: Must, Alone: true,
 			Text:  "iss is the issuer.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["iss"] != t.Issuer() {
 					t.Failf("iss is %v", j.Claims["iss"])
@@ -35,7 +35,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/aud", Level: Must, Alone: true,
 			Text:  "aud contains the client_id.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
 				list, _ := j.Claims["aud"].([]any)
@@ -47,7 +47,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/iat", Level: Must, Alone: true,
 			Text:  "iat is the time at which the logout token was issued.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				if at, is := j.Claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
@@ -58,7 +58,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/exp", Level: Must, Alone: true,
 			Text:  "exp is the time at which the logout token expires.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				at, _ := j.Claims["iat"].(float64)
@@ -70,7 +70,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/jti", Level: Must, Alone: true,
 			Text:  "jti is unique for each logout token.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				one, _ := t.LogoutToken()
 				other, _ := t.LogoutToken()
@@ -82,7 +82,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/events", Level: Must, Alone: true,
 			Text:  "events has the member that identifies a logout token, and this member is an object.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				events, _ := j.Claims["events"].(map[string]any)
@@ -94,7 +94,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/event-empty", Level: Should, Alone: true,
 			Text:  "The member of events is an empty object.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				events, _ := j.Claims["events"].(map[string]any)
@@ -106,15 +106,15 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/sub-or-sid", Level: Must, Alone: true,
 			Text:  "The logout token identifies the person or the session with the same values as the ID token.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
 				if j.Claims["sub"] == nil && j.Claims["sid"] == nil {
 					t.Failf("the token has neither sub nor sid")
 				}
 				for _, name := range []string{"sub", "sid"} {
-					if j.Claims[name] != nil && j.Claims[name] != v.Id.Claims[name] {
-						t.Errorf("%s is %v, but %v in the ID token", name, j.Claims[name], v.Id.Claims[name])
+					if j.Claims[name] != nil && j.Claims[name] != v.ID.Claims[name] {
+						t.Errorf("%s is %v, but %v in the ID token", name, j.Claims[name], v.ID.Claims[name])
 					}
 				}
 			},
@@ -122,7 +122,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/sub-and-sid", Level: May, Alone: true,
 			Text:  "The logout token has both sub and sid.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
 					t.Failf("sub is %v, and sid is %v", j.Claims["sub"], j.Claims["sid"])
@@ -132,7 +132,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/no-nonce", Level: Must, Alone: true,
 			Text:  "The logout token has no nonce, so that it cannot be used as an ID token.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Claims["nonce"] != nil {
 					t.Failf("nonce is %v", j.Claims["nonce"])
@@ -142,7 +142,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/signed", Level: Must, Alone: true,
 			Text:  "The logout token is signed with a key that also signs ID tokens.",
-			Needs: hearing(need.Keys),
+			Needs: backchannelNeeds(need.Keys),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
 				wantSignature(t, j, v.Client)
@@ -156,7 +156,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.4/typed", Level: Should, Alone: true,
 			Text:  "typ in the header is logout+jwt.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				if kind, _ := j.Header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
@@ -167,18 +167,18 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/2.6/algorithm", Level: Should, Alone: true,
 			Text:  "The algorithm is that of the client's ID tokens.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, v := t.LogoutToken()
-				if j.Header["alg"] != v.Id.Header["alg"] {
-					t.Failf("alg is %v, but %v in the ID token", j.Header["alg"], v.Id.Header["alg"])
+				if j.Header["alg"] != v.ID.Header["alg"] {
+					t.Failf("alg is %v, but %v in the ID token", j.Header["alg"], v.ID.Header["alg"])
 				}
 			},
 		},
 		{
 			ID: "OIDCBackChannel/2.6/not-unsigned", Level: Must, Alone: true,
 			Text:  "The algorithm is not none.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if j, _ := t.LogoutToken(); j.Header["alg"] == "none" {
 					t.Failf("alg is none")
@@ -188,7 +188,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/4/short-life", Level: Should, Alone: true,
 			Text:  "A logout token is valid for two minutes at most, so that a stolen one is of little use.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				j, _ := t.LogoutToken()
 				from, _ := j.Claims["iat"].(float64)
@@ -201,7 +201,7 @@ func oidcLogoutToken() []Rule {
 		{
 			ID: "OIDCBackChannel/4.1/no-id-token", Level: Should, Alone: true,
 			Text:  "The provider itself does not accept a logout token as an ID token.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				n, _ := t.Notified()
 				v := t.Visit(need.Backchannel)

@@ -29,24 +29,24 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.1/session-supported", Level: Must, Alone: true,
 			Text:  "The logout token has sid only if the metadata says so, and then the ID token has it too.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				said := discoveredMetadata(t).Is("backchannel_logout_session_supported")
 				j, v := t.LogoutToken()
-				if j.Claims["sid"] != nil && (!said || v.Id.Claims["sid"] == nil) {
-					t.Failf("backchannel_logout_session_supported is %t; sid is %v, and in the ID token %v", said, j.Claims["sid"], v.Id.Claims["sid"])
+				if j.Claims["sid"] != nil && (!said || v.ID.Claims["sid"] == nil) {
+					t.Failf("backchannel_logout_session_supported is %t; sid is %v, and in the ID token %v", said, j.Claims["sid"], v.ID.Claims["sid"])
 				}
 			},
 		},
 		{
 			ID: "OIDCBackChannel/2.2/https", Level: Should,
-			Text:      "The registered URI uses https, or for a confidential client http.",
-			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+			Text:     "The registered URI uses https, or for a confidential client http.",
+			TestedBy: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/no-fragment", Level: Must,
-			Text:      "The registered URI has no fragment.",
-			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
+			Text:     "The registered URI has no fragment.",
+			TestedBy: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_5_server_calls_no_special_address_and_follows_no_redirect",
 		},
 		{
 			ID: "OIDCBackChannel/2.2/session-required", Level: Must,
@@ -56,11 +56,11 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.3/remembered", Level: Must, Alone: true,
 			Text:  "When a session ends, each client to which the person signed in with this session receives a logout token, even if another client ended the session.",
-			Needs: hearing(need.Code),
+			Needs: backchannelNeeds(need.Code),
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
 				other := t.VisitIn(v.Browser, need.Code)
-				n := t.Hears(func() {
+				n := t.LogoutTokenDuring(func() {
 					t.Logout(other.Browser, wire.Params("id_token_hint", other.Tokens.ID))
 					t.SignedOut(other)
 				}, v)
@@ -72,31 +72,31 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.3/others-not-told", Level: May, Alone: true,
 			Text:  "A client to which nobody signed in with the session receives no logout token.",
-			Needs: hearing(need.Code),
+			Needs: backchannelNeeds(need.Code),
 			Check: func(t *T) {
 				v, other := t.Visit(need.Backchannel), t.Visit(need.Code)
-				if v.Id.Claims["sid"] == nil {
+				if v.ID.Claims["sid"] == nil {
 					t.Skipf("the server has no sid: a logout token without sid can mean all sessions of the person")
 				}
-				n := t.Hears(func() {
+				n := t.LogoutTokenDuring(func() {
 					t.SignOut(other)
 					t.SignOut(v)
 				}, v, other)
 				if n == nil {
 					t.Blockedf("the client received no logout token for its own session")
 				}
-				if j, err := jose.Read(n.Token); err != nil || j.Claims["sid"] != v.Id.Claims["sid"] {
-					t.Failf("the client received a logout token for a session that it has no part in, %v", v.Id.Claims["sid"])
+				if j, err := jose.Read(n.Token); err != nil || j.Claims["sid"] != v.ID.Claims["sid"] {
+					t.Failf("the client received a logout token for a session that it has no part in, %v", v.ID.Claims["sid"])
 				}
 			},
 		},
 		{
 			ID: "OIDCBackChannel/2.5/post", Level: Must, Alone: true,
 			Text:  "The server sends the logout token by POST to the registered URI.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
-				n := t.Hears(func() { t.SignOut(v) }, v)
+				n := t.LogoutTokenDuring(func() { t.SignOut(v) }, v)
 				if n == nil {
 					t.Failf("the client received no logout token")
 				}
@@ -108,7 +108,7 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.5/form", Level: Must, Alone: true,
 			Text:  "The body is form-encoded.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				n, _ := t.Notified()
 				if kind, _, err := mime.ParseMediaType(n.ContentType); err != nil || kind != wire.FormEncoded {
@@ -119,7 +119,7 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.5/logout-token", Level: Must, Alone: true,
 			Text:  "The body has the parameter logout_token exactly once.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				n, _ := t.Notified()
 				if _, err := jose.Read(n.Token); err != nil || len(n.Form["logout_token"]) != 1 {
@@ -129,20 +129,20 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.5/once", Level: Should,
-			Text:      "After a client has accepted a logout token, the server does not send it again.",
-			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_is_told_at_once_and_once",
+			Text:     "After a client has accepted a logout token, the server does not send it again.",
+			TestedBy: "provider/backchannel_test.go:TestBackChannel_2_8_application_is_told_at_once_and_once",
 		},
 		{
 			ID: "OIDCBackChannel/2.5/redirect-waits", Level: May, Alone: true,
 			Text:  "The server redirects the browser at once; a slow client does not delay the logout.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				const slow = 4 * time.Second
 				l, v := t.Listener(), t.Visit(need.Backchannel)
 				l.Slow(slow)
 				defer l.Slow(0)
 				var took time.Duration
-				t.Hears(func() {
+				t.LogoutTokenDuring(func() {
 					began := time.Now()
 					t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
 					took = time.Since(began)
@@ -154,13 +154,13 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.7/every-way", Level: May,
-			Text:      "Clients receive logout tokens whenever a session ends: by a client, by the person, by an administrator, by a new password.",
-			Elsewhere: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
+			Text:     "Clients receive logout tokens whenever a session ends: by a client, by the person, by an administrator, by a new password.",
+			TestedBy: "conformance/mandate/openid_backchannel_test.go:TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application",
 		},
 		{
 			ID: "OIDCBackChannel/2.7/refresh-tokens-end", Level: Should, Alone: true,
 			Text:  "A refresh token without offline_access ends with the session.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
 				if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
@@ -173,7 +173,7 @@ func oidcLogoutNotice() []Rule {
 		{
 			ID: "OIDCBackChannel/2.7/offline-access-stays", Level: Should, Alone: true,
 			Text:  "A refresh token with offline_access does not end with the session.",
-			Needs: hearing(),
+			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if !discoveredMetadata(t).Lists("scopes_supported", "offline_access") {
 					t.Skipf("the server does not list offline_access")
@@ -188,13 +188,13 @@ func oidcLogoutNotice() []Rule {
 		},
 		{
 			ID: "OIDCBackChannel/2.8/no-content", Level: Should,
-			Text:      "The server accepts the status 204 like 200.",
-			Elsewhere: "provider/outbound/outbound_test.go:TestOutboundClientWantsASuccess",
+			Text:     "The server accepts the status 204 like 200.",
+			TestedBy: "provider/outbound/outbound_test.go:TestOutboundClientWantsASuccess",
 		},
 		{
 			ID: "OIDCBackChannel/2.8/again", Level: May,
-			Text:      "If a client does not answer, or answers with an error, the server tries again for some hours.",
-			Elsewhere: "provider/backchannel_test.go:TestBackChannel_2_8_application_that_does_not_answer_is_told_again",
+			Text:     "If a client does not answer, or answers with an error, the server tries again for some hours.",
+			TestedBy: "provider/backchannel_test.go:TestBackChannel_2_8_application_that_does_not_answer_is_told_again",
 		},
 	}
 }

@@ -20,11 +20,13 @@ func oidcCore() []Rule {
 		oidcMandatory(), oidcSecurity(), oidcPrivacy())
 }
 
-// signIn returns what a check needs that performs a login at a client.
-func signIn(more ...Need) []Need { return append(codeFlow(need.OpenID), more...) }
+// loginNeeds returns what a check needs that performs a login at a client.
+func loginNeeds(more ...Need) []Need { return append(codeFlowNeeds(need.OpenID), more...) }
 
-// openID returns what a check needs that sends an authentication request, but does not redeem the code.
-func openID(more ...Need) []Need { return append(asking(need.OpenID), more...) }
+// authenticationNeeds returns what a check needs that sends an authentication request, but does not redeem the code.
+func authenticationNeeds(more ...Need) []Need {
+	return append(authorizationNeeds(need.OpenID), more...)
+}
 
 // wantSignature asserts that the signature of a JWT is valid.
 func wantSignature(t *T, j *jose.JWT, c *target.Client) {
@@ -74,7 +76,7 @@ func wantReauthentication(t *T, b *browser.Browser, r *check.Request, why string
 	t.Failf("the server does not ask for a login, although %s: %s", why, response)
 }
 
-// withMaxAge signs the user in with max_age, so that the ID token has auth_time.
+// withMaxAge signs the person in with max_age, so that the ID token has auth_time.
 func withMaxAge(t *T, b *browser.Browser) *check.Tokens {
 	return t.GrantIn(b, t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))
 }
@@ -122,14 +124,14 @@ func wantCode(t *T, r *check.Response, what string) {
 	}
 }
 
-// wantOwnQuestion asserts that an approval counts only for the request of the same browser. A victim's browser
-// submits the approval form of an attacker's request, and gets no code.
-func wantOwnQuestion(t *T, attackers *browser.Browser, ask func() *check.Request) {
+// wantConsentBoundToBrowser asserts that consent counts only for the request of the same browser. A victim's browser
+// submits the consent form of an attacker's request, and gets no code.
+func wantConsentBoundToBrowser(t *T, attackers *browser.Browser, ask func() *check.Request) {
 	victims := t.NewBrowser()
 	// With prompt=consent the server asks even if the person has approved before (OIDC Core §3.1.2.1).
-	question := t.Question(attackers, ask().Set("prompt", "consent"))
+	question := t.ConsentForm(attackers, ask().Set("prompt", "consent"))
 	question.Action = attackers.Page.URL.ResolveReference(wire.ParseURL(question.Action)).String()
-	t.Question(victims, ask().Set("prompt", "consent"))
+	t.ConsentForm(victims, ask().Set("prompt", "consent"))
 	r := check.Ended(ask(), victims, victims.Submit(question))
-	t.WantNoCode(r, "the approval belongs to the request of another browser")
+	t.WantNoCode(r, "the consent belongs to the request of another browser")
 }

@@ -19,7 +19,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/oauth-parameters", Level: Must,
 			Text:  "The server validates all OAuth 2.0 parameters as OAuth 2.0 requires.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.WantNoCode(t.Authorize(t.OpenID(c).Set("client_id", "conformance-"+t.Random())), "the client_id is unknown")
@@ -30,7 +30,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/required-parameters", Level: Must,
 			Text:  "A request without client_id or response_type gets no code.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, name := range []string{"client_id", "response_type"} {
 					t.WantNoCode(t.Authorize(t.OpenID(t.Client(need.Code)).Del(name)), name+" is missing")
@@ -44,13 +44,13 @@ func oidcValidation() []Rule {
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Several)).Del("redirect_uri"))
 				t.WantNoCode(r, "redirect_uri is missing")
-				wantUnmoved(t, r)
+				wantNoRedirect(t, r)
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/sub-requested", Level: Must,
 			Text:  "A request for the ID token of a certain sub gets a code only if that person is signed in.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				c := t.Client(need.Code)
@@ -68,7 +68,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/unknown-parameters-ignored", Level: Should,
 			Text:  "The server ignores unknown parameters.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("conformance_unknown", "1")), "an unknown parameter")
 			},
@@ -76,7 +76,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/error-answered", Level: Must,
 			Text:  "The server answers an invalid request with an error response.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantErrorBack(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", "conformance")), "the response_type is unknown")
 			},
@@ -96,7 +96,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-login", Level: Must, Alone: true,
 			Text:  "With prompt=login the person signs in again before the server issues a code, and auth_time is the time of that login.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				at := loginTime(t, withMaxAge(t, b))
@@ -111,7 +111,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-login-asked", Level: Must,
 			Text:  "With prompt=login the server issues no code before the person has signed in again, even if they are signed in.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantNewLogin(t, t.Client(need.Code))
 			},
@@ -127,40 +127,40 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.3/csrf", Level: Must,
 			Text:  "Another site cannot make a person's browser approve an authentication request.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				wantOwnQuestion(t, t.SignedIn(), func() *check.Request { return t.OpenID(c) })
+				wantConsentBoundToBrowser(t, t.SignedIn(), func() *check.Request { return t.OpenID(c) })
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.3/clickjacking", Level: Must,
-			Text:  "Another site cannot frame the login and approval pages.",
-			Needs: openID(),
+			Text:  "Another site cannot frame the login and consent pages.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantUnframed(t, t.LoginPage(t.OpenID(t.Client(need.Code))).Page)
 				b := t.SignedIn()
-				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
+				t.ConsentForm(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
 				wantUnframed(t, b.Page)
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.4/decision-obtained", Level: Must,
-			Text:  "The server releases nothing without the person's approval: if the person denies, no code is issued.",
-			Needs: openID(),
+			Text:  "The server releases nothing without the person's consent: if the person denies, no code is issued.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				t.WantNoCode(t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person denied")
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.4/says-what", Level: May,
-			Text:  "The approval page names each requested scope.",
-			Needs: openID(),
+			Text:  "The consent page names each requested scope.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				b := t.SignedIn()
-				t.Question(b, t.OpenID(t.Client(need.Code), "profile").Set("prompt", "consent"))
+				t.ConsentForm(b, t.OpenID(t.Client(need.Code), "profile").Set("prompt", "consent"))
 				with := browser.Parse(b.Page).Text
-				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
+				t.ConsentForm(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
 				if without := browser.Parse(b.Page).Text; with == without {
 					t.Failf("the page is the same with and without the scope profile: %q", wire.Clip(with, 300))
 				}
@@ -173,7 +173,7 @@ func oidcValidation() []Rule {
 func wantUnframed(t *T, a *wire.Answer) {
 	policy := strings.ToLower(strings.Join(a.Header.Values("Content-Security-Policy"), ";"))
 	options := strings.ToUpper(a.Header.Get("X-Frame-Options"))
-	if !strings.Contains(policy, "frame-ancestors") && options != "DENY" && options != "SAMEORIGIN" && !framesAreBlind(t) {
+	if !strings.Contains(policy, "frame-ancestors") && options != "DENY" && options != "SAMEORIGIN" && !framesAreHarmless(t) {
 		t.At(a)
 		t.Errorf("%s can be framed by any site: it has neither frame-ancestors nor X-Frame-Options", wire.Bare(a.URL))
 	}
@@ -185,7 +185,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.5/in-query", Level: Must,
 			Text:  "The response adds code and state to the query of the redirect URI.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
 				t.CodeOf(r)
@@ -199,7 +199,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/denied", Level: Must,
 			Text:  "If the person denies, the client receives access_denied with its state.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code))))
 				t.WantRedirectError(r, "access_denied")
@@ -256,15 +256,15 @@ func oidcResponse() []Rule {
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
 				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
-					wantUnmoved(t, t.Look(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
-					wantUnmoved(t, t.Look(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri).Set("prompt", "none")))
+					wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
+					wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri).Set("prompt", "none")))
 				}
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/response-mode-unknown", Level: Should,
 			Text:  "The server answers an unsupported response_mode with 400 and without a redirect, since it does not know how the client reads the response.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "conformance"))
 				if r.Stuck != "" {
@@ -285,8 +285,8 @@ func oidcResponse() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/consent-required", Level: May,
-			Text:      "If prompt=none is not possible without an approval, the error is consent_required.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
+			Text:     "If prompt=none is not possible without consent, the error is consent_required.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/account-selection-required", Level: May,
@@ -296,7 +296,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/registration-not-supported", Level: May,
 			Text:  "The server answers the parameter registration with registration_not_supported.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))
 				t.WantRedirectError(r, "registration_not_supported")

@@ -14,13 +14,13 @@ import (
 // no value.
 func aScope(scope, text string, names ...string) Rule {
 	return Rule{
-		ID: "OIDCCore/5.4/" + scope, Level: Must, Text: text, Needs: userInfo(),
+		ID: "OIDCCore/5.4/" + scope, Level: Must, Text: text, Needs: userInfoNeeds(),
 		Check: func(t *T) {
 			wantsScope(t, scope)
 			all := knownClaims(t)
 			known := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] == nil })
 			if len(known) == 0 {
-				t.Skipf("UserInfo returns no %s for the target's user", strings.Join(names, ", "))
+				t.Skipf("UserInfo returns no %s for the person of the target", strings.Join(names, ", "))
 			}
 			claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scope)).Access)
 			for _, name := range known {
@@ -43,7 +43,7 @@ func oidcScopes() []Rule {
 		{
 			ID: "OIDCCore/5.4/several", Level: May,
 			Text:  "Several scopes return the claims of all of them.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
 				for _, name := range []string{"name", "email", "phone_number", "address"} {
@@ -56,7 +56,7 @@ func oidcScopes() []Rule {
 		{
 			ID: "OIDCCore/5.4/nothing-more", Level: May,
 			Text:  "The scope openid alone returns sub and no other claim.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				for name := range t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access) {
 					if name != "sub" {
@@ -68,7 +68,7 @@ func oidcScopes() []Rule {
 		{
 			ID: "OIDCCore/5.4/not-in-id-token", Level: May,
 			Text:  "The claims of a scope are returned by UserInfo, and not in the ID token as well.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")))
 				for _, name := range []string{"name", "given_name", "preferred_username", "updated_at", "email", "email_verified"} {
@@ -101,7 +101,7 @@ func someClaim(t *T) (string, any) {
 			return name, claims[name]
 		}
 	}
-	t.Skipf("UserInfo returns only sub for the target's user")
+	t.Skipf("UserInfo returns only sub for the person of the target")
 	return "", nil
 }
 
@@ -114,7 +114,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5/userinfo", Level: Must,
 			Text:  "UserInfo returns a requested claim in addition to the claims of the scopes.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
 				for _, how := range []any{nil, map[string]any{}, map[string]any{"essential": true}, map[string]any{"essential": false}} {
@@ -128,7 +128,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5/id-token", Level: Must,
 			Text:  "The ID token contains a requested claim in addition to its usual claims.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
 				j := t.IDToken(signInAsking(t, asks("id_token", map[string]any{name: nil})))
@@ -140,12 +140,12 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5/added-to-scopes", Level: Must,
 			Text:  "The parameter claims does not remove claims of the scopes.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				wantsScope(t, "email")
 				if knownClaims(t)["email"] == nil {
-					t.Skipf("UserInfo returns no email for the target's user")
+					t.Skipf("UserInfo returns no email for the person of the target")
 				}
 				r := t.OpenID(t.Client(need.Code), "email").Set("claims", `{"userinfo":{"locale":null}}`)
 				if t.UserClaims(t.GrantFor(r).Access)["email"] == nil {
@@ -156,7 +156,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5/members-ignored", Level: Must,
 			Text:  "The server ignores unknown members of the parameter claims.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				name, value := someClaim(t)
@@ -176,7 +176,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5/malformed", Level: May,
 			Text:  "The server refuses a claims parameter that is no object with invalid_request.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				for _, claims := range []string{"conformance", "[]", `{"id_token":1}`} {
@@ -187,7 +187,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/essential-unknown", Level: Must,
 			Text:  "A claim that the server cannot return is no error, even if it is essential.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				for _, where := range []string{"userinfo", "id_token"} {
@@ -199,7 +199,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/members-ignored", Level: Must,
 			Text:  "The server ignores unknown members of the request for a claim.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
 				claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name: map[string]any{"conformance": 1, "essential": true}})).Access)
@@ -211,7 +211,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/value-equal", Level: Should,
 			Text:  "A claim that is requested with its actual value is returned.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
 				for _, how := range []map[string]any{{"value": value}, {"values": []any{"conformance", value}}} {
@@ -224,7 +224,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/value-other", Level: Should,
 			Text:  "A claim that is requested with another value is left out.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, value := someClaim(t)
 				for _, how := range []map[string]any{{"value": "conformance"}, {"values": []any{"conformance", "other"}}} {
@@ -237,7 +237,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/sub-of-another", Level: Must,
 			Text:  "A login fails if the ID token is requested with the sub of another person.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				b := t.Approved(t.OpenID(t.Client(need.Code)))
@@ -248,7 +248,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1/sub-of-others", Level: Should,
 			Text:  "A login fails if the ID token is requested with several subs, none of them the person's.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				b := t.Approved(t.OpenID(t.Client(need.Code)))
@@ -259,7 +259,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1.1/essential-met", Level: Must,
 			Text:  "If acr is requested as essential with values, the ID token has one of them.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				acr := t.SignIn(t.Client(need.Code)).Text("acr")
 				if acr == "" {
@@ -274,7 +274,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1.1/essential-not-met", Level: Must,
 			Text:  "If acr is requested as essential, and the server cannot satisfy it, the login fails.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				for _, how := range []map[string]any{{"value": "urn:conformance:unknown"}, {"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
@@ -290,7 +290,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.1.1/voluntary", Level: Should,
 			Text:  "If acr is requested as voluntary, and the server cannot satisfy it, the ID token has the actual acr.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				c := t.Client(need.Code)
@@ -309,7 +309,7 @@ func oidcClaims() []Rule {
 		{
 			ID: "OIDCCore/5.5.2/other-language", Level: Should,
 			Text:  "If a claim is requested in an unavailable language, it is not returned without a language tag.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				name, _ := someClaim(t)
 				claims := t.UserClaims(signInAsking(t, asks("userinfo", map[string]any{name + "#tlh": nil})).Access)

@@ -17,7 +17,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/jwt", Level: Must,
 			Text:  "An ID token is a JWT.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				text := rawIDToken(t, t.GrantFor(t.OpenID(t.Client(need.Code))))
 				// An encrypted ID token has five parts. Other rules check its content.
@@ -32,7 +32,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/iss", Level: Must,
 			Text:  "iss is an https URL without query and fragment.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantIssuerURL(t, t.SignIn(t.Client(need.Code)).Text("iss"))
 			},
@@ -40,7 +40,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/sub", Level: Must,
 			Text:  "sub is a string that is not empty.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				if j.Text("sub") == "" {
@@ -51,7 +51,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/sub-length", Level: Must,
 			Text:  "sub has at most 255 ASCII characters.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				sub := t.SignIn(t.Client(need.Code)).Text("sub")
 				if len(sub) > 255 || strings.ContainsFunc(sub, func(r rune) bool { return r > 127 }) {
@@ -62,7 +62,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/sub-stays", Level: Must,
 			Text:  "A person has the same sub at every login.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				one := t.Subject(t.IDToken(t.GrantIn(t.NewBrowser(), t.OpenID(c))))
@@ -74,13 +74,13 @@ func oidcIDToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/2/sub-unique", Level: Must,
-			Text:      "Different people have different subs.",
-			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
+			Text:     "Different people have different subs.",
+			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
 		},
 		{
 			ID: "OIDCCore/2/aud", Level: Must,
 			Text:  "aud contains the client_id.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				j := t.SignIn(c)
@@ -95,7 +95,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/aud-single", Level: May,
 			Text:  "The client is the only audience: aud is its client_id alone.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if j := t.SignIn(c); j.Text("aud") != c.ID {
@@ -106,7 +106,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/exp", Level: Must,
 			Text:  "exp is a number of seconds, and is in the future when the token is issued.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if j := t.IDToken(tokens); j.Number("exp") <= check.ServerTime(tokens.Answer) {
@@ -117,7 +117,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/iat", Level: Must,
 			Text:  "iat is the time of issue as a number of seconds.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if j := t.IDToken(tokens); math.Abs(j.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
@@ -128,7 +128,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/auth-time-with-max-age", Level: Must,
 			Text:  "If the request has max_age, the ID token has auth_time, a number of seconds.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
 				if j.Number("auth_time") < 0 {
@@ -139,7 +139,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/auth-time-essential", Level: Must,
 			Text:  "If auth_time is requested as essential, the ID token has it.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("claims", `{"id_token":{"auth_time":{"essential":true}}}`)))
@@ -151,7 +151,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/auth-time-always", Level: May,
 			Text:  "The ID token always has auth_time, requested or not.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if j := t.SignIn(t.Client(need.Code)); j.Number("auth_time") < 0 {
 					t.Failf("auth_time is %v", j.Claims["auth_time"])
@@ -161,7 +161,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/auth-time-of-login", Level: Must,
 			Text:  "auth_time is the time of the login, and not of the issue of the token.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				b := t.NewBrowser()
 				first := withMaxAge(t, b)
@@ -180,7 +180,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/nonce", Level: Must,
 			Text:  "The ID token contains the nonce of the request unchanged.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				nonce := "Nonce-" + t.Random() + "_~." + strings.ToLower(t.Random())
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("nonce", nonce)))
@@ -192,7 +192,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/nonce-not-processed", Level: Should,
 			Text:  "The server accepts any text as nonce, and returns it unchanged.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				for _, nonce := range []string{" a b+c%20d&e=f#g\"<h>\\i/é?", "0", "null", strings.Repeat("n", 512)} {
 					r := t.OpenID(t.Client(need.Code)).Set("nonce", nonce)
@@ -208,7 +208,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/acr", Level: Must,
 			Text:  "acr, if present, is a string.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				if acr, there := j.Claims["acr"]; there && j.Text("acr") == "" {
@@ -219,7 +219,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/acr-name", Level: Should,
 			Text:  "acr, if present, is an absolute URI or a registered name.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				acr, there := j.Claims["acr"]
@@ -249,7 +249,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/amr", Level: Must,
 			Text:  "amr, if present, is an array of strings.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				amr, there := t.SignIn(t.Client(need.Code)).Claims["amr"]
 				list, is := amr.([]any)
@@ -266,7 +266,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/azp", Level: Must,
 			Text:  "azp, if present, is the client_id of the client that receives the token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if azp, there := t.SignIn(c).Claims["azp"]; there && azp != any(c.ID) {
@@ -277,7 +277,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/signed", Level: Must,
 			Text:  "An ID token is signed, and its signature is valid.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantSignature(t, t.SignIn(c), c)
@@ -286,7 +286,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/alg-none", Level: Must,
 			Text:  "No ID token has the alg none, unless the client registered it.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
 					t.Failf("alg is %q", alg)
@@ -301,7 +301,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/2/no-key-headers", Level: Should,
 			Text:  "The header of an ID token has none of x5u, x5c, jku and jwk.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				for _, name := range []string{"x5u", "x5c", "jku", "jwk"} {
@@ -314,7 +314,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.6/at-hash", Level: Must,
 			Text:  "at_hash, if present, is the left half of the hash of the access token, with the hash function of the signature.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				wantHash(t, t.IDToken(tokens), tokens)
@@ -323,7 +323,7 @@ func oidcIDToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.6/at-hash-always", Level: May,
 			Text:  "The ID token has at_hash in the code flow too.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if t.SignIn(t.Client(need.Code)).Text("at_hash") == "" {
 					t.Failf("the ID token has no at_hash")

@@ -29,7 +29,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/13.3/numbers", Level: Must,
 			Text:  "expires_in, exp, iat and auth_time are JSON numbers.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000"))
 				j := t.IDToken(tokens)
@@ -47,7 +47,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/13.3/no-null", Level: Should,
 			Text:  "No member of the token response or the ID token is null.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				for what, object := range map[string]map[string]any{"the answer": tokens.Answer.JSON(), "the ID token": t.IDToken(tokens).Claims} {
@@ -62,7 +62,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/14/escapes-removed", Level: Must,
 			Text:  "Escaped characters in a JSON string have the same meaning as unescaped ones.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantsClaimsParameter(t)
@@ -75,7 +75,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/14/not-normalized", Level: Must,
 			Text:  "The server does not change the Unicode normal form of a string.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				// Characters that NFC, NFD, NFKC and NFKD change.
 				nonce := "e\u0301-\u00e9-\u212b-\ufb01-" + t.Random()
@@ -88,7 +88,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/14/code-points", Level: Must,
 			Text:  "The server compares strings code point by code point: a sub with other case or width is different.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				c, b := t.Client(need.Code), t.NewBrowser()
@@ -105,7 +105,7 @@ func oidcSerialization() []Rule {
 		{
 			ID: "OIDCCore/14/single-spaces", Level: Must,
 			Text:  "Space-separated lists have a single space between two values.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				scope := t.GrantFor(t.OpenID(t.Client(need.Code), "profile", "email")).Scope
 				if scope != strings.Join(strings.Fields(scope), " ") {
@@ -133,7 +133,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/rs256", Level: Must,
 			Text:  "ID tokens can be signed with RS256.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				alg := t.SignIn(t.Client(need.Code)).Algorithm()
 				list, published := t.Metadata().List("id_token_signing_alg_values_supported")
@@ -148,7 +148,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/rs256-by-default", Level: May,
 			Text:  "ID tokens are signed with RS256 if the client registered no other algorithm.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); alg != "RS256" {
 					t.Failf("alg is %q", alg)
@@ -158,7 +158,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/prompt", Level: Must,
 			Text:  "The server supports prompt: none shows no page, and login requires a login before a code.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(c)), "nobody is signed in")
@@ -168,7 +168,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/display", Level: Must,
 			Text:  "The defined values of display cause no error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, display := range []string{"page", "popup", "touch", "wap"} {
 					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("display", display)), "display="+display)
@@ -178,7 +178,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/locales", Level: Must,
 			Text:  "ui_locales and claims_locales cause no error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, name := range []string{"ui_locales", "claims_locales"} {
 					wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set(name, "se de-CH fr")), name)
@@ -188,7 +188,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/auth-time", Level: Must,
 			Text:  "The server returns auth_time if it is requested.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				requests := []*check.Request{t.OpenID(t.Client(need.Code)).Set("max_age", "36000")}
 				if t.Metadata().Is("claims_parameter_supported") {
@@ -204,7 +204,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/max-age", Level: Must,
 			Text:  "The server enforces max_age: if it has expired, no code is issued before a login.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				at := loginTime(t, withMaxAge(t, b))
@@ -216,7 +216,7 @@ func oidcMandatory() []Rule {
 		{
 			ID: "OIDCCore/15.1/acr-values", Level: Must,
 			Text:  "acr_values causes no error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("acr_values", "1 2 urn:conformance:unknown")), "acr_values")
 			},

@@ -28,7 +28,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-answered", Level: Should,
 			Text:  "With prompt=none the server issues a code if the person is signed in and has approved, even without id_token_hint.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -37,13 +37,13 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-without-consent", Level: Must,
-			Text:      "With prompt=none the server returns an error if the person has not approved the request.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
+			Text:     "With prompt=none the server returns an error if the person has not approved the request.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCCore3Prompt",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-alone", Level: Must,
 			Text:  "prompt=none together with another value is an error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -55,7 +55,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-login", Level: Should,
 			Text:  "With prompt=login the person has to sign in again.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -69,8 +69,8 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-consent", Level: Should,
-			Text:  "With prompt=consent the server asks for approval, even if the person has approved before.",
-			Needs: openID(),
+			Text:  "With prompt=consent the server asks for consent, even if the person has approved before.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -80,14 +80,14 @@ func oidcPrompt() []Rule {
 				}
 				if !r.Asked && r.ErrorCode() == "" {
 					t.At(r.Answer)
-					t.Failf("the server did not ask for approval: %s", r)
+					t.Failf("the server did not ask for consent: %s", r)
 				}
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-consent-refused", Level: Must,
 			Text:  "With prompt=consent the server returns an error if the person does not approve.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantErrorBack(t, t.Questioned(t.Refuse(t.OpenID(t.Client(need.Code)))), "the person denied")
 			},
@@ -95,7 +95,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-select-account", Level: Should,
 			Text:  "With prompt=select_account the person can choose an account.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -114,7 +114,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-unknown", Level: May,
 			Text:  "The server refuses an unknown prompt with invalid_request, also one with wrong case.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, prompt := range []string{"conformance", "LOGIN"} {
 					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("prompt", prompt)), "invalid_request")
@@ -124,7 +124,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age", Level: Must,
 			Text:  "A person whose login is older than max_age has to sign in again.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				at := loginTime(t, withMaxAge(t, b))
@@ -135,7 +135,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-renews", Level: Must, Alone: true,
 			Text:  "After a new login because of max_age, auth_time is the time of the new login.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				at := loginTime(t, withMaxAge(t, b))
@@ -150,7 +150,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-silent", Level: Must,
 			Text:  "With prompt=none an expired max_age is an error.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				at := loginTime(t, withMaxAge(t, b))
@@ -161,7 +161,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-enough", Level: May,
 			Text:  "Within max_age the person does not have to sign in again.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -171,7 +171,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-zero", Level: Must,
 			Text:  "With max_age=0 the person has to sign in again.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				b := t.Approved(t.OpenID(c))
@@ -181,7 +181,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-wrong", Level: May,
 			Text:  "The server refuses a max_age that is no number, or negative, with invalid_request.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, age := range []string{"-1", "soon", "1.5"} {
 					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("max_age", age)), "invalid_request")
@@ -191,7 +191,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/max-age-auth-time", Level: Must,
 			Text:  "If the request has max_age, the ID token has auth_time.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				j := t.IDToken(t.GrantFor(t.OpenID(t.Client(need.Code)).Set("max_age", "36000")))
 				if _, there := j.Claims["auth_time"]; !there {
@@ -208,7 +208,7 @@ func oidcHints() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-this-person", Level: Should,
 			Text:  "If the person of the id_token_hint is signed in, the server issues a code.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
 				wantCode(t, t.Silently(b, t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint)), "a request with the person's own ID token as id_token_hint")
@@ -217,7 +217,7 @@ func oidcHints() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-nobody", Level: Must,
 			Text:  "If the person of the id_token_hint is not signed in, and prompt=none forbids a login, the server returns an error.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				_, hint := sessionHint(t)
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("id_token_hint", hint))
@@ -226,13 +226,13 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/hint-of-another", Level: Must,
-			Text:      "If another person than that of the id_token_hint is signed in, the server returns an error or asks for a login.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+			Text:     "If another person than that of the id_token_hint is signed in, the server returns an error or asks for a login.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-altered", Level: Must,
 			Text:  "The server refuses an id_token_hint whose signature is wrong.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
 				wantHintRefused(t, b, t.Client(need.Code), jose.Altered(hint))
@@ -241,7 +241,7 @@ func oidcHints() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/hint-unsigned", Level: Must,
 			Text:  "The server refuses an id_token_hint with the alg none.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
 				wantHintRefused(t, b, t.Client(need.Code), jose.Unsigned(hint))
@@ -250,7 +250,7 @@ func oidcHints() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/hint-signed-by-another", Level: Must,
 			Text:  "The server refuses an id_token_hint that was signed with another key.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
 				wantHintRefused(t, b, t.Client(need.Code), jose.SignedByAnother(hint))
@@ -259,7 +259,7 @@ func oidcHints() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.2/hint-key-confusion", Level: Must,
 			Text:  "The server refuses an id_token_hint with an HMAC under the server's public key.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				b, hint := sessionHint(t)
 				j, err := jose.Read(hint)
@@ -271,13 +271,13 @@ func oidcHints() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-of-another-person", Level: Must,
-			Text:      "If the id_token_hint names another person than the one signed in, the server issues no tokens for the one signed in.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+			Text:     "If the id_token_hint names another person than the one signed in, the server issues no tokens for the one signed in.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 		{
 			ID: "OIDCCore/3.1.2.2/hint-expired", Level: Should,
-			Text:      "The server accepts an expired id_token_hint.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
+			Text:     "The server accepts an expired id_token_hint.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCCore3IDTokenHint",
 		},
 	}
 }

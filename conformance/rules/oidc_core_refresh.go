@@ -16,7 +16,7 @@ func oidcOffline() []Rule {
 		{
 			ID: "OIDCCore/11/refresh-token", Level: Should,
 			Text:  "A client that is granted offline_access gets a working refresh token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
 				c := t.Client(need.Code)
@@ -29,8 +29,8 @@ func oidcOffline() []Rule {
 		},
 		{
 			ID: "OIDCCore/11/consent-or-ignored", Level: Must,
-			Text:      "The server ignores offline_access if the person is not asked and no other condition allows it.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
+			Text:     "The server ignores offline_access if the person is not asked and no other condition allows it.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestOIDCCore_11_offline_access",
 		},
 		{
 			ID: "OIDCCore/11/code-only", Level: Must,
@@ -40,7 +40,7 @@ func oidcOffline() []Rule {
 		{
 			ID: "OIDCCore/11/always-consent", Level: Must,
 			Text:  "With prompt=consent the server grants offline access after it has asked the person, and not before.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
 				r := t.Try(t.OpenID(t.Client(need.Code), "offline_access").Set("prompt", "consent"))
@@ -52,12 +52,12 @@ func oidcOffline() []Rule {
 		},
 		{
 			ID: "OIDCCore/11/web-consent", Level: Must,
-			Text:         "Offline access for a web application requires the person's approval.",
+			Text:         "Offline access for a web application requires the person's consent.",
 			Inapplicable: "It repeats the rules above for one type of client; Mandate treats all types alike.",
 		},
 		{
 			ID: "OIDCCore/11/native-consent", Level: Should,
-			Text:  "Offline access for a native application requires the person's approval.",
+			Text:  "Offline access for a native application requires the person's consent.",
 			Needs: []Need{need.Authorization, need.Public, need.User, need.OpenID},
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
@@ -68,7 +68,7 @@ func oidcOffline() []Rule {
 		{
 			ID: "OIDCCore/11/refresh-token-otherwise", Level: May,
 			Text:  "The server also issues a refresh token without offline_access, which ends with the login.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).Refresh == "" {
 					t.Failf("the response has no refresh token")
@@ -84,7 +84,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.1/client-authenticated", Level: Must,
 			Text:  "A client with a secret must use it to refresh.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantSecret(t, c, wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantOffline(c).Refresh))
@@ -93,7 +93,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.1/token-valid", Level: Must,
 			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, token := range Spoilt(t.GrantOffline(c).Refresh) {
@@ -104,7 +104,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.1/token-of-client", Level: Must,
 			Text:  "A refresh token works only for the client to which it was issued.",
-			Needs: signIn(need.Second),
+			Needs: loginNeeds(need.Second),
 			Check: func(t *T) {
 				token := t.GrantOffline(t.Client(need.Code)).Refresh
 				t.WantRefused(t.Refresh(t.Client(need.Second), token), "the refresh token was issued to another client")
@@ -113,7 +113,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/answer", Level: Must,
 			Text:  "The response to a refresh contains an access token, like the response for a code.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.WantGranted(t.Refresh(c, t.GrantOffline(c).Refresh))
@@ -122,7 +122,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/id-token", Level: May,
 			Text:  "Every refresh returns an ID token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if t.Granted(t.Refresh(c, t.GrantOffline(c).Refresh)).ID == "" {
@@ -136,7 +136,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/iat", Level: Must,
 			Text:  "iat of a refreshed ID token is the time of the refresh.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, true)
 				if second.Number("iat") <= first.Number("iat") || math.Abs(second.Number("iat")-check.ServerTime(tokens.Answer)) > 60 {
@@ -148,7 +148,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/auth-time", Level: Must,
 			Text:  "auth_time of a refreshed ID token, if present, is the time of the login.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, true)
 				if at, there := second.Claims["auth_time"]; there && first.Claims["auth_time"] != nil && at != first.Claims["auth_time"] {
@@ -165,7 +165,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/no-nonce", Level: Should,
 			Text:  "A refreshed ID token has no nonce.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				_, second, tokens := refreshedIDToken(t, false)
 				if nonce, there := second.Claims["nonce"]; there {
@@ -177,7 +177,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/same-nonce", Level: Must,
 			Text:  "nonce of a refreshed ID token, if present, equals that of the first one.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, false)
 				if nonce, there := second.Claims["nonce"]; there && nonce != first.Claims["nonce"] {
@@ -189,7 +189,7 @@ func oidcRefresh() []Rule {
 		{
 			ID: "OIDCCore/12.2/same-rules", Level: Must,
 			Text:  "A refreshed ID token is signed, expires in the future, and has the at_hash of the new access token.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				_, second, tokens := refreshedIDToken(t, false)
 				wantSignature(t, second, t.Client(need.Code))
@@ -236,7 +236,7 @@ func refreshedIDToken(t *T, later bool) (first, second *jose.JWT, tokens *check.
 func refreshedClaim(name, text string) Rule {
 	return Rule{
 		ID: "OIDCCore/12.2/" + name, Level: Must, Text: text,
-		Needs: signIn(),
+		Needs: loginNeeds(),
 		Check: func(t *T) {
 			first, second, tokens := refreshedIDToken(t, false)
 			same := first.Text(name) == second.Text(name)

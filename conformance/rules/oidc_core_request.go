@@ -17,7 +17,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Must,
 			Text:  "In the code flow the browser receives no tokens.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
 				t.CodeOf(r)
@@ -40,7 +40,7 @@ func oidcRequest() []Rule {
 			Text:  "The server accepts an authentication request by GET.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
-				r := t.Look(t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
+				r := t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("prompt", "none"))
 				if !r.Arrived() {
 					t.At(r.Answer)
 					t.Failf("the request by GET was refused: %s", r)
@@ -63,7 +63,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/unknown-scope-ignored", Level: Should,
 			Text:   "The server ignores an unknown scope.",
-			Needs:  openID(),
+			Needs:  authenticationNeeds(),
 			Waived: "Mandate refuses it with invalid_scope, as RFC 6749 §3.3 allows, so that a misspelt scope is noticed.",
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code), "conformance-unknown"))
@@ -73,7 +73,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/without-openid", Level: May,
 			Text:  "Without the scope openid the server issues no ID token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code))
 				scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(s string) bool { return s == "openid" })
@@ -88,30 +88,30 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-registered", Level: Must,
 			Text:  "The redirect URI equals a registered one, character by character.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, uri := range append(almost(c.RedirectURI()), "https://attacker.example/callback") {
 					r := t.Try(t.OpenID(c).Set("redirect_uri", uri))
 					t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-					wantUnmoved(t, r)
+					wantNoRedirect(t, r)
 				}
 			},
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-https", Level: Should,
-			Text:      "A redirect URI uses https, except for a program on the same computer.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "A redirect URI uses https, except for a program on the same computer.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/redirect-uri-http", Level: May,
-			Text:      "http is allowed only for 127.0.0.1, [::1] and localhost, even for confidential clients.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "http is allowed only for 127.0.0.1, [::1] and localhost, even for confidential clients.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/response-mode-query", Level: May,
 			Text:  "The server accepts response_mode=query, the default of the code flow.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Set("response_mode", "query")), "response_mode=query")
 			},
@@ -119,7 +119,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/nonce-optional", Level: Must,
 			Text:  "In the code flow nonce is optional.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantCode(t, t.Try(t.OpenID(t.Client(need.Code)).Del("nonce")), "a request without nonce")
 			},
@@ -145,18 +145,18 @@ func oidcRequest() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-popup", Level: Should,
-			Text:      "With display=popup the pages fit a small window.",
-			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
+			Text:     "With display=popup the pages fit a small window.",
+			TestedBy: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-touch", Level: Should,
-			Text:      "With display=touch the pages can be used by touch.",
-			Elsewhere: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
+			Text:     "With display=touch the pages can be used by touch.",
+			TestedBy: "conformance/mandate/browser_look_test.go:TestBrowserPagesFitAPhone",
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/display-wap", Level: Should,
 			Text:  "With display=wap the pages suit a simple telephone: they work without scripts.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				// The browser of the checks runs no scripts.
 				b, r := t.NewBrowser(), t.OpenID(t.Client(need.Code)).Set("display", "wap")
@@ -166,7 +166,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/display-unknown", Level: May,
 			Text:  "The server refuses an unknown display with invalid_request.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
 			},
@@ -174,7 +174,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/ui-locales", Level: Should,
 			Text:  "An unsupported language in ui_locales causes no error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("ui_locales", "tlh qaa-Latn-x-conformance"))
 				wantCode(t, r, "an unknown language")
@@ -200,7 +200,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/acr-values", Level: May,
 			Text:  "The ID token has the acr of the login, with or without acr_values in the request.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Request{t.OpenID(c), t.OpenID(c).Set("acr_values", "urn:conformance:unknown 0")} {

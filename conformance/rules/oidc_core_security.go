@@ -23,7 +23,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.4/not-exposed", Level: Must,
 			Text:  "Access tokens are never disclosed on the way: not in addresses, cookies or pages.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				b := t.NewBrowser()
 				response := t.Walk(b, t.OpenID(t.Client(need.Code)), true)
@@ -42,7 +42,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.4/id-token-is-no-access-token", Level: Must,
 			Text:  "An ID token, which many parties can see, gives no access.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				text := rawIDToken(t, t.GrantFor(t.OpenID(t.Client(need.Code))))
 				if a := t.UserInfo(text); a.Status/100 == 2 {
@@ -63,7 +63,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.8/audience", Level: Should,
 			Text:  "An access token is restricted to certain resources.",
-			Needs: signIn(need.Introspection, need.Introspect),
+			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				if t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["aud"] == nil {
 					t.Failf("the introspection response has no aud")
@@ -73,7 +73,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.8/scope", Level: Should,
 			Text:  "An access token is restricted to certain scopes, and to no more than were requested.",
-			Needs: signIn(need.Introspection, need.Introspect),
+			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				scope, _ := t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["scope"].(string)
 				if scope != "openid" {
@@ -83,13 +83,13 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.9/code-short-lived", Level: Should,
-			Text:      "A code has a short lifetime.",
-			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
+			Text:     "A code has a short lifetime.",
+			TestedBy: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "OIDCCore/16.9/use-recorded", Level: May, Alone: true,
 			Text:  "When a code is used twice, the server revokes the tokens of the first use.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
 				token := t.Granted(t.Redeem(code)).Access
@@ -103,7 +103,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.11/code-substitution", Level: Must,
 			Text:  "A code of another browser's request cannot be redeemed with this browser's proof.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				theirs, ours := t.Code(t.OpenID(c)), t.OpenID(c)
@@ -133,7 +133,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.15/issuer-equal", Level: Must,
 			Text:  "iss of the ID token equals the issuer in the metadata.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantIssOfIDToken(t, cmp.Or(t.Metadata().Text("issuer"), t.Issuer()))
 			},
@@ -168,13 +168,13 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.17/certificate-checked", Level: Must,
-			Text:      "When the server sends requests by TLS, it verifies the certificates.",
-			Elsewhere: "provider/outbound/outbound_test.go:TestOutboundClientChecksTheCertificate",
+			Text:     "When the server sends requests by TLS, it verifies the certificates.",
+			TestedBy: "provider/outbound/outbound_test.go:TestOutboundClientChecksTheCertificate",
 		},
 		{
 			ID: "OIDCCore/16.18/short-lived", Level: Should,
 			Text:   "The lifetime of an access token is an hour at most.",
-			Needs:  signIn(),
+			Needs:  loginNeeds(),
 			Waived: "Mandate's specification requires 36000 seconds; its access tokens can be revoked, and end with the login.",
 			Check: func(t *T) {
 				seconds, _ := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer.JSON()["expires_in"].(float64)
@@ -185,14 +185,14 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.18/long-term-told", Level: Should,
-			Text:  "The approval page says whether the client asks for long-term access.",
-			Needs: openID(),
+			Text:  "The consent page says whether the client asks for long-term access.",
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
 				b := t.SignedIn()
-				t.Question(b, t.OpenID(t.Client(need.Code), "offline_access").Set("prompt", "consent"))
+				t.ConsentForm(b, t.OpenID(t.Client(need.Code), "offline_access").Set("prompt", "consent"))
 				with := browser.Parse(b.Page).Text
-				t.Question(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
+				t.ConsentForm(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
 				if without := browser.Parse(b.Page).Text; with == without {
 					t.Failf("the page is the same with and without offline_access: %q", wire.Clip(with, 300))
 				}
@@ -200,8 +200,8 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.18/revocable", Level: Should,
-			Text:      "People can revoke the access that they have granted to a client.",
-			Elsewhere: "provider/account_test.go:TestAuthorizedApplications",
+			Text:     "People can revoke the access that they have granted to a client.",
+			TestedBy: "provider/account_test.go:TestAuthorizedApplications",
 		},
 		{
 			ID: "OIDCCore/16.19/secret-length", Level: Must,
@@ -215,13 +215,13 @@ func oidcSecurity() []Rule {
 		},
 		{
 			ID: "OIDCCore/16.19/shorter-refused", Level: Must,
-			Text:      "A client with a shorter secret cannot be registered for HS256.",
-			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
+			Text:     "A client with a shorter secret cannot be registered for HS256.",
+			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
 			ID: "OIDCCore/16.22/no-307", Level: Must,
 			Text:  "The server never redirects to the client with 307, which would forward the password.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Response{t.Walk(t.NewBrowser(), t.OpenID(c), true), t.Refuse(t.OpenID(c)), t.Silently(t.NewBrowser(), t.OpenID(c))} {
@@ -238,7 +238,7 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.22/303", Level: May,
 			Text:  "The server redirects to the client with 303, which is unambiguous.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)))
 				if r.Location == "" {
@@ -275,7 +275,7 @@ func oidcPrivacy() []Rule {
 		},
 		{
 			ID: "OIDCCore/17.4/offline-consent", Level: Should,
-			Text:         "Offline access requires a separate approval.",
+			Text:         "Offline access requires separate consent.",
 			Inapplicable: "It repeats §11, whose rules are checked.",
 		},
 	}

@@ -22,7 +22,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/supported-algorithm", Level: Must,
 			Text:  "The algorithm of an ID token is supported by the client: RS256, or another one that the server lists and the client registered.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				alg := t.SignIn(t.Client(need.Code)).Algorithm()
 				if list, is := t.Metadata().List("id_token_signing_alg_values_supported"); is && !slices.Contains(list, alg) {
@@ -46,7 +46,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/known-algorithm", Level: Must,
 			Text:  "The alg of a signature is defined by JSON Web Algorithms.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Code)).Algorithm(); !knownAlgorithm.MatchString(alg) {
 					t.Failf("alg is %q", alg)
@@ -56,7 +56,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/key-published", Level: Must,
 			Text:  "The key that signs an ID token is published at jwks_uri.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				j := t.SignIn(c)
@@ -69,7 +69,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/kid", Level: Must,
 			Text:  "If there are several keys, kid in the header identifies the one that signed.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				if strings.HasPrefix(j.Algorithm(), "HS") {
@@ -89,7 +89,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/key-for-signing", Level: Must,
 			Text:  "use of this key, if present, allows signatures.",
-			Needs: signIn(need.Keys),
+			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				j := t.SignIn(t.Client(need.Code))
 				for _, k := range t.Keys() {
@@ -181,13 +181,13 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.1.1/keys-retained", Level: Should,
-			Text:      "A key that no longer signs stays published as long as tokens with its signatures can be in use.",
-			Elsewhere: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
+			Text:     "A key that no longer signs stays published as long as tokens with its signatures can be in use.",
+			TestedBy: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
 		},
 		{
 			ID: "OIDCCore/10.1.1/kid-always", Level: May,
 			Text:  "Every ID token without HMAC has a kid.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if j := t.SignIn(t.Client(need.Code)); j.Header["kid"] == nil {
 					t.Failf("the header has no kid")
@@ -223,8 +223,8 @@ func oidcSigning() []Rule {
 		},
 		{
 			ID: "OIDCCore/10.2.1/coordinated", Level: Should,
-			Text:      "A new key is published before it signs, for at least the time for which the keys may be cached.",
-			Elsewhere: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
+			Text:     "A new key is published before it signs, for at least the time for which the keys may be cached.",
+			TestedBy: "conformance/mandate/openid_keys_test.go:TestOIDCCore10Rotation",
 		},
 	}
 }

@@ -24,14 +24,14 @@ func knownClaims(t *T) map[string]any {
 	return t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), scopes...)).Access)
 }
 
-// userInfo returns what a check of UserInfo needs.
-func userInfo(more ...Need) []Need { return append(signIn(need.UserInfo), more...) }
+// userInfoNeeds returns what a check of UserInfo needs.
+func userInfoNeeds(more ...Need) []Need { return append(loginNeeds(need.UserInfo), more...) }
 
-// aClaim returns the rule about the form of optional claims. If the target's user has no value for any of them, the
+// aClaim returns the rule about the form of optional claims. If the target's person has no value for any of them, the
 // check is skipped.
 func aClaim(id string, level check.Level, text string, names []string, wrong func(value any) string) Rule {
 	return Rule{
-		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfo(),
+		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfoNeeds(),
 		Check: func(t *T) {
 			claims, seen := knownClaims(t), false
 			for _, name := range names {
@@ -45,7 +45,7 @@ func aClaim(id string, level check.Level, text string, names []string, wrong fun
 				}
 			}
 			if !seen {
-				t.Skipf("UserInfo returns no %s for the target's user", strings.Join(names, ", "))
+				t.Skipf("UserInfo returns no %s for the person of the target", strings.Join(names, ", "))
 			}
 		},
 	}
@@ -122,11 +122,11 @@ func oidcStandardClaims() []Rule {
 		{
 			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
 			Text:  "A verified phone_number has the form of E.164, with an extension as in RFC 3966.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
 				if claims["phone_number_verified"] != true {
-					t.Skipf("the phone number of the target's user is not verified")
+					t.Skipf("the phone number of the target's person is not verified")
 				}
 				if number, _ := claims["phone_number"].(string); !phoneForm.MatchString(number) {
 					t.Failf("phone_number is %v", claims["phone_number"])
@@ -154,11 +154,11 @@ func oidcStandardClaims() []Rule {
 		{
 			ID: "OIDCCore/5.1.1/members", Level: Must,
 			Text:  "The members of address are strings, among them formatted, street_address, locality, region, postal_code and country.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				address, is := knownClaims(t)["address"].(map[string]any)
 				if !is {
-					t.Skipf("UserInfo returns no address for the target's user")
+					t.Skipf("UserInfo returns no address for the person of the target")
 				}
 				standard := 0
 				for name, value := range address {
@@ -183,7 +183,7 @@ func oidcStandardClaims() []Rule {
 		{
 			ID: "OIDCCore/5.1.2/claim-names", Level: Should,
 			Text:  "Claims that are not standard have a registered or a collision-resistant name.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				for name := range knownClaims(t) {
 					name, _, _ = strings.Cut(name, "#")
@@ -196,7 +196,7 @@ func oidcStandardClaims() []Rule {
 		{
 			ID: "OIDCCore/5.2/claims-locales", Level: Should,
 			Text:  "An unsupported language in claims_locales causes no error.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				r := t.Try(t.OpenID(t.Client(need.Code)).Set("claims_locales", "tlh qaa-Latn-x-conformance"))
 				wantCode(t, r, "an unknown language")
@@ -205,7 +205,7 @@ func oidcStandardClaims() []Rule {
 		{
 			ID: "OIDCCore/5.2/without-tags", Level: Should,
 			Text:  "If claims are requested in one language only, their names have no language tags.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				r := t.OpenID(t.Client(need.Code), "profile").Set("claims_locales", "en")
 				for name := range t.UserClaims(t.GrantFor(r).Access) {

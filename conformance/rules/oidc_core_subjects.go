@@ -17,11 +17,11 @@ func oidcClaimTypes() []Rule {
 		{
 			ID: "OIDCCore/5.6/normal", Level: Must,
 			Text:  "Claims that the server itself asserts are members of the JSON object.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				claims := knownClaims(t)
 				if len(claims) < 2 {
-					t.Skipf("UserInfo returns only sub for the target's user")
+					t.Skipf("UserInfo returns only sub for the person of the target")
 				}
 				for name := range claims {
 					if slices.Contains(registeredClaims, name) && name != "sub" && !strings.HasPrefix(name, "_") {
@@ -61,8 +61,8 @@ func oidcClaimTypes() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.7/never-reassigned", Level: Must,
-			Text:      "The sub of a person is never assigned to another person.",
-			Elsewhere: "provider/user_test.go:TestSubjectIsNeverGivenAgain",
+			Text:     "The sub of a person is never assigned to another person.",
+			TestedBy: "provider/user_test.go:TestSubjectIsNeverGivenAgain",
 		},
 	}
 }
@@ -74,7 +74,7 @@ func oidcRequestObjects() []Rule {
 		{
 			ID: "OIDCCore/6.1/not-supported", Level: Must,
 			Text:  "A server that does not support request objects answers request with request_not_supported.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				if t.Metadata().Is("request_parameter_supported") {
 					t.Skipf("the metadata has request_parameter_supported")
@@ -98,7 +98,7 @@ func oidcRequestObjects() []Rule {
 		{
 			ID: "OIDCCore/6.2/not-supported", Level: Must,
 			Text:  "A server that does not support request_uri answers it with request_uri_not_supported.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				// OIDC Discovery §3: the default is true.
 				if t.Metadata()["request_uri_parameter_supported"] != false {
@@ -136,7 +136,7 @@ func oidcRequestObjects() []Rule {
 		{
 			ID: "OIDCCore/7.4/sub-jwk", Level: Should,
 			Text:  "An ID token that is not self-issued has no sub_jwk.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if _, there := t.SignIn(t.Client(need.Code)).Claims["sub_jwk"]; there {
 					t.Failf("the ID token has sub_jwk")
@@ -172,7 +172,7 @@ func oidcSubjects() []Rule {
 		{
 			ID: "OIDCCore/8/public-same", Level: Must,
 			Text:  "Clients with public subjects get the same sub of a person.",
-			Needs: signIn(need.Second),
+			Needs: loginNeeds(need.Second),
 			Check: func(t *T) {
 				one, other := t.Subject(t.SignIn(t.Client(need.Code))), t.Subject(t.SignIn(t.Client(need.Second)))
 				if one == other {
@@ -187,7 +187,7 @@ func oidcSubjects() []Rule {
 		{
 			ID: "OIDCCore/8/pairwise-differs", Level: Must,
 			Text:  "A client with pairwise subjects gets another sub than the public one.",
-			Needs: append(signIn(), need.Pairwise),
+			Needs: append(loginNeeds(), need.Pairwise),
 			Check: func(t *T) {
 				public, own := t.Subject(t.SignIn(t.Client(need.Code))), t.Subject(t.SignIn(t.Client(need.Pairwise)))
 				if own == public {
@@ -208,13 +208,13 @@ func oidcSubjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/8.1/host-is-sector", Level: Must,
-			Text:      "The sector is the host of the redirect URI: clients at one host get the same sub.",
-			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
+			Text:     "The sector is the host of the redirect URI: clients at one host get the same sub.",
+			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
 		},
 		{
 			ID: "OIDCCore/8.1/several-hosts", Level: Must,
-			Text:      "A client whose redirect URIs have several hosts cannot use pairwise subjects without a sector_identifier_uri.",
-			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
+			Text:     "A client whose redirect URIs have several hosts cannot use pairwise subjects without a sector_identifier_uri.",
+			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
 			ID: "OIDCCore/8.1/deterministic", Level: Must,
@@ -231,7 +231,7 @@ func oidcSubjects() []Rule {
 		{
 			ID: "OIDCCore/8.1/not-reversible", Level: Must,
 			Text:  "A pairwise subject does not contain the public one or the user name, plain or encoded.",
-			Needs: append(signIn(), need.Pairwise),
+			Needs: append(loginNeeds(), need.Pairwise),
 			Check: func(t *T) {
 				sub := t.Subject(t.SignIn(t.Client(need.Pairwise)))
 				public := t.Subject(t.SignIn(t.Client(need.Code)))

@@ -21,7 +21,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/client-authenticated", Level: Must,
 			Text:  "A client with a secret must use it to redeem a code.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantSecret(t, c, t.Code(t.OpenID(c)).Form())
@@ -30,7 +30,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/code-of-client", Level: Must,
 			Text:  "A code works only for the client to which it was issued.",
-			Needs: signIn(need.Second),
+			Needs: loginNeeds(need.Second),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
 				t.WantRefused(t.Token(t.Client(need.Second), code.Form()), "the code was issued to another client")
@@ -39,7 +39,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/code-valid", Level: Must,
 			Text:  "The server refuses a code that it did not issue, or that is truncated.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantWhole(t, t.Code(t.OpenID(t.Client(need.Code))))
 			},
@@ -47,7 +47,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/code-once", Level: Must, Alone: true,
 			Text:  "The server refuses a code that is used a second time.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				code := t.Code(t.OpenID(t.Client(need.Code)))
 				t.Granted(t.Redeem(code))
@@ -70,7 +70,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/redirect-uri-left-out", Level: May,
 			Text:  "A client with one redirect URI can omit it, if it omits it in both requests.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := singleURI(t)
 				r := t.OpenID(c).Del("redirect_uri")
@@ -82,7 +82,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/redirect-uri-once-named", Level: May,
 			Text:  "A redirect URI in the authentication request is required in the token request too.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				form := t.Code(t.OpenID(t.Client(need.Code))).Form()
 				form.Del("redirect_uri")
@@ -92,7 +92,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.2/code-of-authentication", Level: Must,
 			Text:  "The server distinguishes the code of an authentication request from others: it returns an ID token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				code := t.Code(t.OpenID(c))
@@ -109,7 +109,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.3/id-token", Level: Must,
 			Text:  "The response contains an ID token in addition to the access token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				a := t.Redeem(t.Code(t.OpenID(t.Client(need.Code))))
 				t.WantGranted(a)
@@ -121,7 +121,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.3/json", Level: Must,
 			Text:  "The response has the type application/json.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
 				if a.MediaType() != "application/json" {
@@ -132,7 +132,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.3/token-type", Level: Must,
 			Text:  "token_type is Bearer, unless the client registered another type.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				a := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer
 				if kind := a.Text("token_type"); !strings.EqualFold(kind, "Bearer") {
@@ -148,7 +148,7 @@ func oidcToken() []Rule {
 		{
 			ID: "OIDCCore/3.1.3.3/not-stored", Level: Must,
 			Text:  "A response with tokens has Cache-Control: no-store.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				wantHeader(t, t.GrantFor(t.OpenID(t.Client(need.Code))).Answer, "Cache-Control", "no-store")
 			},
@@ -178,7 +178,7 @@ func oidcOtherFlows() []Rule {
 		{
 			ID: "OIDCCore/3.2/refused", Level: May,
 			Text:  "The server refuses the response types of the implicit flow.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, kind := range []string{"id_token", "id_token token"} {
 					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
@@ -213,7 +213,7 @@ func oidcOtherFlows() []Rule {
 		{
 			ID: "OIDCCore/3.3/refused", Level: May,
 			Text:  "The server refuses the response types of the hybrid flow.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, kind := range []string{"code id_token", "code token", "code id_token token"} {
 					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
@@ -256,7 +256,7 @@ func oidcClients() []Rule {
 		{
 			ID: "OIDCCore/9/basic-by-default", Level: Must,
 			Text:  "A client authenticates by HTTP Basic if it registered no other method.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if c.Auth != need.SecretBasic {
@@ -269,7 +269,7 @@ func oidcClients() []Rule {
 		{
 			ID: "OIDCCore/9/post", Level: May,
 			Text:  "A client with a secret can also send it in the form.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				code := t.Code(t.OpenID(c))

@@ -26,7 +26,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/get", Level: Must,
 			Text:  "UserInfo accepts GET.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				t.WantStatus(t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access), http.StatusOK)
 			},
@@ -34,7 +34,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/post", Level: Must,
 			Text:  "UserInfo accepts POST.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), nil, wire.Bearer(token)), http.StatusOK)
@@ -43,7 +43,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/bearer", Level: Must,
 			Text:  "UserInfo accepts the access token as a bearer token, and no other text.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				t.WantStatus(t.UserInfo(token), http.StatusOK)
@@ -57,7 +57,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/bearer-in-form", Level: May,
 			Text:  "UserInfo also accepts the access token in a form.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), wire.Params("access_token", token)), http.StatusOK)
@@ -66,7 +66,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/bearer-not-in-query", Level: May,
 			Text:  "UserInfo does not accept an access token in the query.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				if a := t.Get(t.Endpoint(need.UserInfo) + "?access_token=" + url.QueryEscape(token)); a.Status/100 == 2 {
@@ -77,7 +77,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3/cors", Level: Should,
 			Text:  "Scripts of other sites can read UserInfo (CORS).",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
 				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may allow no other origin
@@ -97,7 +97,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/json", Level: Must,
 			Text:  "UserInfo returns a JSON object, unless the client registered another format.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
 				plainJSON(t, a)
@@ -109,7 +109,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/content-type", Level: Must,
 			Text:  "The response has the type application/json.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
 				plainJSON(t, a)
@@ -121,7 +121,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/utf-8", Level: Should,
 			Text:  "The response is UTF-8.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code), "profile")).Access)
 				plainJSON(t, a)
@@ -133,7 +133,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/sub", Level: Must,
 			Text:  "The response always has sub.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				sub, _ := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["sub"].(string)
 				if sub == "" {
@@ -144,7 +144,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/same-sub", Level: Must,
 			Text:  "sub equals that of the ID token.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
@@ -155,7 +155,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.2/left-out", Level: Should,
 			Text:  "A claim without a value is left out: none is null or an empty string.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				for name, value := range knownClaims(t) {
 					if value == nil || value == "" {
@@ -166,8 +166,8 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/not-told", Level: May,
-			Text:      "A requested claim without a value is left out, and causes no error.",
-			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
+			Text:     "A requested claim without a value is left out, and causes no error.",
+			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
 		},
 		{
 			ID: "OIDCCore/5.3.3/invalid-token", Level: Must,
@@ -192,7 +192,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.3/revoked-token", Level: Must, Alone: true,
 			Text:  "UserInfo refuses a revoked token with invalid_token.",
-			Needs: userInfo(need.Revocation),
+			Needs: userInfoNeeds(need.Revocation),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := t.GrantFor(t.OpenID(c)).Access
@@ -204,7 +204,7 @@ func oidcUserInfo() []Rule {
 		{
 			ID: "OIDCCore/5.3.3/scope-missing", Level: May,
 			Text:  "UserInfo refuses a token without the scope openid with 403 and insufficient_scope.",
-			Needs: userInfo(),
+			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.Code))
 				if slices.Contains(strings.Fields(tokens.Scope), "openid") {

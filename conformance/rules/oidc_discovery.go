@@ -41,7 +41,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/issuer-in-id-token", Level: Must,
 			Text:  "The issuer equals iss of ID tokens, character by character.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) { wantIssOfIDToken(t, discoveredMetadata(t).Text("issuer")) },
 		},
 		{
@@ -205,7 +205,7 @@ func oidcDiscoveryDocument() []Rule {
 		{
 			ID: "OIDCDiscovery/4.3/issuer-in-id-token", Level: Must,
 			Text:  "The issuer from which the address of the metadata was formed is iss of ID tokens.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) { wantIssOfIDToken(t, t.Issuer()) },
 		},
 		{
@@ -257,6 +257,6 @@ func claimByClaims(t *T, m check.Metadata) bool {
 			return reflect.DeepEqual(told(r)[name], value)
 		}
 	}
-	t.Skipf("the user has no value for a claim of a scope")
+	t.Skipf("the person has no value for a claim of a scope")
 	return false
 }

@@ -20,7 +20,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/scope-openid", Level: Must,
 			Text:  "The server supports the scope openid.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				if t.GrantFor(t.OpenID(t.Client(need.Code))).ID == "" {
 					t.Failf("the scope openid returns no ID token")
@@ -30,7 +30,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/scopes-of-core-listed", Level: Should,
 			Text:  "The metadata lists the scopes of OIDC Core that the server supports.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				list := metadataList(t, discoveredMetadata(t), "scopes_supported")
 				for _, scope := range []string{"openid", "profile", "email", "address", "phone", "offline_access"} {
@@ -57,7 +57,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-types-true", Level: Must,
 			Text:  "The response types include code if the server issues codes, and other response types return nothing.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) { wantResponseTypes(t, discoveredMetadata(t)) },
 		},
 		{
@@ -68,13 +68,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-modes-true", Level: Must,
 			Text:  "Each listed or default response mode returns the response to the client.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) { wantResponseModes(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/grant-types-true", Level: Must,
 			Text:  "The token endpoint knows each listed grant type, and issues no token for others.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) { wantGrantTypes(t, discoveredMetadata(t)) },
 		},
 		{
@@ -85,7 +85,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/acr-values-true", Level: Must,
 			Text:  "If the metadata lists acr values, it lists the acr of the ID token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				acr := t.SignIn(t.Client(need.Code)).Text("acr")
@@ -108,13 +108,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/subject-types-true", Level: Must,
 			Text:  "The subject types include public if two clients get the same sub, and pairwise if they get different ones.",
-			Needs: signIn(need.Second),
+			Needs: loginNeeds(need.Second),
 			Check: func(t *T) { wantSubjectType(t, need.Code, need.Second) },
 		},
 		{
 			ID: "OIDCDiscovery/3/subject-types-pairwise", Level: Must,
 			Text:  "The subject types include pairwise if a client gets its own sub.",
-			Needs: signIn(need.Pairwise),
+			Needs: loginNeeds(need.Pairwise),
 			Check: func(t *T) { wantSubjectType(t, need.Code, need.Pairwise) },
 		},
 		{
@@ -136,19 +136,19 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-true", Level: Must,
 			Text:  "An ID token is signed with a listed algorithm.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) { wantAlgorithmListed(t, need.Code) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-hs256", Level: Must,
 			Text:  "An ID token that is signed with the client secret uses a listed algorithm.",
-			Needs: signIn(need.HS256),
+			Needs: loginNeeds(need.HS256),
 			Check: func(t *T) { wantAlgorithmListed(t, need.HS256) },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-each", Level: Must,
-			Text:      "The server signs ID tokens with each listed algorithm for a client that registered it.",
-			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
+			Text:     "The server signs ID tokens with each listed algorithm for a client that registered it.",
+			TestedBy: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-none", Level: Must,
@@ -178,8 +178,8 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/userinfo-algorithms-true", Level: Must,
-			Text:      "The server signs UserInfo responses with each listed algorithm for a client that registered it.",
-			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
+			Text:     "The server signs UserInfo responses with each listed algorithm for a client that registered it.",
+			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
 		},
 		{
 			ID: "OIDCDiscovery/3/request-object-algorithms", Level: Should,
@@ -189,7 +189,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/token-auth-methods-true", Level: Must,
 			Text:  "The listed or default authentication methods of the token endpoint include the one with which a client gets its ID token.",
-			Needs: signIn(),
+			Needs: loginNeeds(),
 			Check: func(t *T) {
 				m, c := discoveredMetadata(t), t.Client(need.Code)
 				wantMethodListed(t, m, "token", c, t.Redeem(t.Code(t.OpenID(c))).Granted())
@@ -211,13 +211,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/display-values-true", Level: Must,
 			Text:  "The server accepts each listed value of display.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) { wantValuesTaken(t, "display_values_supported", "display") },
 		},
 		{
 			ID: "OIDCDiscovery/3/prompt-values-true", Level: May,
 			Text:  "The metadata lists the values of prompt that the server supports, and the server accepts each of them.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantList(t, discoveredMetadata(t), "prompt_values_supported")
 				wantValuesTaken(t, "prompt_values_supported", "prompt")
@@ -226,7 +226,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claim-types-true", Level: Must,
 			Text:  "If the metadata lists only normal claims, or no claim types, UserInfo refers to no other source of claims.",
-			Needs: signIn(need.UserInfo),
+			Needs: loginNeeds(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				claims := t.UserClaims(t.GrantFor(t.OpenID(t.Client(need.Code), claimScopes(m)...)).Access)
@@ -244,7 +244,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claims-whole", Level: May,
 			Text:  "The list contains every claim that the ID token and UserInfo return.",
-			Needs: signIn(need.UserInfo),
+			Needs: loginNeeds(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				metadataList(t, m, "claims_supported")
@@ -260,13 +260,13 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-each", Level: Must,
-			Text:      "The server can return each listed claim for a person.",
-			Elsewhere: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
+			Text:     "The server can return each listed claim for a person.",
+			TestedBy: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Must,
 			Text:  "The server supports the parameter claims exactly if the metadata says so.",
-			Needs: signIn(need.UserInfo),
+			Needs: loginNeeds(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				if brings := claimByClaims(t, m); brings != m.Is("claims_parameter_supported") {
@@ -277,7 +277,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/request-parameter-true", Level: Must,
 			Text:  "The server supports the parameter request exactly if the metadata says so.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				m, mark := discoveredMetadata(t), t.Random()
 				c := t.Client(need.Code)
@@ -294,7 +294,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/request-uri-parameter-true", Level: Must,
 			Text:  "A provider without request_uri says so in the metadata, since the default is that it is supported.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				said, there := discoveredMetadata(t)["request_uri_parameter_supported"]
 				response := t.Authorize(t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt"))

@@ -18,7 +18,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/parameters-in-form", Level: Must,
 			Text:  "code and state are hidden fields of a form.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if f.Values.Get("code") == "" || f.Values.Get("state") != r.Request.Params.Get("state") {
@@ -29,7 +29,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/code-works", Level: Must,
 			Text:  "The code in the form works.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				t.WantGranted(t.Redeem(&check.Code{Value: f.Values.Get("code"), Request: r.Request}))
@@ -38,7 +38,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/error-in-form", Level: Must,
 			Text:  "An error is also returned by a form.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				postedBack(t, t.Request(t.Client(need.Code)))
 				r := t.WithError(t.Deny(t.Request(t.Client(need.Code)).Set("response_mode", "form_post")))
@@ -51,7 +51,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/not-in-address", Level: Must,
 			Text:  "The address of the form contains neither code nor state.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if strings.Contains(f.Action, r.Request.Params.Get("state")) || strings.Contains(f.Action, f.Values.Get("code")) {
@@ -62,7 +62,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/action", Level: Must,
 			Text:  "The form is sent to the redirect URI of the client.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
 				if want := r.Request.Params.Get("redirect_uri"); f.Action != want {
@@ -86,7 +86,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/method", Level: Must,
 			Text:  "The method of the form is POST.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				if _, f := postedBack(t, t.Request(t.Client(need.Code))); f.Method != http.MethodPost {
 					t.Failf("the method is %q", f.Method)
@@ -96,7 +96,7 @@ func oidcFormPost() []Rule {
 		{
 			ID: "OIDCFormPost/2/not-stored", Level: Must,
 			Text:  "The page must not be stored by browsers and caches.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
 				wantHeader(t, r.Answer, "Cache-Control", "no-store")
@@ -104,13 +104,13 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/submitted-by-itself", Level: Must,
-			Text:      "The browser sends the form without action by the person.",
-			Elsewhere: "conformance/mandate/browser_openid_test.go:TestBrowserFormPost",
+			Text:     "The browser sends the form without action by the person.",
+			TestedBy: "conformance/mandate/browser_openid_test.go:TestBrowserFormPost",
 		},
 		{
 			ID: "OIDCFormPost/2/button", Level: May,
 			Text:  "The form has a button, for browsers without scripts.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				if _, f := postedBack(t, t.Request(t.Client(need.Code))); len(f.Buttons) == 0 {
 					t.Failf("the form has no button")
@@ -119,13 +119,13 @@ func oidcFormPost() []Rule {
 		},
 		{
 			ID: "OIDCFormPost/2/web-addresses-only", Level: May,
-			Text:      "The server refuses form_post for a redirect URI that uses neither http nor https.",
-			Elsewhere: "conformance/mandate/openid_request_test.go:TestOIDCFormPost2",
+			Text:     "The server refuses form_post for a redirect URI that uses neither http nor https.",
+			TestedBy: "conformance/mandate/openid_request_test.go:TestOIDCFormPost2",
 		},
 		{
 			ID: "OIDCFormPost/4/nothing-leaks", Level: May,
 			Text:  "The page with the code sends no referrer to other sites, and loads nothing from them.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r, _ := postedBack(t, t.Request(t.Client(need.Code)))
 				if policy := r.Answer.Header.Get("Referrer-Policy"); policy != "no-referrer" && policy != "same-origin" {

@@ -11,8 +11,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// leaving returns what a check of the logout endpoint needs. Such a check ends sessions, so its rule must be Alone.
-func leaving(more ...Need) []Need {
+// logoutNeeds returns what a check of the logout endpoint needs. Such a check ends sessions, so its rule must be Alone.
+func logoutNeeds(more ...Need) []Need {
 	return append([]Need{need.OpenID, need.Authorization, need.Token, need.EndSession, need.Logout, need.User}, more...)
 }
 
@@ -25,7 +25,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/get", Level: Must, Alone: true,
 			Text:  "The server accepts a logout request by GET.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
@@ -35,7 +35,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/post", Level: Must, Alone: true,
 			Text:  "The server accepts a logout request by POST from another site.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.LogoutByPost(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
@@ -45,7 +45,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/asks", Level: Should, Alone: true,
 			Text:  "The server asks the person, even if the request has an ID token of this session.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.OpenLogout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
@@ -58,7 +58,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/asks-without-hint", Level: Must, Alone: true,
 			Text:  "Without an ID token the server asks the person.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				for _, request := range []url.Values{{}, wire.Params("client_id", v.Client.ID), t.LogoutRequest(v, "client_id", v.Client.ID)} {
@@ -68,13 +68,13 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/asks-with-hint-of-somebody-else", Level: Must,
-			Text:      "The server asks the person if the ID token belongs to another person or another session.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+			Text:     "The server asks the person if the ID token belongs to another person or another session.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
 		},
 		{
 			ID: "OIDCRPLogout/2/asks-with-hint-of-other-session", Level: May, Alone: true,
 			Text:  "An ID token of the same person's session in another browser is no proof either.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
 				t.OpenLogout(here.Browser, wire.Params("id_token_hint", there.Tokens.ID))
@@ -84,7 +84,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/yes", Level: Must, Alone: true,
 			Text:  "A person who confirms is signed out.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.Logout(v.Browser, wire.Params("client_id", v.Client.ID))
@@ -94,7 +94,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/other-browsers-stay", Level: May, Alone: true,
 			Text:  "Only the session of this browser ends.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
 				t.Logout(here.Browser, wire.Params("id_token_hint", here.Tokens.ID))
@@ -105,7 +105,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/issuer-of-hint", Level: Must, Alone: true,
 			Text:  "The server ignores an ID token that it did not issue.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				for _, hint := range append(jose.Altered(v.Tokens.ID), jose.Unsigned(v.Tokens.ID)[0]) {
@@ -116,7 +116,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/client-of-hint", Level: Must, Alone: true,
 			Text:  "client_id must be the client to which the ID token was issued.",
-			Needs: leaving(need.Code),
+			Needs: logoutNeeds(need.Code),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID, "client_id", t.Client(need.Code).ID)
@@ -126,7 +126,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/hint-and-client", Level: Must, Alone: true,
 			Text:  "An ID token together with its client_id is accepted.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "client_id", v.Client.ID))
@@ -135,13 +135,13 @@ func oidcLogoutRequest() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/2/expired-hint", Level: Should,
-			Text:      "The server accepts an expired ID token as a hint.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_expired_hint_is_one",
+			Text:     "The server accepts an expired ID token as a hint.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_expired_hint_is_one",
 		},
 		{
 			ID: "OIDCRPLogout/2/hint-of-old-session", Level: Should,
-			Text:      "A hint whose sid is not that of the session is suspect: the server asks the person.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
+			Text:     "A hint whose sid is not that of the session is suspect: the server asks the person.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestRPLogout_2_person_is_asked_where_nothing_proves_the_request",
 		},
 		{
 			ID: "OIDCRPLogout/2/encrypted-hint", Level: May,
@@ -151,7 +151,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/logout-hint", Level: May, Alone: true,
 			Text:  "The server ignores logout_hint: the session and the ID token identify the person.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "logout_hint", "conformance"))
@@ -161,7 +161,7 @@ func oidcLogoutRequest() []Rule {
 		{
 			ID: "OIDCRPLogout/2/ui-locales", Level: Should, Alone: true,
 			Text:  "An unsupported language causes no error.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "ui_locales", "x-conformance"))
@@ -192,7 +192,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/back-to-client", Level: Must, Alone: true,
 			Text:  "With an ID token and a registered post_logout_redirect_uri the server redirects there after the logout.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				d := t.Logout(v.Browser, t.LogoutRequest(v, "id_token_hint", v.Tokens.ID))
@@ -206,7 +206,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/state", Level: Must, Alone: true,
 			Text:  "The server returns state unchanged.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID)
@@ -225,7 +225,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/no-state", Level: Must, Alone: true,
 			Text:  "Without state in the request the server adds none, and redirects to the registered address unchanged.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				uri := v.Client.PostLogoutRedirectURIs[0]
@@ -242,7 +242,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/not-without-proof", Level: Must, Alone: true,
 			Text:  "If nothing identifies the client of a post_logout_redirect_uri, the server does not redirect there, even if the person confirms.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				t.WantNotSent(t.Logout(v.Browser, t.LogoutRequest(v)), v.Client.PostLogoutRedirectURIs[0])
@@ -251,7 +251,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/client-id-as-proof", Level: May, Alone: true,
 			Text:  "client_id identifies the client without an ID token: the server redirects after the person has confirmed.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				d := t.Logout(v.Browser, t.LogoutRequest(v, "client_id", v.Client.ID))
@@ -264,7 +264,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/exact-match", Level: Must, Alone: true,
 			Text:  "The server redirects only to a registered address, compared character by character.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Logout)
 				uri := c.PostLogoutRedirectURIs[0]
@@ -278,7 +278,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/3/of-this-client", Level: Must, Alone: true,
 			Text:  "The server does not redirect to an address that another client registered.",
-			Needs: leaving(need.Code),
+			Needs: logoutNeeds(need.Code),
 			Check: func(t *T) {
 				v, uri := t.Visit(need.Code), t.Client(need.Logout).PostLogoutRedirectURIs[0]
 				if slices.Contains(v.Client.PostLogoutRedirectURIs, uri) {
@@ -289,13 +289,13 @@ func oidcLogoutRedirect() []Rule {
 		},
 		{
 			ID: "OIDCRPLogout/3.1/http-for-confidential", Level: May,
-			Text:      "With a setting, only confidential clients can register a post_logout_redirect_uri with http.",
-			Elsewhere: "conformance/mandate/openid_logout_test.go:TestRPLogout_settings",
+			Text:     "With a setting, only confidential clients can register a post_logout_redirect_uri with http.",
+			TestedBy: "conformance/mandate/openid_logout_test.go:TestRPLogout_settings",
 		},
 		{
 			ID: "OIDCRPLogout/4/invalid-not-used", Level: Must, Alone: true,
 			Text:  "If a part of the request is invalid, the server neither ends the session for it nor redirects.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				for _, request := range []url.Values{t.LogoutRequest(v, "id_token_hint", "conformance"), t.LogoutRequest(v, "client_id", "conformance-"+t.Random()),
@@ -307,7 +307,7 @@ func oidcLogoutRedirect() []Rule {
 		{
 			ID: "OIDCRPLogout/4/idempotent", Level: Must, Alone: true,
 			Text:  "A logout of a person who is already signed out is no error.",
-			Needs: leaving(),
+			Needs: logoutNeeds(),
 			Check: func(t *T) {
 				v := t.Visit(need.Logout)
 				request := t.LogoutRequest(v, "id_token_hint", v.Tokens.ID)

@@ -11,38 +11,38 @@ func oidcRegistration() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCRegistration/2/redirect-uris", Level: Must,
-			Text:      "A client of the code flow registers redirect URIs, and the server compares them exactly.",
-			Elsewhere: "conformance/mandate/redirect_test.go:TestRedirect",
+			Text:     "A client of the code flow registers redirect URIs, and the server compares them exactly.",
+			TestedBy: "conformance/mandate/redirect_test.go:TestRedirect",
 		},
 		{
 			ID: "OIDCRegistration/2/id-token-rs256", Level: Must,
-			Text:      "ID tokens are signed with RS256 if the client registered no other algorithm.",
-			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore2IDToken",
+			Text:     "ID tokens are signed with RS256 if the client registered no other algorithm.",
+			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore2IDToken",
 		},
 		{
 			ID: "OIDCRegistration/2/id-token-not-unsigned", Level: Must,
-			Text:      "A client cannot register none for ID tokens.",
-			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
+			Text:     "A client cannot register none for ID tokens.",
+			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
 			ID: "OIDCRegistration/2/userinfo-plain", Level: Must,
-			Text:      "UserInfo returns JSON if the client registered no algorithm.",
-			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
+			Text:     "UserInfo returns JSON if the client registered no algorithm.",
+			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
 		},
 		{
 			ID: "OIDCRegistration/2/userinfo-signed", Level: Must,
-			Text:      "UserInfo returns a JWT with the registered algorithm.",
-			Elsewhere: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
+			Text:     "UserInfo returns a JWT with the registered algorithm.",
+			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoSigned",
 		},
 		{
 			ID: "OIDCRegistration/2/secret-for-hmac", Level: Must,
-			Text:      "HS256 requires a client secret, which a public client does not have.",
-			Elsewhere: "cmd/mandate/main_test.go:TestScripts",
+			Text:     "HS256 requires a client secret, which a public client does not have.",
+			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
 			ID: "OIDCRegistration/2/subject-type", Level: Must,
-			Text:      "A client gets public or pairwise subjects, as registered.",
-			Elsewhere: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
+			Text:     "A client gets public or pairwise subjects, as registered.",
+			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
 		},
 		{
 			ID: "OIDCRegistration/2/request-objects", Level: Must,

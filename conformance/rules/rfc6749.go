@@ -16,13 +16,13 @@ func rfc6749() []Rule {
 		rfc6749Grants(), rfc6749Answers(), rfc6749Errors(), rfc6749Refresh(), rfc6749Security())
 }
 
-// codeFlow returns what a check of the authorization code grant needs.
-func codeFlow(more ...Need) []Need {
+// codeFlowNeeds returns what a check of the authorization code grant needs.
+func codeFlowNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Token, need.Code, need.User}, more...)
 }
 
-// asking returns what a check needs that sends an authorization request, but does not redeem the code.
-func asking(more ...Need) []Need {
+// authorizationNeeds returns what a check needs that sends an authorization request, but does not redeem the code.
+func authorizationNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Code, need.User}, more...)
 }
 
@@ -61,8 +61,8 @@ func wantNoFragment(t *T, endpoint Need) {
 	}
 }
 
-// wantUnmoved asserts that the browser was not redirected.
-func wantUnmoved(t *T, r *check.Response) {
+// wantNoRedirect asserts that the browser was not redirected.
+func wantNoRedirect(t *T, r *check.Response) {
 	if r.Location != "" {
 		t.At(r.Answer)
 		t.Failf("the browser was sent to %s", wire.Clip(r.Location, 200))

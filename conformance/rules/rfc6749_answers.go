@@ -235,7 +235,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/granted", Level: Must,
 			Text:  "A valid refresh token returns an access token.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.WantGranted(t.Refresh(c, t.GrantRefresh(c).Refresh))
@@ -244,7 +244,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/client-authenticated", Level: Must,
 			Text:  "A confidential client must use its secret to refresh.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantSecret(t, c, wire.Params("grant_type", "refresh_token", "refresh_token", t.GrantRefresh(c).Refresh))
@@ -253,7 +253,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/bound-to-client", Level: Must,
 			Text:  "A refresh token works only for the client to which it was issued.",
-			Needs: codeFlow(need.Second, need.Public),
+			Needs: codeFlowNeeds(need.Second, need.Public),
 			Check: func(t *T) {
 				token := t.GrantRefresh(t.Client(need.Code)).Refresh
 				for _, thief := range []Need{need.Second, need.Public} {
@@ -264,7 +264,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/validated", Level: Must,
 			Text:  "The server refuses a refresh token that it did not issue, or that is truncated.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := t.GrantRefresh(c)
@@ -276,7 +276,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/scope-not-widened", Level: Must,
 			Text:  "A refresh returns no scope that was not granted originally.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				all := t.Scopes(t.Grant(c))
@@ -300,7 +300,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/scope-omitted", Level: Must,
 			Text:  "A refresh without scope returns the whole scope that was granted originally.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				first := t.GrantRefresh(c)
@@ -313,7 +313,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/new-token-same-scope", Level: Must,
 			Text:  "A new refresh token has the scope of the replaced one, even if the access token was requested with less.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				first := t.GrantRefresh(c)
@@ -331,7 +331,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/rotated", Level: May, Alone: true,
 			Text:  "Each refresh returns a new refresh token, and the old one becomes invalid.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				first := wantRotated(t, c)
@@ -341,7 +341,7 @@ func rfc6749Refresh() []Rule {
 		{
 			ID: "RFC6749/6/old-access-token-lives", Level: May,
 			Text:  "An access token remains valid after a refresh.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				first := workingTokens(t, t.GrantRefresh(c))

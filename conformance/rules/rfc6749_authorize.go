@@ -18,7 +18,7 @@ func rfc6749Authorization() []Rule {
 			Text:  "The server grants nothing before the resource owner is authenticated.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				t.WantNoCode(t.Look(t.Request(t.Client(need.Code))), "nobody has signed in")
+				t.WantNoCode(t.OpenAnonymously(t.Request(t.Client(need.Code))), "nobody has signed in")
 			},
 		},
 		{
@@ -38,7 +38,7 @@ func rfc6749Authorization() []Rule {
 			Text:  "The server accepts an authorization request by GET.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				r := t.Look(t.Request(t.Client(need.Code)))
+				r := t.OpenAnonymously(t.Request(t.Client(need.Code)))
 				if r.Stuck != "" {
 					t.Blockedf("%s", r)
 				}
@@ -63,7 +63,7 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1/empty-is-absent", Level: Must,
 			Text:  "The authorization endpoint treats a parameter without a value as omitted.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				without := t.Authorize(t.Request(c).Del("scope"))
@@ -81,7 +81,7 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1/unknown-ignored", Level: Must,
 			Text:  "The authorization endpoint ignores unknown parameters.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.Code(t.Request(c))
@@ -95,7 +95,7 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1/not-repeated", Level: Must,
 			Text:  "The authorization endpoint refuses a parameter that is sent twice.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, name := range []string{"response_type", "state", "scope", "client_id", "redirect_uri"} {
@@ -112,7 +112,7 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1.1/response-type-missing", Level: Must,
 			Text:  "A request without response_type is answered with an error at the redirect URI.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("response_type"))
 				t.WantRedirectError(r, "invalid_request", "unsupported_response_type")
@@ -121,7 +121,7 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1.1/response-type-unknown", Level: Must,
 			Text:  "A request with an unknown response_type is answered with an error at the redirect URI.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
 				t.WantRedirectError(r, "unsupported_response_type", "invalid_request", "unauthorized_client")
@@ -156,28 +156,28 @@ func rfc6749Authorization() []Rule {
 		},
 		{
 			ID: "RFC6749/3.1.2/absolute-without-fragment", Level: Must,
-			Text:      "A redirect URI is absolute and has no fragment.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "A redirect URI is absolute and has no fragment.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC6749/3.1.2.1/insecure-redirect-warned", Level: Should,
-			Text:      "The server warns the person if the redirect URI does not use TLS.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "The server warns the person if the redirect URI does not use TLS.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/public-registers", Level: Must,
-			Text:      "A public client registers its redirect URIs.",
-			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+			Text:     "A public client registers its redirect URIs.",
+			TestedBy: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/all-register", Level: Should,
-			Text:      "Every client that uses the authorization endpoint registers its redirect URIs.",
-			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+			Text:     "Every client that uses the authorization endpoint registers its redirect URIs.",
+			TestedBy: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/complete-uri", Level: Should,
-			Text:      "The complete redirect URI is registered.",
-			Elsewhere: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
+			Text:     "The complete redirect URI is registered.",
+			TestedBy: "conformance/elsewhere_test.go:TestRedirectURIIsRequired",
 		},
 		{
 			ID: "RFC6749/3.1.2.2/several", Level: May,
@@ -204,13 +204,13 @@ func rfc6749Authorization() []Rule {
 			Text:  "A client with several redirect URIs must send one of them.",
 			Needs: []Need{need.Authorization, need.Several, need.User},
 			Check: func(t *T) {
-				wantUnmoved(t, t.Authorize(t.Request(t.Client(need.Several)).Del("redirect_uri")))
+				wantNoRedirect(t, t.Authorize(t.Request(t.Client(need.Several)).Del("redirect_uri")))
 			},
 		},
 		{
 			ID: "RFC6749/3.1.2.3/optional-with-one", Level: May,
 			Text:  "A client with a single redirect URI can omit it.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := singleURI(t)
 				t.Code(t.Request(c))
@@ -222,17 +222,17 @@ func rfc6749Authorization() []Rule {
 		{
 			ID: "RFC6749/3.1.2.3/registered", Level: Must,
 			Text:  "The server sends no response to a redirect URI that is not registered.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
 				t.WantNoCode(r, "the redirect URI is not registered")
-				wantUnmoved(t, r)
+				wantNoRedirect(t, r)
 			},
 		},
 		{
 			ID: "RFC6749/3.1.2.3/simple-string-comparison", Level: Must,
 			Text:  "The server compares redirect URIs character by character.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantRefusedURIs(t, c, almost(c.RedirectURI()))
@@ -244,7 +244,7 @@ func rfc6749Authorization() []Rule {
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
 				for _, uri := range []string{"https://attacker.example/", "//attacker.example/", "javascript:alert(1)", "not a uri"} {
-					wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Set("redirect_uri", uri)))
+					wantNoRedirect(t, t.OpenAnonymously(t.Request(t.Client(need.Code)).Set("redirect_uri", uri)))
 				}
 			},
 		},
@@ -253,7 +253,7 @@ func rfc6749Authorization() []Rule {
 			Text:  "The server tells the person that the redirect URI is invalid.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				r := t.Look(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
+				r := t.OpenAnonymously(t.Request(t.Client(need.Code)).Set("redirect_uri", "https://attacker.example/callback"))
 				wantErrorPage(t, r)
 			},
 		},
@@ -285,7 +285,7 @@ func wantRefusedURIs(t *T, c *target.Client, uris []string) {
 	for _, uri := range uris {
 		r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
 		t.WantNoCode(r, fmt.Sprintf("%s is not the registered %s", uri, c.RedirectURI()))
-		wantUnmoved(t, r)
+		wantNoRedirect(t, r)
 	}
 }
 

@@ -16,7 +16,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.1/state-optional", Level: May,
 			Text:  "state is optional, and a response to a request without it has none.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				t.Code(t.Request(t.Client(need.Code)))
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("state"))
@@ -31,7 +31,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.1/long-state", Level: May,
 			Text:  "The server accepts a state of 4096 characters.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				t.Code(t.Request(t.Client(need.Code)))
 				state := strings.Repeat("s", 4096)
@@ -47,7 +47,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/code-issued", Level: Must,
 			Text:  "If the person approves, the server sends a code to the redirect URI.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantCodeAt(t, t.Request(t.Client(need.Code)))
 			},
@@ -55,7 +55,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/in-query", Level: Must,
 			Text:  "The code is in the query of the redirect URI.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
 				t.CodeOf(r)
@@ -68,7 +68,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/state-returned", Level: Must,
 			Text:  "The server returns state unchanged.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				state := "a b+c%20d&e=f#g\"<h>\\i/é?" + t.Random()
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("state", state))
@@ -78,18 +78,18 @@ func rfc6749Code() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2/code-short-lived", Level: Must,
-			Text:      "A code expires soon after it was issued.",
-			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
+			Text:     "A code expires soon after it was issued.",
+			TestedBy: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "RFC6749/4.1.2/ten-minutes", Level: Should,
-			Text:      "The lifetime of a code is at most ten minutes.",
-			Elsewhere: "cmd/mandate/config/error_test.go:TestConfigErrors",
+			Text:     "The lifetime of a code is at most ten minutes.",
+			TestedBy: "cmd/mandate/config/error_test.go:TestConfigErrors",
 		},
 		{
 			ID: "RFC6749/4.1.2/code-once", Level: Must, Alone: true,
 			Text:  "The server refuses a code that is used a second time.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
 				t.Granted(t.Redeem(code))
@@ -99,7 +99,7 @@ func rfc6749Code() []Rule {
 		{
 			ID: "RFC6749/4.1.2/replay-revokes", Level: Should, Alone: true,
 			Text:  "If a code is used twice, the server revokes the tokens that it issued for it.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
 				tokens := t.Granted(t.Redeem(code))
@@ -132,8 +132,8 @@ func rfc6749CodeErrors() []Rule {
 			Text:  "If client_id is missing or unknown, the server does not redirect.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
-				wantUnmoved(t, t.Look(t.Request(t.Client(need.Code)).Del("client_id")))
+				wantNoRedirect(t, t.OpenAnonymously(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
+				wantNoRedirect(t, t.OpenAnonymously(t.Request(t.Client(need.Code)).Del("client_id")))
 			},
 		},
 		{
@@ -141,14 +141,14 @@ func rfc6749CodeErrors() []Rule {
 			Text:  "If client_id is missing or unknown, the server tells the person.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				wantErrorPage(t, t.Look(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
-				wantErrorPage(t, t.Look(t.Request(t.Client(need.Code)).Del("client_id")))
+				wantErrorPage(t, t.OpenAnonymously(t.Request(t.Client(need.Code)).Set("client_id", "conformance-"+t.Random())))
+				wantErrorPage(t, t.OpenAnonymously(t.Request(t.Client(need.Code)).Del("client_id")))
 			},
 		},
 		{
 			ID: "RFC6749/4.1.2.1/access-denied", Level: Must,
 			Text:  "If the person denies, the client receives access_denied.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Questioned(t.Deny(t.Request(t.Client(need.Code)))), "access_denied")
 			},
@@ -156,7 +156,7 @@ func rfc6749CodeErrors() []Rule {
 		{
 			ID: "RFC6749/4.1.2.1/invalid-request", Level: Must,
 			Text:  "A request without a required parameter is refused with invalid_request.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				t.WantRedirectError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type")), "invalid_request")
 			},
@@ -164,7 +164,7 @@ func rfc6749CodeErrors() []Rule {
 		{
 			ID: "RFC6749/4.1.2.1/unsupported-response-type", Level: Must,
 			Text:  "An unsupported response_type is refused with unsupported_response_type.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance"))
 				t.WantRedirectError(r, "unsupported_response_type")
@@ -173,7 +173,7 @@ func rfc6749CodeErrors() []Rule {
 		{
 			ID: "RFC6749/4.1.2.1/invalid-scope", Level: Must,
 			Text:  "An invalid scope is refused with invalid_scope.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				ignored := 0
 				for _, scope := range badScopes {
@@ -192,18 +192,18 @@ func rfc6749CodeErrors() []Rule {
 		},
 		{
 			ID: "RFC6749/4.1.2.1/unauthorized-client", Level: Must,
-			Text:      "A client that is not registered for the code grant is refused with unauthorized_client.",
-			Elsewhere: "provider/authorize_test.go:TestAuthorizeRefused",
+			Text:     "A client that is not registered for the code grant is refused with unauthorized_client.",
+			TestedBy: "provider/authorize_test.go:TestAuthorizeRefused",
 		},
 		{
 			ID: "RFC6749/4.1.2.1/server-error", Level: Must,
-			Text:      "If the server itself fails, it returns server_error or temporarily_unavailable, and does not blame the client.",
-			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
+			Text:     "If the server itself fails, it returns server_error or temporarily_unavailable, and does not blame the client.",
+			TestedBy: "conformance/mandate/outage_test.go:TestOutage",
 		},
 		{
 			ID: "RFC6749/4.1.2.1/state-returned", Level: Must,
 			Text:  "An error response contains the state of the request.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantState(t, t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Del("response_type"))))
 			},
@@ -211,7 +211,7 @@ func rfc6749CodeErrors() []Rule {
 		{
 			ID: "RFC6749/4.1.2.1/ascii", Level: Must,
 			Text:  "error, error_description and error_uri contain only printable ASCII without quote and backslash.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				got := t.WithError(t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "é\"\\\n\u202e")))
 				t.At(got.Answer)
@@ -229,7 +229,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
 			Text:  "A confidential client must use its secret to redeem a code.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantSecret(t, c, t.Code(t.Request(c)).Form())
@@ -238,7 +238,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
 			Text:  "A code works only for the client to which it was issued.",
-			Needs: codeFlow(need.Second),
+			Needs: codeFlowNeeds(need.Second),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
 				thief := t.Client(need.Second)
@@ -251,7 +251,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
 			Text:  "The code of a public client does not work for another client, nor the other way round.",
-			Needs: codeFlow(need.Public),
+			Needs: codeFlowNeeds(need.Public),
 			Check: func(t *T) {
 				confidential, public := t.Client(need.Code), t.Client(need.Public)
 				t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
@@ -261,7 +261,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/code-valid", Level: Must,
 			Text:  "The server refuses a code that it did not issue, or that is truncated.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
 			},
@@ -277,7 +277,7 @@ func rfc6749Redemption() []Rule {
 			// registered.
 			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
 			Text:  "The token request needs redirect_uri even if the client has only one.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Code)) },
 		},
 		{
@@ -296,7 +296,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
 			Text:  "A refused token request does not consume the code.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				code := t.Code(t.Request(c))
@@ -309,13 +309,13 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.4/granted", Level: Must,
 			Text:  "A valid code returns an access token.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
 		},
 		{
 			ID: "RFC6749/4.1.4/refresh-token", Level: May,
 			Text:  "The code grant returns a refresh token with the access token.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				if t.Grant(t.Client(need.Code)).Refresh == "" {
 					t.Failf("the response has no refresh token")

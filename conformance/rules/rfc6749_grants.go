@@ -35,7 +35,7 @@ func rfc6749Grants() []Rule {
 		{
 			ID: "RFC6749/4.2/left-out", Level: May,
 			Text:  "The implicit grant is not supported: response_type=token is refused.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "token"))
 				if r.Params.Has("access_token") {
@@ -75,8 +75,8 @@ func rfc6749Grants() []Rule {
 		},
 		{
 			ID: "RFC6749/4.3.2/brute-force", Level: Must,
-			Text:      "The server limits guesses of passwords at the password grant.",
-			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsSlowed",
+			Text:     "The server limits guesses of passwords at the password grant.",
+			TestedBy: "provider/grant_password_test.go:TestPasswordGrantIsSlowed",
 		},
 		{
 			ID: "RFC6749/4.3.3/granted", Level: Must,

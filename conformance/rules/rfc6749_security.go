@@ -30,15 +30,15 @@ func rfc6749Security() []Rule {
 			Text:  "A protected resource refuses a token with insufficient scope.",
 			Needs: append([]Need{need.API}, machine...),
 			Check: func(t *T) {
-				if a := askWider(t); a.Status/100 == 2 {
+				if a := askRestricted(t); a.Status/100 == 2 {
 					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
 				}
 			},
 		},
 		{
 			ID: "RFC6749/10.1/no-secret-for-public", Level: Must,
-			Text:      "The server issues no secret to a native or browser-based application.",
-			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+			Text:     "The server issues no secret to a native or browser-based application.",
+			TestedBy: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC6749/10.1/public-otherwise-known", Level: Should,
@@ -47,7 +47,7 @@ func rfc6749Security() []Rule {
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Public)).Set("redirect_uri", "https://attacker.example/callback"))
 				t.WantNoCode(r, "the redirect URI is not registered")
-				wantUnmoved(t, r)
+				wantNoRedirect(t, r)
 			},
 		},
 		{
@@ -61,7 +61,7 @@ func rfc6749Security() []Rule {
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				// With prompt=consent the server asks even if the person has approved before. The next rule is about
-				// an earlier approval.
+				// an earlier consent.
 				if r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent")); !r.Asked && r.Params.Get("code") != "" {
 					t.Failf("a public client received a code, but the person was not asked")
 				}
@@ -81,13 +81,13 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
-			Text:      "Access and refresh tokens are stored confidentially.",
-			Elsewhere: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
+			Text:     "Access and refresh tokens are stored confidentially.",
+			TestedBy: "conformance/elsewhere_test.go:TestDatabaseHoldsNoCredential",
 		},
 		{
 			ID: "RFC6749/10.3/cannot-be-made", Level: Must,
 			Text:  "A modified access token is invalid.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				token := workingTokens(t, t.Grant(t.Client(need.Code))).Access
 				for _, other := range Spoilt(token) {
@@ -133,8 +133,8 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.7/password-grant-minimized", Level: Should,
-			Text:      "The password grant is used only if nothing else is possible.",
-			Elsewhere: "provider/grant_password_test.go:TestPasswordGrantIsWarnedOf",
+			Text:     "The password grant is used only if nothing else is possible.",
+			TestedBy: "provider/grant_password_test.go:TestPasswordGrantIsWarnedOf",
 		},
 		{
 			ID: "RFC6749/10.8/tls", Level: Must,
@@ -146,7 +146,7 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.10/tokens-cannot-be-guessed", Level: Must,
-			Text:  "A token is one of at least 2^128 possible ones.",
+			Text:  "A token has at least 128 random bits.",
 			Needs: machine,
 			Check: func(t *T) { wantBits(t, 128, t.Machine().Access, t.Machine().Access) },
 		},
@@ -159,7 +159,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.10/codes-cannot-be-guessed", Level: Must,
 			Text:  "A code is one of at least 2^128 possible ones.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				wantBits(t, 128, t.Code(t.Request(c)).Value, t.Code(t.Request(c)).Value)
@@ -167,8 +167,8 @@ func rfc6749Security() []Rule {
 		},
 		{
 			ID: "RFC6749/10.10/people-protected", Level: Must,
-			Text:      "The server protects people's passwords against guessing.",
-			Elsewhere: "provider/login_test.go:TestLoginIsSlowed",
+			Text:     "The server protects people's passwords against guessing.",
+			TestedBy: "provider/login_test.go:TestLoginIsSlowed",
 		},
 		{
 			ID: "RFC6749/10.11/tls-for-pages", Level: Must,
@@ -181,13 +181,13 @@ func rfc6749Security() []Rule {
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
-				wantOwnQuestion(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
+				wantConsentBoundToBrowser(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
 			},
 		},
 		{
 			ID: "RFC6749/10.12/explicit-consent", Level: Must,
-			Text:      "No client gets an authorization without the person's knowledge and consent.",
-			Elsewhere: "provider/consent_test.go:TestConsentTicket",
+			Text:     "No client gets an authorization without the person's knowledge and consent.",
+			TestedBy: "provider/consent_test.go:TestConsentTicket",
 		},
 		{
 			ID: "RFC6749/10.14/sanitized", Level: Must,
@@ -196,7 +196,7 @@ func rfc6749Security() []Rule {
 			Check: func(t *T) {
 				markup := "\"'><svg onload=alert(1)>" + t.Random()
 				for _, name := range []string{"client_id", "redirect_uri", "state", "scope", "response_type"} {
-					r := t.Look(t.Request(t.Client(need.Code)).Set(name, markup))
+					r := t.OpenAnonymously(t.Request(t.Client(need.Code)).Set(name, markup))
 					for _, a := range r.Seen {
 						if a.MediaType() == "text/html" && strings.Contains(string(a.Body), "<svg onload=alert(1)>") {
 							t.At(a)
@@ -209,12 +209,12 @@ func rfc6749Security() []Rule {
 	}
 }
 
-// askWider sends a token with insufficient scope to the wider resource.
-func askWider(t *T) *wire.Answer {
-	if t.API().Wider == "" {
+// askRestricted sends a token with insufficient scope to the restricted resource.
+func askRestricted(t *T) *wire.Answer {
+	if t.API().Restricted == "" {
 		t.Skipf("the target names no resource that needs more scope")
 	}
-	return t.Get(t.API().Wider, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
+	return t.Get(t.API().Restricted, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
 }
 
 // lesserScope returns a scope of the client machine that is not sufficient for the wider resource.

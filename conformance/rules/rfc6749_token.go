@@ -162,13 +162,13 @@ func rfc6749Clients() []Rule {
 	return []Rule{
 		{
 			ID: "RFC6749/1.1/servers-apart", Level: May,
-			Text:      "A resource server can run apart from the authorization server, and needs only its addresses.",
-			Elsewhere: "conformance/mandate/walk_resource_test.go:TestWalkResourceServer",
+			Text:     "A resource server can run apart from the authorization server, and needs only its addresses.",
+			TestedBy: "conformance/mandate/walk_resource_test.go:TestWalkResourceServer",
 		},
 		{
 			ID: "RFC6749/2.1/client-type-not-guessed", Level: Should,
-			Text:      "The server does not guess whether a client is confidential: its registration says so.",
-			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+			Text:     "The server does not guess whether a client is confidential: its registration says so.",
+			TestedBy: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC6749/2.1/public-allowed", Level: May,
@@ -178,8 +178,8 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.2/client-id-unique", Level: Must,
-			Text:      "Every client has a unique identifier.",
-			Elsewhere: "storage/application_test.go:TestClientIDIsTakenOnce",
+			Text:     "Every client has a unique identifier.",
+			TestedBy: "storage/application_test.go:TestClientIDIsTakenOnce",
 		},
 		{
 			ID: "RFC6749/2.2/client-id-size-documented", Level: Should,
@@ -254,8 +254,8 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/brute-force", Level: Must,
-			Text:      "The server limits guesses of client secrets.",
-			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
+			Text:     "The server limits guesses of client secrets.",
+			TestedBy: "provider/client_test.go:TestChosenSecretIsSlowed",
 		},
 		{
 			ID: "RFC6749/2.3.2/other-methods-mapped", Level: Must,

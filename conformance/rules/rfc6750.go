@@ -87,7 +87,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
 					a := t.Get(t.API().URL, as...)
-					turnedAway(t, a)
+					blockIfAccepted(t, a)
 					wantScheme(t, a, "Bearer")
 				}
 			},
@@ -146,7 +146,7 @@ func rfc6750() []Rule {
 			Check: func(t *T) {
 				token := workingToken(t)
 				a := t.Get(t.API().URL+"?access_token="+token, wire.Bearer(token))
-				turnedAway(t, a)
+				blockIfAccepted(t, a)
 				t.WantStatus(a, http.StatusBadRequest)
 				wantChallengeError(t, a, "invalid_request")
 			},
@@ -157,7 +157,7 @@ func rfc6750() []Rule {
 			Needs: bearer,
 			Check: func(t *T) {
 				a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
-				turnedAway(t, a)
+				blockIfAccepted(t, a)
 				t.WantStatus(a, http.StatusUnauthorized)
 				wantChallengeError(t, a, "invalid_token")
 			},
@@ -167,8 +167,8 @@ func rfc6750() []Rule {
 			Text:  "A token with insufficient scope is refused with 403 and insufficient_scope.",
 			Needs: bearer,
 			Check: func(t *T) {
-				a := askWider(t)
-				turnedAway(t, a)
+				a := askRestricted(t)
+				blockIfAccepted(t, a)
 				t.WantStatus(a, http.StatusForbidden)
 				wantChallengeError(t, a, "insufficient_scope")
 			},
@@ -178,7 +178,7 @@ func rfc6750() []Rule {
 			Text:  "The challenge names the required scope.",
 			Needs: bearer,
 			Check: func(t *T) {
-				challenge := challengeOf(t, askWider(t))
+				challenge := challengeOf(t, askRestricted(t))
 				if got := strings.Join(challenge["scope"], " "); got != t.API().Scope {
 					t.Failf("the challenge has the scope %q, want %q", got, t.API().Scope)
 				}
@@ -271,7 +271,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/5.3/not-in-cookies", Level: Must,
 			Text:  "Access tokens are not stored in cookies.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				b := t.NewBrowser()
 				tokens := t.GrantIn(b, t.Request(t.Client(need.Code)))
@@ -301,8 +301,8 @@ func workingToken(t *T) string {
 	return token
 }
 
-// turnedAway blocks the check if the resource accepted a request that it should refuse. Another rule reports this.
-func turnedAway(t *T, a *wire.Answer) {
+// blockIfAccepted blocks the check if the resource accepted a request that it should refuse. Another rule reports this.
+func blockIfAccepted(t *T, a *wire.Answer) {
 	if a.Status/100 == 2 {
 		t.Blockedf("the resource accepted the request")
 	}

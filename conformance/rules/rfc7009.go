@@ -8,8 +8,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// revoking returns what a check of the revocation endpoint needs.
-func revoking(more ...Need) []Need { return append(codeFlow(need.Revocation), more...) }
+// revocationNeeds returns what a check of the revocation endpoint needs.
+func revocationNeeds(more ...Need) []Need { return append(codeFlowNeeds(need.Revocation), more...) }
 
 // rfc7009 returns the rules about token revocation.
 func rfc7009() []Rule {
@@ -23,7 +23,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2/refresh-tokens", Level: Must, Alone: true,
 			Text:  "A refresh token can be revoked, and is invalid from then on.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := t.GrantRefresh(c).Refresh
@@ -34,7 +34,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2/access-tokens", Level: Should, Alone: true,
 			Text:  "An access token can be revoked, and is invalid from then on.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := workingTokens(t, t.Grant(c)).Access
@@ -58,7 +58,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/client-authenticated", Level: Must, Alone: true,
 			Text:  "A confidential client must use its secret to revoke a token.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := workingTokens(t, t.Grant(c)).Access
@@ -78,7 +78,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/own-tokens-only", Level: Must, Alone: true,
 			Text:  "A client cannot revoke a token of another client.",
-			Needs: revoking(need.Second),
+			Needs: revocationNeeds(need.Second),
 			Check: func(t *T) {
 				tokens := workingTokens(t, t.Grant(t.Client(need.Code)))
 				other := t.Client(need.Second)
@@ -94,7 +94,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/told-of-refusal", Level: Must, Alone: true,
 			Text:  "A client that is not allowed to revoke a token receives an error.",
-			Needs: revoking(need.Second),
+			Needs: revocationNeeds(need.Second),
 			Check: func(t *T) {
 				a := t.Revoke(t.Client(need.Second), t.Grant(t.Client(need.Code)).Access)
 				if a.Status/100 != 4 {
@@ -105,7 +105,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/at-once", Level: Must, Alone: true,
 			Text:  "A revoked token is invalid as soon as the response arrives.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for range 3 {
@@ -120,7 +120,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/refresh-token-ends-access-tokens", Level: Should, Alone: true,
 			Text:  "Revoking a refresh token also revokes the access tokens of the same grant.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := workingTokens(t, t.GrantRefresh(c))
@@ -133,7 +133,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/access-token-ends-refresh-token", Level: May, Alone: true,
 			Text:  "Revoking an access token also revokes its refresh token.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := t.GrantRefresh(c)
@@ -144,7 +144,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.1/hint-is-a-hint", Level: Must, Alone: true,
 			Text:  "The server finds a token even if token_type_hint is wrong.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := t.GrantRefresh(c).Refresh
@@ -165,7 +165,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.2/status-200", Level: Must, Alone: true,
 			Text:  "The server answers a revocation with 200.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.WantStatus(t.Revoke(c, t.Grant(c).Access), http.StatusOK)
@@ -174,7 +174,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.2/invalid-token-200", Level: Must, Alone: true,
 			Text:  "For an unknown token the server answers 200 and no error.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				t.WantStatus(t.Revoke(c, "conformance-"+t.Random()), http.StatusOK)
@@ -186,7 +186,7 @@ func rfc7009() []Rule {
 		{
 			ID: "RFC7009/2.2/invalid-hint-ignored", Level: Must, Alone: true,
 			Text:  "An unknown token_type_hint does not change the response.",
-			Needs: revoking(),
+			Needs: revocationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := t.GrantRefresh(c).Refresh
@@ -206,8 +206,8 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/2.2.1/unavailable-503", Level: Must,
-			Text:      "If the server cannot revoke at the moment, it answers 503, so that the client knows that the token is still valid.",
-			Elsewhere: "conformance/mandate/outage_test.go:TestOutage",
+			Text:     "If the server cannot revoke at the moment, it answers 503, so that the client knows that the token is still valid.",
+			TestedBy: "conformance/mandate/outage_test.go:TestOutage",
 		},
 		{
 			ID: "RFC7009/2.3/cors", Level: May,
@@ -222,8 +222,8 @@ func rfc7009() []Rule {
 		},
 		{
 			ID: "RFC7009/5/guessing-slowed", Level: Must,
-			Text:      "The revocation endpoint limits guesses of client secrets like the token endpoint.",
-			Elsewhere: "provider/client_test.go:TestChosenSecretIsSlowed",
+			Text:     "The revocation endpoint limits guesses of client secrets like the token endpoint.",
+			TestedBy: "provider/client_test.go:TestChosenSecretIsSlowed",
 		},
 	}
 }

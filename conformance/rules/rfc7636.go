@@ -14,7 +14,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.1/verifier-43-to-128", Level: Must,
 			Text:  "Verifiers of 43 and of 128 characters work.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
 					t.WantGranted(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))))
@@ -24,7 +24,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.1/short-verifier-refused", Level: May,
 			Text:  "The server refuses verifiers of fewer than 43 characters, which can be guessed, and of more than 128.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				for _, verifier := range []string{strings.Repeat("a", 42), strings.Repeat("a", 129)} {
 					t.WantRefused(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))), "the verifier does not have 43 to 128 characters")
@@ -34,7 +34,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.2/s256", Level: Must,
 			Text:  "The server supports the method S256.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
 		},
 		{
@@ -46,7 +46,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.2/challenge-form", Level: May,
 			Text:  "A challenge that is not the base64url of a SHA-256 hash is refused at once.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, challenge := range []string{"short", strings.Repeat("a", 44), strings.Repeat("a", 42) + "=", strings.Repeat("a", 42) + "+"} {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge", challenge))
@@ -57,7 +57,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.3/plain-refused", Level: May,
 			Text:  "The method plain, also as the default, is refused.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Request{t.Request(c).Set("code_challenge_method", "plain"), t.Request(c).Del("code_challenge_method")} {
@@ -69,7 +69,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4/challenge-not-exposed", Level: Must,
 			Text:  "The challenge is not forwarded to where others could read it.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Request(t.Client(need.Code))
 				code := t.Code(r)
@@ -81,7 +81,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4/challenge-bound-to-code", Level: Must,
 			Text:  "A challenge belongs to one code, and not to another.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				one, other := t.Code(t.Request(c)), t.Code(t.Request(c))
@@ -105,7 +105,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4.1/required-of-all", Level: May,
 			Text:  "A confidential client must use PKCE too.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Del("code_challenge", "code_challenge_method"))
 				t.WantNoCode(r, "it was asked for without PKCE")
@@ -122,7 +122,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4.1/unknown-method", Level: Must,
 			Text:  "An unsupported method is refused with invalid_request.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512"))
 				t.WantRedirectError(r, "invalid_request")
@@ -131,7 +131,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4.1/unknown-method-explained", Level: Should,
 			Text:  "The error for an unsupported method names the method.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantExplained(t, t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512")), "method")
 			},
@@ -139,7 +139,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.6/verifier-compared", Level: Must,
 			Text:  "A code is useless without the verifier of its challenge.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				other, _ := check.NewPKCE()
@@ -165,7 +165,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.6/invalid-grant", Level: Must,
 			Text:  "A wrong verifier is refused with invalid_grant.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				form := t.Code(t.Request(c)).Form()
@@ -177,7 +177,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.6/wrong-verifier-spends-nothing", Level: May,
 			Text:  "A wrong verifier does not consume the code: the correct one still works.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				code := t.Code(t.Request(c))
@@ -190,8 +190,8 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/5/without-pkce", Level: May,
-			Text:      "A server can continue to support clients without PKCE: in Mandate by a setting, and only confidential ones.",
-			Elsewhere: "conformance/mandate/spec_refresh_test.go:TestSpecPKCEOptional",
+			Text:     "A server can continue to support clients without PKCE: in Mandate by a setting, and only confidential ones.",
+			TestedBy: "conformance/mandate/spec_refresh_test.go:TestSpecPKCEOptional",
 		},
 		{
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,

@@ -9,8 +9,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// introspecting returns what a check of the introspection endpoint needs, with a token to introspect.
-func introspecting(more ...Need) []Need {
+// introspectionNeeds returns what a check of the introspection endpoint needs, with a token to introspect.
+func introspectionNeeds(more ...Need) []Need {
 	return append([]Need{need.Introspection, need.Introspect, need.Token, need.Machine}, more...)
 }
 
@@ -26,7 +26,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/post", Level: Must,
 			Text:  "The server accepts an introspection request by POST with a form.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
 				if a.JSON()["active"] != true {
@@ -37,7 +37,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/not-by-get", Level: May,
 			Text:  "The server ignores a token in the query of a GET, because queries appear in logs.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				address := t.Endpoint(need.Introspection) + "?" + wire.Params("token", t.Machine().Access).Encode()
 				if a := t.Get(address, t.Client(need.Introspect).Credentials()); a.JSON()["active"] == true {
@@ -48,7 +48,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/hint-is-a-hint", Level: Must,
 			Text:  "The server finds a token even if token_type_hint is wrong.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				token := t.Machine().Access
 				liveToken(t, token)
@@ -62,7 +62,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/caller-authorized", Level: Must,
 			Text:  "A caller without authentication, or with a wrong one, learns nothing about a token.",
-			Needs: introspecting(need.Public),
+			Needs: introspectionNeeds(need.Public),
 			Check: func(t *T) {
 				token := wire.Params("token", t.Machine().Access)
 				public := t.Client(need.Public)
@@ -82,7 +82,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/bearer-caller", Level: May,
 			Text:  "A caller can authenticate by an access token with the scope introspection.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				form := wire.Params("grant_type", "client_credentials", "scope", "introspection")
 				caller := t.Granted(t.Token(t.Client(need.Introspect), form)).Access
@@ -97,7 +97,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.1/bearer-caller-needs-scope", Level: May,
 			Text:  "An access token without the scope introspection is refused with 403 and insufficient_scope.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				token := t.Machine().Access
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", token), wire.Bearer(token))
@@ -116,7 +116,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/json", Level: Must,
 			Text:  "The response is a JSON object with the type application/json.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
 				if a.MediaType() != "application/json" || a.JSON() == nil {
@@ -127,7 +127,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/active", Level: Must,
 			Text:  "The response has the member active, true or false.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				for _, token := range []string{t.Machine().Access, "conformance"} {
 					a := introspectAs(t, wire.Params("token", token))
@@ -140,7 +140,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/inactive", Level: Must,
 			Text:  "For an unknown, modified or revoked token the response has active: false and is no error.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				for _, token := range append(Spoilt(t.Machine().Access), "conformance", "\u00e9 x") {
 					a := introspectAs(t, wire.Params("token", token))
@@ -154,7 +154,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/inactive-tells-nothing", Level: Should,
 			Text:  "The response for an inactive token has no member except active.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				object := t.Introspect("conformance-" + t.Random())
 				if object["active"] != false {
@@ -168,7 +168,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/code-inactive", Level: Must,
 			Text:  "An authorization code is no token, so the response is inactive.",
-			Needs: codeFlow(need.Introspection, need.Introspect),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				if t.Introspect(t.Code(t.Request(t.Client(need.Code))).Value)["active"] != false {
 					t.Failf("the code is active")
@@ -178,7 +178,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/refresh-token", Level: May,
 			Text:  "A refresh token is inactive, unless the caller sends token_type_hint=refresh_token.",
-			Needs: codeFlow(need.Introspection, need.Introspect),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				token := t.GrantRefresh(t.Client(need.Code)).Refresh
 				if t.Introspect(token)["active"] != false {
@@ -192,7 +192,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/facts", Level: May,
 			Text:  "The response for a person's token has scope, client_id, username, token_type, exp, iat, nbf, sub, aud, iss and jti.",
-			Needs: codeFlow(need.Introspection, need.Introspect),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := t.Grant(c)
@@ -207,7 +207,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.2/facts-right", Level: Must,
 			Text:  "The response is correct: client, scope, person and times.",
-			Needs: codeFlow(need.Introspection, need.Introspect),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				tokens := t.Grant(c)
@@ -233,18 +233,18 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.3/invalid-client-401", Level: Must,
 			Text:  "A caller with a wrong secret is refused with 401.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Introspect)
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), c.With("wrong-"+t.Random()))
-				toldNothing(t, a)
+				blockIfActive(t, a)
 				t.WantStatus(a, http.StatusUnauthorized)
 			},
 		},
 		{
 			ID: "RFC7662/2.3/invalid-token-401", Level: Must,
 			Text:  "A caller with an invalid bearer token is refused with 401.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				token := wire.Params("token", t.Machine().Access)
 				nobody := t.Post(t.Endpoint(need.Introspection), token)
@@ -252,17 +252,17 @@ func rfc7662() []Rule {
 					t.Skipf("the server accepts no bearer token from callers: its challenge names other methods")
 				}
 				a := t.Post(t.Endpoint(need.Introspection), token, wire.Bearer("conformance"))
-				toldNothing(t, a)
+				blockIfActive(t, a)
 				t.WantStatus(a, http.StatusUnauthorized)
 			},
 		},
 		{
 			ID: "RFC7662/2.3/nobody-challenged", Level: May,
 			Text:  "A caller without credentials is refused with 401 and a challenge.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access))
-				toldNothing(t, a)
+				blockIfActive(t, a)
 				t.WantStatus(a, http.StatusUnauthorized)
 				if a.Header.Get("WWW-Authenticate") == "" {
 					t.Errorf("there is no WWW-Authenticate")
@@ -272,22 +272,22 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/2.3/not-allowed-403", Level: May,
 			Text:  "A client that may not introspect is refused with 403, so that its operator sees what to change.",
-			Needs: introspecting(need.Code),
+			Needs: introspectionNeeds(need.Code),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
-				toldNothing(t, a)
+				blockIfActive(t, a)
 				t.WantStatus(a, http.StatusForbidden)
 			},
 		},
 		{
 			ID: "RFC7662/4/expired", Level: Must,
-			Text:      "An expired token is inactive.",
-			Elsewhere: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
+			Text:     "An expired token is inactive.",
+			TestedBy: "conformance/mandate/spec_introspection_test.go:TestSpecExpiry",
 		},
 		{
 			ID: "RFC7662/4/revoked", Level: Must, Alone: true,
 			Text:  "A revoked token is inactive.",
-			Needs: codeFlow(need.Introspection, need.Introspect, need.Revocation),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect, need.Revocation),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := t.Grant(c).Access
@@ -302,8 +302,8 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/whose-person-is-gone", Level: May,
-			Text:      "The tokens of a deactivated person, of a deleted application and of a withdrawn consent become inactive at once.",
-			Elsewhere: "conformance/mandate/lifecycle_test.go:TestLifecycle",
+			Text:     "The tokens of a deactivated person, of a deleted application and of a withdrawn consent become inactive at once.",
+			TestedBy: "conformance/mandate/lifecycle_test.go:TestLifecycle",
 		},
 		{
 			ID: "RFC7662/4/signature", Level: Must,
@@ -318,7 +318,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/4/specially-authorized", Level: Should,
 			Text:  "Only an authorized caller can introspect.",
-			Needs: introspecting(need.Code),
+			Needs: introspectionNeeds(need.Code),
 			Check: func(t *T) {
 				a := t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), t.Client(need.Code).Credentials())
 				if a.JSON()["active"] == true {
@@ -328,13 +328,13 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/cache-not-past-expiry", Level: Must,
-			Text:      "A resource server does not use a cached response after the token has expired.",
-			Elsewhere: "handlers/resource/cache_test.go:TestCacheTimes",
+			Text:     "A resource server does not use a cached response after the token has expired.",
+			TestedBy: "handlers/resource/cache_test.go:TestCacheTimes",
 		},
 		{
 			ID: "RFC7662/4/not-cached-on-the-way", Level: Should,
 			Text:  "The response must not be cached on its way.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				wantHeader(t, introspectAs(t, wire.Params("token", t.Machine().Access)), "Cache-Control", "no-store")
 			},
@@ -342,7 +342,7 @@ func rfc7662() []Rule {
 		{
 			ID: "RFC7662/5/no-more-than-needed", Level: Should,
 			Text:  "The response discloses no more about a person than name and identifier.",
-			Needs: codeFlow(need.Introspection, need.Introspect),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				for name := range t.Introspect(t.Grant(t.Client(need.Code)).Access) {
 					for _, private := range []string{"email", "phone", "address", "birth", "given_name", "family_name"} {
@@ -370,9 +370,9 @@ func liveToken(t *T, token string) map[string]any {
 	return object
 }
 
-// toldNothing blocks the check if a caller without permission learned something about a token. Another rule reports
+// blockIfActive blocks the check if a caller without permission learned something about a token. Another rule reports
 // this.
-func toldNothing(t *T, a *wire.Answer) {
+func blockIfActive(t *T, a *wire.Answer) {
 	if a.JSON()["active"] == true {
 		t.Blockedf("the caller learned that the token is active")
 	}

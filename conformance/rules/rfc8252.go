@@ -9,8 +9,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// native returns what a check needs for a native application with a loopback redirect URI.
-func native(more ...Need) []Need {
+// nativeNeeds returns what a check needs for a native application with a loopback redirect URI.
+func nativeNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Loopback, need.User}, more...)
 }
 
@@ -26,13 +26,13 @@ func rfc8252Redirects() []Rule {
 		{
 			ID: "RFC8252/6/pkce-supported", Level: Must,
 			Text:  "The server supports PKCE for public native applications.",
-			Needs: native(need.Token),
+			Needs: nativeNeeds(need.Token),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Loopback))))) },
 		},
 		{
 			ID: "RFC8252/7/three-kinds", Level: Must,
-			Text:      "A native application can register redirect URIs with private-use schemes, with https and with loopback addresses.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "A native application can register redirect URIs with private-use schemes, with https and with loopback addresses.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/7.1/private-use-scheme", Level: Must,
@@ -42,20 +42,20 @@ func rfc8252Redirects() []Rule {
 				wantCodeAt(t, t.Request(t.Client(need.Scheme)))
 			},
 		},
-		likewise(pkce, "RFC7636/4.2/s256-public", Rule{
+		sameCheckAs(pkce, "RFC7636/4.2/s256-public", Rule{
 			ID: "RFC8252/7.2/claimed-https", Level: Must,
 			Text: "A public client can have a redirect URI with https, which an application on the device can claim.",
 		}),
 		{
 			ID: "RFC8252/7.3/any-port", Level: Must,
 			Text:  "A loopback redirect URI can have any port.",
-			Needs: native(),
+			Needs: nativeNeeds(),
 			Check: func(t *T) { wantAnyPort(t) },
 		},
 		{
 			ID: "RFC8252/7.3/both-versions", Level: Must,
-			Text:      "Loopback addresses of IPv4 and of IPv6 can have any port.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
+			Text:     "Loopback addresses of IPv4 and of IPv6 can have any port.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
 		},
 	}
 }
@@ -67,7 +67,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.1/without-pkce-rejected", Level: Should,
 			Text:  "A native application without PKCE is refused with invalid_request.",
-			Needs: native(),
+			Needs: nativeNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Loopback)).Del("code_challenge", "code_challenge_method"))
 				t.WantNoCode(r, "the request of a native application has no challenge")
@@ -81,23 +81,23 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.3/localhost-is-a-name", Level: May,
-			Text:      "The port of localhost, which can be another address, is compared exactly, unless a setting allows more.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
+			Text:     "The port of localhost, which can be another address, is compared exactly, unless a setting allows more.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIMatch",
 		},
 		{
 			ID: "RFC8252/8.4/registered-as-public", Level: Must,
-			Text:      "A native application is registered as a public client.",
-			Elsewhere: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
+			Text:     "A native application is registered as a public client.",
+			TestedBy: "conformance/mandate/spec_application_test.go:TestSpecApplicationKinds",
 		},
 		{
 			ID: "RFC8252/8.4/complete-uri-registered", Level: Must,
-			Text:      "The complete redirect URI, with its path, is registered.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "The complete redirect URI, with its path, is registered.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/loopback-exact-but-for-port", Level: Must,
 			Text:  "Only the port of a loopback redirect URI may differ from the registered one.",
-			Needs: native(),
+			Needs: nativeNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
 				_, path, ok := splitLoopback(c.RedirectURI())
@@ -111,7 +111,7 @@ func rfc8252Security() []Rule {
 				} {
 					r := t.Authorize(t.Request(c).Set("redirect_uri", uri))
 					t.WantNoCode(r, fmt.Sprintf("%s differs from the registered %s in more than the port", uri, c.RedirectURI()))
-					wantUnmoved(t, r)
+					wantNoRedirect(t, r)
 				}
 			},
 		},
@@ -136,8 +136,8 @@ func rfc8252Security() []Rule {
 		},
 		{
 			ID: "RFC8252/8.4/scheme-is-a-domain", Level: Should,
-			Text:      "A private-use scheme is a reversed domain name: one without a dot is refused.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "A private-use scheme is a reversed domain name: one without a dot is refused.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC8252/8.4/platform-facts", Level: May,
@@ -147,7 +147,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.5/no-shared-secret", Level: Should,
 			Text:  "A native application needs no secret, since every copy of it would contain it.",
-			Needs: native(need.Token),
+			Needs: nativeNeeds(need.Token),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
 				code := t.Code(t.Request(c))
@@ -162,7 +162,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.6/not-automatic", Level: Should,
 			Text:  "The server does not grant a native application's request without the person, even if they approved it before.",
-			Needs: native(),
+			Needs: nativeNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Loopback)
 				t.Code(t.Request(c))
@@ -172,7 +172,7 @@ func rfc8252Security() []Rule {
 				}
 			},
 		},
-		likewise(core, "RFC6749/10.2/repeated-request-asked", Rule{
+		sameCheckAs(core, "RFC6749/10.2/repeated-request-asked", Rule{
 			ID: "RFC8252/8.6/https-is-no-proof", Level: May,
 			Text: "A redirect URI with https is no proof of the application's identity either: the server asks the person again.",
 		}),

@@ -155,13 +155,13 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/scopes-whole", Level: May,
 			Text:  "The list contains each scope that a request without scope gets.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { wantScopesListed(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/scopes-can-be-had", Level: May,
 			Text:  "Each listed scope can be requested, by a client of the code grant or by one that may introspect.",
-			Needs: asking(need.Token, need.Introspect),
+			Needs: authorizationNeeds(need.Token, need.Introspect),
 			Check: func(t *T) { wantScopesKnown(t, publishedMetadata(t)) },
 		},
 		{
@@ -172,19 +172,19 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/response-types-true", Level: Must,
 			Text:  "The response types include code if the server issues codes, and other response types return nothing.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantResponseTypes(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/response-modes-true", Level: Must,
 			Text:  "Each listed or default response mode returns the response to the client.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantResponseModes(t, publishedMetadata(t)) },
 		},
 		{
 			ID: "RFC8414/2/other-response-modes", Level: May,
 			Text:  "The server refuses a response mode that is not listed, and does not use another one instead.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "conformance"))
 				t.WantNoCode(r, "the response mode is not listed")
@@ -193,7 +193,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/grant-types-true", Level: Must,
 			Text:  "The token endpoint knows each listed grant type, and issues no token for others.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { wantGrantTypes(t, publishedMetadata(t)) },
 		},
 		{
@@ -281,7 +281,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/introspection-auth-bearer", Level: May,
 			Text:  "The list includes Bearer, and an access token with the scope introspection is accepted.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				if !publishedMetadata(t).Lists("introspection_endpoint_auth_methods_supported", "Bearer") {
 					t.Failf("Bearer is not listed")
@@ -309,7 +309,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/challenge-methods-true", Level: Must,
 			Text:  "The server verifies the listed PKCE methods, and no others; without a list there is no PKCE.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) { wantChallengeMethods(t, publishedMetadata(t)) },
 		},
 		{

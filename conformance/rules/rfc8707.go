@@ -33,7 +33,7 @@ func rfc8707() []Rule {
 		{
 			ID: "RFC8707/2.1/ignored", Level: May,
 			Text:  "The parameter resource does not change the response to an authorization request.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, resource := range []string{"https://api.example/", "no URI"} {
 					r := t.Authorize(t.Request(t.Client(need.Code)).Set("resource", resource))
@@ -47,7 +47,7 @@ func rfc8707() []Rule {
 		{
 			ID: "RFC8707/2.1/left-out", Level: May,
 			Text:  "A request without resource is accepted.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				if r := t.Authorize(t.Request(t.Client(need.Code))); r.Params.Get("code") == "" {
 					t.Failf("without resource no code is issued: %s", r)
@@ -72,7 +72,7 @@ func rfc8707() []Rule {
 		{
 			ID: "RFC8707/2.2/audience-stays", Level: May,
 			Text:  "Introspection returns the same audience for a token that was requested with resource as for any other.",
-			Needs: introspecting(),
+			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://api.example/")
 				if a.Text("error") == "invalid_target" {

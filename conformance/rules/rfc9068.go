@@ -12,11 +12,11 @@ import (
 
 const oneResource = "Mandate's access tokens are for one resource, its base URL, and it ignores the parameter resource."
 
-// signedToken returns what a check needs for a signed access token of a client itself.
-func signedToken(more ...Need) []Need { return append([]Need{need.Token, need.JWT}, more...) }
+// signedTokenNeeds returns what a check needs for a signed access token of a client itself.
+func signedTokenNeeds(more ...Need) []Need { return append([]Need{need.Token, need.JWT}, more...) }
 
-// signedApproval returns what a check needs for a signed access token of a person.
-func signedApproval(more ...Need) []Need {
+// personTokenNeeds returns what a check needs for a signed access token of a person.
+func personTokenNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Token, need.JWT, need.User}, more...)
 }
 
@@ -58,7 +58,7 @@ func rfc9068Header() []Rule {
 		{
 			ID: "RFC9068/2.1/signed", Level: Must,
 			Text:  "An access token that is a JWT is signed with a published key.",
-			Needs: signedApproval(need.Keys),
+			Needs: personTokenNeeds(need.Keys),
 			Check: func(t *T) {
 				c := t.Client(need.JWT)
 				wantSignature(t, accessJWT(t, t.Grant(c)), c)
@@ -67,7 +67,7 @@ func rfc9068Header() []Rule {
 		{
 			ID: "RFC9068/2.1/asymmetric", Level: Should,
 			Text:  "The signature algorithm is asymmetric.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				if alg := accessJWT(t, t.Grant(t.Client(need.JWT))).Algorithm(); strings.HasPrefix(alg, "HS") {
 					t.Failf("alg is %s", alg)
@@ -77,7 +77,7 @@ func rfc9068Header() []Rule {
 		{
 			ID: "RFC9068/2.1/not-none", Level: Must,
 			Text:  "The alg of an access token is never none.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				if alg := accessJWT(t, t.Grant(t.Client(need.JWT))).Algorithm(); alg == "" || strings.EqualFold(alg, "none") {
 					t.Failf("alg is %q", alg)
@@ -86,13 +86,13 @@ func rfc9068Header() []Rule {
 		},
 		{
 			ID: "RFC9068/2.1/rs256", Level: Must,
-			Text:      "The server can sign access tokens with RS256.",
-			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessTokenAlgorithm",
+			Text:     "The server can sign access tokens with RS256.",
+			TestedBy: "provider/accesstoken_test.go:TestSignedAccessTokenAlgorithm",
 		},
 		{
 			ID: "RFC9068/2.1/typ", Level: Must,
 			Text:  "typ in the header identifies an access token: at+jwt, or application/at+jwt.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				typ, _ := accessJWT(t, t.Grant(t.Client(need.JWT))).Header["typ"].(string)
 				if strings.TrimPrefix(strings.ToLower(typ), "application/") != "at+jwt" {
@@ -103,7 +103,7 @@ func rfc9068Header() []Rule {
 		{
 			ID: "RFC9068/2.1/typ-short", Level: Should,
 			Text:  "typ in the header is at+jwt, without application/.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				typ, _ := accessJWT(t, t.Grant(t.Client(need.JWT))).Header["typ"].(string)
 				if strings.HasPrefix(strings.ToLower(typ), "application/") {
@@ -119,7 +119,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/iss", Level: Must,
 			Text:  "An access token has iss, which is the issuer.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				if iss := wantClaim(t, "iss"); iss != t.Issuer() {
 					t.Failf("iss is %v, want %s", iss, t.Issuer())
@@ -129,7 +129,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/exp", Level: Must,
 			Text:  "An access token has exp, which matches expires_in of the token response.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
 				j := accessJWT(t, tokens)
@@ -142,7 +142,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/aud", Level: Must,
 			Text:  "An access token has aud.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				aud := accessJWT(t, t.Grant(t.Client(need.JWT))).Audience()
 				if len(aud) == 0 || slices.Contains(aud, "") {
@@ -153,13 +153,13 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/sub", Level: Must,
 			Text:  "An access token has sub.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) { wantClaim(t, "sub") },
 		},
 		{
 			ID: "RFC9068/2.2/sub-of-person", Level: Should,
 			Text:  "If the token belongs to a person, sub is the person's subject, as in an ID token for the same client.",
-			Needs: signedApproval(need.OpenID),
+			Needs: personTokenNeeds(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				if sub := t.Subject(t.IDToken(tokens)); accessJWT(t, tokens).Text("sub") != sub {
@@ -170,7 +170,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/sub-of-client", Level: Should,
 			Text:  "If no person is involved, sub is the client.",
-			Needs: signedToken(),
+			Needs: signedTokenNeeds(),
 			Check: func(t *T) {
 				if sub := accessJWT(t, signedTokens(t)).Text("sub"); sub != t.Client(need.JWT).ID {
 					t.Failf("sub is %q, want %s", sub, t.Client(need.JWT).ID)
@@ -180,7 +180,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/client-id", Level: Must,
 			Text:  "An access token has client_id with its client.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				if id := wantClaim(t, "client_id"); id != t.Client(need.JWT).ID {
 					t.Failf("client_id is %v, want %s", id, t.Client(need.JWT).ID)
@@ -190,7 +190,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/iat", Level: Must,
 			Text:  "An access token has iat with its time of issue.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
 				at := accessJWT(t, tokens).Number("iat")
@@ -202,7 +202,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/iat-of-refresh", Level: Must,
 			Text:  "iat of a refreshed token is the time of the refresh.",
-			Needs: signedApproval(need.Keys),
+			Needs: personTokenNeeds(need.Keys),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
 				at := accessJWT(t, first).Number("iat")
@@ -215,7 +215,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2/jti", Level: Must,
 			Text:  "An access token has a unique jti.",
-			Needs: signedToken(),
+			Needs: signedTokenNeeds(),
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)), accessJWT(t, signedTokens(t))
 				if one.Text("jti") == "" || one.Text("jti") == other.Text("jti") {
@@ -226,7 +226,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2.1/of-the-login", Level: Must,
 			Text:  "The claims about the login are the same in a refreshed access token.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
 				was := accessJWT(t, first)
@@ -241,7 +241,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2.1/told", Level: May,
 			Text:  "An access token has auth_time and acr of the login.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
 				if j.Number("auth_time") < 0 || j.Text("acr") == "" {
@@ -262,7 +262,7 @@ func rfc9068Claims() []Rule {
 		{
 			ID: "RFC9068/2.2.3/scope", Level: Should,
 			Text:  "If a scope was requested, the access token has the granted scope.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				tokens := t.Grant(t.Client(need.JWT))
 				granted := tokens.Scope

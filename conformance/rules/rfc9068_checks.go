@@ -14,7 +14,7 @@ func rfc9068Requests() []Rule {
 		{
 			ID: "RFC9068/3/any-grant", Level: May,
 			Text:  "A client with JWT access tokens gets them by every grant: by a code, by a refresh and by client credentials.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
 				accessJWT(t, first)
@@ -35,7 +35,7 @@ func rfc9068Requests() []Rule {
 		{
 			ID: "RFC9068/3/default-audience", Level: Must,
 			Text:  "If the request has no resource, aud is a default value, always the same.",
-			Needs: signedToken(),
+			Needs: signedTokenNeeds(),
 			Check: func(t *T) {
 				one, other := accessJWT(t, signedTokens(t)).Audience(), accessJWT(t, signedTokens(t)).Audience()
 				if len(one) == 0 || !slices.Equal(one, other) {
@@ -56,7 +56,7 @@ func rfc9068Requests() []Rule {
 		{
 			ID: "RFC9068/4/advertised", Level: Should,
 			Text:  "The metadata of RFC 8414 has the issuer and the keys of access tokens.",
-			Needs: signedToken(),
+			Needs: signedTokenNeeds(),
 			Check: func(t *T) {
 				j, m := accessJWT(t, signedTokens(t)), publishedMetadata(t)
 				if m.Text("issuer") != j.Text("iss") || m.Text("jwks_uri") == "" {
@@ -80,7 +80,7 @@ func rfc9068Requests() []Rule {
 		{
 			ID: "RFC9068/4/same-keys", Level: May,
 			Text:  "ID tokens and access tokens are signed with the same keys.",
-			Needs: signedApproval(need.OpenID),
+			Needs: personTokenNeeds(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				if id, access := t.IDToken(tokens), accessJWT(t, tokens); id.Header["kid"] != access.Header["kid"] {
@@ -105,7 +105,7 @@ func rfc9068Validation() []Rule {
 		{
 			ID: "RFC9068/4/works", Level: Must,
 			Text:  "The server itself accepts a signed access token.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				if !t.Works(t.Grant(t.Client(need.JWT)).Access) {
 					t.Failf("the access token is refused")
@@ -115,7 +115,7 @@ func rfc9068Validation() []Rule {
 		{
 			ID: "RFC9068/4/typ", Level: Must,
 			Text:  "The server does not accept another kind of token as an access token: an ID token is refused.",
-			Needs: signedApproval(need.OpenID),
+			Needs: personTokenNeeds(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				t.IDToken(tokens)
@@ -129,18 +129,18 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/iss", Level: Must,
-			Text:      "iss of an access token equals the issuer.",
-			Elsewhere: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
+			Text:     "iss of an access token equals the issuer.",
+			TestedBy: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
 		},
 		{
 			ID: "RFC9068/4/aud", Level: Must,
-			Text:      "An access token for another resource is refused.",
-			Elsewhere: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
+			Text:     "An access token for another resource is refused.",
+			TestedBy: "conformance/mandate/accesstoken_test.go:TestRFC9068Forged",
 		},
 		{
 			ID: "RFC9068/4/signature", Level: Must,
 			Text:  "An access token with an invalid signature is refused.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				token := t.Grant(t.Client(need.JWT)).Access
 				none(t, "that was modified", jose.Altered(token))
@@ -150,13 +150,13 @@ func rfc9068Validation() []Rule {
 		{
 			ID: "RFC9068/4/none", Level: Must,
 			Text:  "An access token with the alg none is refused.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) { none(t, "with the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
 		},
 		{
 			ID: "RFC9068/4/own-keys", Level: Must,
 			Text:  "Signatures are verified only with the server's keys and their own algorithms: a public key is not accepted as the secret of an HMAC.",
-			Needs: signedApproval(need.Keys),
+			Needs: personTokenNeeds(need.Keys),
 			Check: func(t *T) {
 				keys := t.Keys()
 				set := t.Get(t.Endpoint(need.Keys))
@@ -165,13 +165,13 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/exp", Level: Must,
-			Text:      "An expired access token is refused.",
-			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessToken",
+			Text:     "An expired access token is refused.",
+			TestedBy: "provider/accesstoken_test.go:TestSignedAccessToken",
 		},
 		{
 			ID: "RFC9068/4/invalid-token", Level: Must,
 			Text:  "An invalid access token is refused with invalid_token.",
-			Needs: signedApproval(need.API),
+			Needs: personTokenNeeds(need.API),
 			Check: func(t *T) {
 				for _, text := range jose.Altered(t.Grant(t.Client(need.JWT)).Access) {
 					a := t.Get(t.API().URL, wire.Bearer(text))
@@ -183,7 +183,7 @@ func rfc9068Validation() []Rule {
 		{
 			ID: "RFC9068/5/not-an-id-token", Level: Must,
 			Text:  "An access token differs from an ID token in typ and aud: its audience is not the client.",
-			Needs: signedApproval(),
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
 				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
 				if slices.Contains(j.Audience(), t.Client(need.JWT).ID) {
@@ -198,13 +198,13 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/5/sub-not-chosen", Level: Should,
-			Text:      "A client cannot choose a client_id that equals the sub of a person.",
-			Elsewhere: "handlers/applications_test.go:TestClientIDIsNotChosen",
+			Text:     "A client cannot choose a client_id that equals the sub of a person.",
+			TestedBy: "handlers/applications_test.go:TestClientIDIsNotChosen",
 		},
 		{
 			ID: "RFC9068/6/pairwise", Level: Should,
-			Text:      "If applications must not correlate people, sub of their access tokens does not allow it.",
-			Elsewhere: "provider/accesstoken_test.go:TestSignedAccessTokenPairwise",
+			Text:     "If applications must not correlate people, sub of their access tokens does not allow it.",
+			TestedBy: "provider/accesstoken_test.go:TestSignedAccessTokenPairwise",
 		},
 	}
 }

@@ -12,7 +12,7 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2/in-response", Level: Must,
 			Text:  "A response with a code has the parameter iss.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
 				t.CodeOf(r)
@@ -22,13 +22,13 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2/in-refusal", Level: Must,
 			Text:  "The error response after the person has denied has iss.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantIssOfError(t, t.Deny(t.Request(t.Client(need.Code)))) },
 		},
 		{
 			ID: "RFC9207/2/in-error", Level: Must,
 			Text:  "The error response for an invalid request has iss.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantIssOfError(t, t.Authorize(t.Request(t.Client(need.Code)).Set("response_type", "conformance")))
 			},
@@ -36,7 +36,7 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2/in-form-post", Level: Must,
 			Text:  "A response by form_post has iss.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)).Set("response_mode", "form_post"))
 				if r.Mode != "form_post" {
@@ -48,13 +48,13 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2/url", Level: Must,
 			Text:  "iss is an https URL without query and fragment.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantIssuerURL(t, issuerInAnswer(t)) },
 		},
 		{
 			ID: "RFC9207/2.3/issuer-known", Level: Must,
 			Text:  "The issuer identifier is published, so that clients can compare iss with it.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				issuerInAnswer(t)
 				if t.Metadata().Text("issuer") == "" {
@@ -65,7 +65,7 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2.3/as-in-metadata", Level: Must,
 			Text:  "iss equals the issuer in the metadata, character by character.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				if iss, issuer := issuerInAnswer(t), t.Metadata().Text("issuer"); iss != issuer {
 					t.Failf("iss is %q, but the issuer in the metadata is %q", iss, issuer)
@@ -75,7 +75,7 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/2.3/advertised", Level: Must,
 			Text:  "The metadata says that responses have iss.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				issuerInAnswer(t)
 				if !saysIss(t) {
@@ -101,7 +101,7 @@ func rfc9207() []Rule {
 		{
 			ID: "RFC9207/4/other-countermeasures", Level: May,
 			Text:  "Responses have iss in OpenID Connect too, although the ID token also has it.",
-			Needs: openID(),
+			Needs: authenticationNeeds(),
 			Check: func(t *T) { wantIss(t, t.Authorize(t.OpenID(t.Client(need.Code)))) },
 		},
 	}

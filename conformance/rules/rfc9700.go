@@ -17,8 +17,8 @@ func rfc9700() []Rule {
 	return slices.Concat(rfc9700Grants(), rfc9700Tokens(), rfc9700Others(), rfc9700Redirects(), rfc9700Pages(), rfc9700Refresh(), rfc9700Clients())
 }
 
-// likewise returns a rule with the check of another document's rule.
-func likewise(known []Rule, id string, r Rule) Rule {
+// sameCheckAs returns a rule with the check of another document's rule.
+func sameCheckAs(known []Rule, id string, r Rule) Rule {
 	for _, other := range known {
 		if other.ID == id {
 			r.Needs, r.Check, r.Alone = other.Needs, other.Check, other.Alone
@@ -31,14 +31,14 @@ func likewise(known []Rule, id string, r Rule) Rule {
 func rfc9700Grants() []Rule {
 	core, pkce := rfc6749(), rfc7636()
 	return []Rule{
-		likewise(core, "RFC6749/3.1.2.3/simple-string-comparison", Rule{
+		sameCheckAs(core, "RFC6749/3.1.2.3/simple-string-comparison", Rule{
 			ID: "RFC9700/2.1/a1-exact-redirect-uri", Level: Must,
 			Text: "A redirect URI is accepted only if it equals a registered one as a string.",
 		}),
 		{
 			ID: "RFC9700/2.1/a3-no-open-redirector", Level: Must,
 			Text:  "The server is no open redirector: neither the login page nor an address with common parameter names redirects to where a parameter says.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantNoOpenRedirector(t) },
 		},
 		{
@@ -46,11 +46,11 @@ func rfc9700Grants() []Rule {
 			Text:         "A redirect does not forward the person's credentials.",
 			Inapplicable: "It repeats §4.12, whose rules are checked.",
 		},
-		likewise(pkce, "RFC7636/4.2/s256", Rule{
+		sameCheckAs(pkce, "RFC7636/4.2/s256", Rule{
 			ID: "RFC9700/2.1.1/a10-pkce-supported", Level: Must,
 			Text: "The server supports PKCE.",
 		}),
-		likewise(pkce, "RFC7636/4.6/verifier-compared", Rule{
+		sameCheckAs(pkce, "RFC7636/4.6/verifier-compared", Rule{
 			ID: "RFC9700/2.1.1/a11-verifier-enforced", Level: Must,
 			Text: "If a challenge was sent, a code is useless without the correct verifier.",
 		}),
@@ -63,7 +63,7 @@ func rfc9700Grants() []Rule {
 				t.WantNoCode(r, "the request of a public client has no challenge")
 			},
 		},
-		likewise(pkce, "RFC7636/4.4.1/required-of-all", Rule{
+		sameCheckAs(pkce, "RFC7636/4.4.1/required-of-all", Rule{
 			ID: "RFC9700/2.1.1/a13-required-of-confidential", Level: May,
 			Text: "A confidential client, for which PKCE is recommended, gets no code without a challenge either.",
 		}),
@@ -94,7 +94,7 @@ func rfc9700Grants() []Rule {
 				}
 			},
 		},
-		likewise(pkce, "RFC7636/7.2/plain-not-offered", Rule{
+		sameCheckAs(pkce, "RFC7636/7.2/plain-not-offered", Rule{
 			ID: "RFC9700/2.1.1/a16-no-plain", Level: Should,
 			Text: "The server supports no method that discloses the verifier in the authorization request.",
 		}),
@@ -106,7 +106,7 @@ func rfc9700Grants() []Rule {
 		{
 			ID: "RFC9700/2.1.2/a18-no-token-from-authorization-endpoint", Level: Should,
 			Text:  "The authorization endpoint issues no access token.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				offered, _ := t.Metadata().List("response_types_supported")
 				for _, kind := range offered {
@@ -149,29 +149,29 @@ func rfc9700Tokens() []Rule {
 				wantRotated(t, t.Client(need.Public))
 			},
 		},
-		likewise(core, "RFC6749/6/bound-to-client", Rule{
+		sameCheckAs(core, "RFC6749/6/bound-to-client", Rule{
 			ID: "RFC9700/2.2.2/a24-refresh-token-bound-to-client", Level: Must,
 			Text: "A refresh token works only for the client to which it was issued.",
 		}),
 		{
 			ID: "RFC9700/2.3/a28-least-privilege", Level: Should,
-			Text:      "A token has only the privileges that the application needs: people see the requested scope, and are asked again for more.",
-			Elsewhere: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",
+			Text:     "A token has only the privileges that the application needs: people see the requested scope, and are asked again for more.",
+			TestedBy: "conformance/mandate/browser_consent_test.go:TestBrowserConsent",
 		},
-		likewise(bearerTokens, "RFC6750/5.3/audience", Rule{
+		sameCheckAs(bearerTokens, "RFC6750/5.3/audience", Rule{
 			ID: "RFC9700/2.3/a29-audience-restricted", Level: Should,
 			Text: "An access token is restricted to certain resource servers, which it names.",
 		}),
-		likewise(core, "RFC6749/3.3/scope-honoured", Rule{
+		sameCheckAs(core, "RFC6749/3.3/scope-honoured", Rule{
 			ID: "RFC9700/2.3/a30-restricted-to-actions", Level: Should,
 			Text: "An access token is restricted to certain resources and actions: one that was requested with less scope has less.",
 		}),
 		{
 			ID: "RFC9700/2.3/r1-audience-verified", Level: Must,
-			Text:      "A resource server refuses a token for another resource server.",
-			Elsewhere: "handlers/resource/resource_test.go:TestRFC6750",
+			Text:     "A resource server refuses a token for another resource server.",
+			TestedBy: "handlers/resource/resource_test.go:TestRFC6750",
 		},
-		likewise(core, "RFC6749/7/scope-covers", Rule{
+		sameCheckAs(core, "RFC6749/7/scope-covers", Rule{
 			ID: "RFC9700/2.3/r2-action-verified", Level: Must,
 			Text: "A resource server checks for each request that the token allows this action on this resource.",
 		}),
@@ -206,7 +206,7 @@ func rfc9700Tokens() []Rule {
 func rfc9700Others() []Rule {
 	core := rfc6749()
 	return []Rule{
-		likewise(core, "RFC6749/3.2.1/confidential-authenticates", Rule{
+		sameCheckAs(core, "RFC6749/3.2.1/confidential-authenticates", Rule{
 			ID: "RFC9700/2.5/a32-clients-authenticate", Level: Should,
 			Text: "A client with a secret gets no token without it.",
 		}),
@@ -256,8 +256,8 @@ func rfc9700Others() []Rule {
 		},
 		{
 			ID: "RFC9700/2.6/a7-no-http-redirect-uris", Level: Must,
-			Text:      "A redirect URI with http is refused, except for a program on the same computer.",
-			Elsewhere: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
+			Text:     "A redirect URI with http is refused, except for a program on the same computer.",
+			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
 			ID: "RFC9700/2.6/a37-origins-verified", Level: Must,
@@ -269,13 +269,13 @@ func rfc9700Others() []Rule {
 			Text:  "Scripts of any site can call the token endpoint, the metadata, the keys and UserInfo (CORS).",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
-				wantShared(t, t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "conformance"), crossOrigin))
+				wantCORS(t, t.Post(t.Endpoint(need.Token), wire.Params("grant_type", "conformance"), crossOrigin))
 				if t.MetadataAddress() != "" {
-					wantShared(t, t.Get(t.MetadataAddress(), crossOrigin))
+					wantCORS(t, t.Get(t.MetadataAddress(), crossOrigin))
 				}
 				for _, endpoint := range []Need{need.Keys, need.UserInfo} {
 					if t.Has(endpoint) {
-						wantShared(t, t.Get(t.OptionalEndpoint(endpoint), crossOrigin))
+						wantCORS(t, t.Get(t.OptionalEndpoint(endpoint), crossOrigin))
 					}
 				}
 			},
@@ -305,8 +305,8 @@ func isURL(text string) bool {
 
 var crossOrigin = wire.Header("Origin", "https://spa.example")
 
-// wantShared asserts that scripts of any site can read the response.
-func wantShared(t *T, a *wire.Answer) {
+// wantCORS asserts that scripts of any site can read the response.
+func wantCORS(t *T, a *wire.Answer) {
 	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != "https://spa.example" {
 		t.At(a)
 		t.Errorf("%s answers without Access-Control-Allow-Origin", wire.Bare(a.URL))
@@ -323,7 +323,7 @@ var elsewhere = []string{"https://attacker.example/", "//attacker.example/", `/\
 // again with a session.
 func wantNoOpenRedirector(t *T) {
 	c := t.Client(need.Code)
-	login := t.Look(t.Request(c)).Answer
+	login := t.OpenAnonymously(t.Request(c)).Answer
 	if login == nil {
 		t.Blockedf("the server shows no login page")
 	}

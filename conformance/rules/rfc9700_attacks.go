@@ -29,7 +29,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.1.3/a53-fragment", Level: May,
 			Text:  "The server adds no fragment to the redirect URI, which would prevent a browser from adding an older one.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				r := t.Authorize(t.Request(t.Client(need.Code)))
 				if !r.Arrived() {
@@ -46,15 +46,15 @@ func rfc9700Redirects() []Rule {
 			Text:         "If the sender of a request is authenticated, the server trusts its redirect URI.",
 			Inapplicable: "Mandate supports neither signed nor pushed requests.",
 		},
-		likewise(core, "RFC6749/4.1.2/code-once", Rule{
+		sameCheckAs(core, "RFC6749/4.1.2/code-once", Rule{
 			ID: "RFC9700/4.2.4/a42-code-once", Level: Must,
 			Text: "A code is useless after its first use.",
 		}),
-		likewise(core, "RFC6749/4.1.2/replay-revokes", Rule{
+		sameCheckAs(core, "RFC6749/4.1.2/replay-revokes", Rule{
 			ID: "RFC9700/4.2.4/a43-replay-revokes", Level: Should,
 			Text: "If a code is used twice, the server revokes the tokens that it issued for it.",
 		}),
-		likewise(core, "RFC6749/4.1.3/code-bound-to-client", Rule{
+		sameCheckAs(core, "RFC6749/4.1.3/code-bound-to-client", Rule{
 			ID: "RFC9700/4.2.4/a44-code-bound", Level: Must,
 			Text: "A code works only for the client to which it was issued.",
 		}),
@@ -71,7 +71,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.3.2/a46-not-in-query", Level: Should,
 			Text:  "UserInfo does not accept an access token in the query.",
-			Needs: codeFlow(need.UserInfo, need.OpenID),
+			Needs: codeFlowNeeds(need.UserInfo, need.OpenID),
 			Check: func(t *T) {
 				token := t.Granted(t.Redeem(t.Code(t.Request(t.Client(need.Code)).Set("scope", "openid")))).Access
 				if a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token)); a.Status/100 != 2 {
@@ -86,7 +86,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.4.2.1/a45-iss", Level: May,
 			Text:  "Every authorization response, also an error response, names the issuer, so that a client cannot confuse two servers.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantIssuerInAnswers(t) },
 		},
 		{
@@ -97,7 +97,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.8.2/a14-no-downgrade", Level: Must,
 			Text:  "A verifier is refused if the authorization request had no challenge; a server that requires a challenge for each code meets this already.",
-			Needs: codeFlow(),
+			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				r := t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method"))
@@ -113,8 +113,8 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.9.3/r3-tokens-kept-secret", Level: Must,
-			Text:      "A resource server does not store access tokens in plain text.",
-			Elsewhere: "handlers/resource/cache_test.go:TestCacheKeepsNoClearToken",
+			Text:     "A resource server does not store access tokens in plain text.",
+			TestedBy: "handlers/resource/cache_test.go:TestCacheKeepsNoClearToken",
 		},
 		{
 			ID: "RFC9700/4.9.3/a19-sender-constrained", Level: Should,
@@ -129,14 +129,14 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.11.2/a4-invalid-pair-not-redirected", Level: Must,
 			Text:  "The server does not redirect to an address that is not registered for the client, even if it is for another client.",
-			Needs: asking(need.Second),
+			Needs: authorizationNeeds(need.Second),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, uri := range []string{t.Client(need.Second).RedirectURI(), "https://attacker.example/"} {
-					wantUnmoved(t, t.Look(t.Request(c).Set("redirect_uri", uri)))
-					wantUnmoved(t, t.Authorize(t.Request(c).Set("redirect_uri", uri)))
+					wantNoRedirect(t, t.OpenAnonymously(t.Request(c).Set("redirect_uri", uri)))
+					wantNoRedirect(t, t.Authorize(t.Request(c).Set("redirect_uri", uri)))
 				}
-				wantUnmoved(t, t.Look(t.Request(c).Set("client_id", "conformance-"+t.Random())))
+				wantNoRedirect(t, t.OpenAnonymously(t.Request(c).Set("client_id", "conformance-"+t.Random())))
 			},
 		},
 		{
@@ -146,7 +146,7 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				for _, r := range []*check.Request{t.Request(c), t.Request(c).Set("scope", "conformance-unknown"), t.Request(c).Set("response_type", "conformance"), t.Request(c).Del("response_type")} {
-					wantUnmoved(t, t.Look(r))
+					wantNoRedirect(t, t.OpenAnonymously(r))
 				}
 			},
 		},
@@ -158,7 +158,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.12/a8-no-307", Level: Must,
 			Text:  "The server does not answer the login form with 307, because the browser would forward the password.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				if a := afterPassword(t); a.Status == http.StatusTemporaryRedirect {
 					t.At(a)
@@ -169,7 +169,7 @@ func rfc9700Redirects() []Rule {
 		{
 			ID: "RFC9700/4.12/a9-303", Level: Should,
 			Text:  "If the server answers the login form with a redirect, its status is 303.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				a := afterPassword(t)
 				if a.Status/100 != 3 {
@@ -180,13 +180,13 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.13/a50-proxy-headers", Level: Must,
-			Text:      "The server believes headers about the client only from configured proxies.",
-			Elsewhere: "handlers/request/address_test.go:TestAddress",
+			Text:     "The server believes headers about the client only from configured proxies.",
+			TestedBy: "handlers/request/address_test.go:TestAddress",
 		},
 		{
 			ID: "RFC9700/4.13/a50-own-proxy-sanitizes", Level: Must,
-			Text:      "The proxy in front of an API removes the headers that the API relies on from a client's request.",
-			Elsewhere: "handlers/resource/proxy_test.go:TestProxyHeaders",
+			Text:     "The proxy in front of an API removes the headers that the API relies on from a client's request.",
+			TestedBy: "handlers/resource/proxy_test.go:TestProxyHeaders",
 		},
 		{
 			ID: "RFC9700/4.13/a51-link-protected", Level: Must,
@@ -234,7 +234,7 @@ func rfc9700Refresh() []Rule {
 			Text:         "A risk assessment decides which clients get refresh tokens.",
 			Inapplicable: "This is up to the operator: the settings, and each application's lifetime of refresh tokens, implement the decision.",
 		},
-		likewise(core, "RFC6749/6/scope-not-widened", Rule{
+		sameCheckAs(core, "RFC6749/6/scope-not-widened", Rule{
 			ID: "RFC9700/4.14.2/a23-bound-to-scope", Level: Must,
 			Text: "A refresh token gives no more access than the person approved.",
 		}),
@@ -248,21 +248,21 @@ func rfc9700Refresh() []Rule {
 			Text:         "Refresh tokens of public clients are bound to a key or replaced at each use.",
 			Inapplicable: "It repeats §2.2.2, whose rule is checked.",
 		},
-		likewise(core, "RFC6749/10.4/abuse-detected", Rule{
+		sameCheckAs(core, "RFC6749/10.4/abuse-detected", Rule{
 			ID: "RFC9700/4.14.2/a21-replay-detected", Level: Must,
 			Text: "If a replaced refresh token of a public client is used again, the server refuses it, and revokes its successor.",
 		}),
 		{
 			ID: "RFC9700/4.14.2/a25-expires-unused", Level: Should,
-			Text:      "A refresh token expires if it is not used for a long time.",
-			Elsewhere: "provider/grant_refresh_test.go:TestRefreshLifetime",
+			Text:     "A refresh token expires if it is not used for a long time.",
+			TestedBy: "provider/grant_refresh_test.go:TestRefreshLifetime",
 		},
 		{
 			ID: "RFC9700/4.14.2/a26-security-events", Level: May,
-			Text:      "A password reset, a deactivation and a logout revoke the refresh tokens that depend on them.",
-			Elsewhere: "storage/account_test.go:TestWhatEndsWithAChangeToAPerson",
+			Text:     "A password reset, a deactivation and a logout revoke the refresh tokens that depend on them.",
+			TestedBy: "storage/account_test.go:TestWhatEndsWithAChangeToAPerson",
 		},
-		likewise(core, "RFC6749/6/validated", Rule{
+		sameCheckAs(core, "RFC6749/6/validated", Rule{
 			ID: "RFC9700/4.14.2/a27-integrity", Level: Must,
 			Text: "A modified refresh token is refused, whatever it contains.",
 		}),
@@ -274,13 +274,13 @@ func rfc9700Clients() []Rule {
 	return []Rule{
 		{
 			ID: "RFC9700/4.15.1/a35-client-id-not-chosen", Level: Should,
-			Text:      "A person who registers a client cannot choose its identifier, which could equal that of a person.",
-			Elsewhere: "handlers/applications_test.go:TestClientIDIsNotChosen",
+			Text:     "A person who registers a client cannot choose its identifier, which could equal that of a person.",
+			TestedBy: "handlers/applications_test.go:TestClientIDIsNotChosen",
 		},
 		{
 			ID: "RFC9700/4.15.1/a36-no-person", Level: Must,
 			Text:  "The token of a client itself has no person as its subject.",
-			Needs: codeFlow(need.Introspection, need.Introspect, need.Machine),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect, need.Machine),
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 				for _, name := range []string{"sub", "username"} {
@@ -293,7 +293,7 @@ func rfc9700Clients() []Rule {
 		{
 			ID: "RFC9700/4.15.1/a36-told-apart", Level: Should,
 			Text:  "A resource server can distinguish the token of a client itself from that of a person.",
-			Needs: codeFlow(need.Introspection, need.Introspect, need.Machine),
+			Needs: codeFlowNeeds(need.Introspection, need.Introspect, need.Machine),
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 				if person["sub"] == nil && person["username"] == nil {

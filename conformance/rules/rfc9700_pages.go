@@ -22,7 +22,7 @@ func rfc9700Pages() []Rule {
 		{
 			ID: "RFC9700/4.2.4/a40-no-third-parties", Level: Should,
 			Text:  "The server's pages load nothing from other sites, and have no links to them.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
 					for _, address := range addressesIn(a) {
@@ -37,7 +37,7 @@ func rfc9700Pages() []Rule {
 		{
 			ID: "RFC9700/4.2.4/a41-referrer-policy", Level: May,
 			Text:  "A referrer policy keeps the address of the server's pages, which contains the request, from other sites.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
 					if policy := referrerPolicy(a); !slices.Contains(discreet, policy) {
@@ -50,10 +50,10 @@ func rfc9700Pages() []Rule {
 		{
 			ID: "RFC9700/4.16/a48-no-clickjacking", Level: Must,
 			Text:  "No other site can show the server's pages in a frame.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
-					if framed(a) == "" || oldFraming(a) || framesAreBlind(t) {
+					if framed(a) == "" || oldFraming(a) || framesAreHarmless(t) {
 						continue
 					}
 					t.At(a)
@@ -67,7 +67,7 @@ func rfc9700Pages() []Rule {
 		{
 			ID: "RFC9700/4.16/a47-frame-ancestors", Level: Should,
 			Text:  "The server's pages, also error pages, have a content security policy with frame-ancestors.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
 					if why := framed(a); why != "" {
@@ -80,7 +80,7 @@ func rfc9700Pages() []Rule {
 		{
 			ID: "RFC9700/4.16/a48-older-browsers", Level: Should,
 			Text:  "The server's pages also have X-Frame-Options, for browsers that do not support the policy.",
-			Needs: asking(),
+			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {
 					if !oldFraming(a) {
@@ -103,11 +103,11 @@ func rfc9700Pages() []Rule {
 	}
 }
 
-// visitedPages returns the pages that a person sees: login, approval and an error.
+// visitedPages returns the pages that a person sees: login, consent and an error.
 func visitedPages(t *T) []*wire.Answer {
 	c := t.Client(need.Code)
 	way := t.Walk(t.NewBrowser(), t.Request(c).Set("prompt", "consent"), true)
-	wrong := t.Look(t.Request(c).Set("client_id", "conformance-"+t.Random()))
+	wrong := t.OpenAnonymously(t.Request(c).Set("client_id", "conformance-"+t.Random()))
 	var pages []*wire.Answer
 	for _, a := range slices.Concat(way.Seen, wrong.Seen) {
 		if a.Status/100 != 3 && (a.MediaType() == "text/html" || a.MediaType() == "application/xhtml+xml") {
@@ -185,9 +185,9 @@ func framed(a *wire.Answer) string {
 	return why
 }
 
-// framesAreBlind says that a page in a frame of another site shows nothing to act on, because its cookies are not
-// sent there.
-func framesAreBlind(t *T) bool {
+// framesAreHarmless reports whether a page in a frame of another site shows nothing to act on, because its cookies are
+// not sent there.
+func framesAreHarmless(t *T) bool {
 	request := func() *check.Request { return t.Request(t.Client(need.Code)).Set("prompt", "consent") }
 	signedIn := t.NewBrowser()
 	t.Walk(signedIn, request(), true)

@@ -114,7 +114,7 @@ func root() string {
 
 // Server is a running Mandate with everything that the rules need.
 type Server struct {
-	dir, Url string
+	dir, URL string
 	Front    string // the address of a proxy in front of it, if there is one
 	cmd      *exec.Cmd
 	exited   chan struct{}
@@ -218,7 +218,7 @@ func (s *Server) Start(database string) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it cannot fail
 	listen := FreeAddress()
-	s.Url = "http://" + listen
+	s.URL = "http://" + listen
 	config := fmt.Sprintf("BASE_URL: %q\nLISTEN: %q\nDATABASE_URL: %q\nSECRET_KEY: %s\n%s",
 		s.known(), listen, database, base64.StdEncoding.EncodeToString(key), settings)
 	if s.Front != "" {
@@ -231,7 +231,7 @@ func (s *Server) Start(database string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Cli("", "migrate")
+	_, err = s.CLI("", "migrate")
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (s *Server) Start(database string) error {
 	return err
 }
 
-func (s *Server) known() string { return cmp.Or(s.Front, s.Url) }
+func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
 
 // launch starts the process, and waits until it answers.
 func (s *Server) launch() error {
@@ -270,7 +270,7 @@ func (s *Server) launch() error {
 		return err
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		answer, err := http.Get(s.Url + "/healthz")
+		answer, err := http.Get(s.URL + "/healthz")
 		if err == nil {
 			answer.Body.Close()
 			return nil
@@ -281,14 +281,14 @@ func (s *Server) launch() error {
 		default:
 		}
 	}
-	return fmt.Errorf("the server does not answer at %s", s.Url)
+	return fmt.Errorf("the server does not answer at %s", s.URL)
 }
 
 // target adds a user and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
-		API: target.API{URL: s.known() + "/resource", Wider: s.known() + "/groups/", Scope: "groups"}, Backchannel: FreeAddress()}
-	_, err := s.Cli("", "group", "add", "readers")
+		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups"}, Backchannel: FreeAddress()}
+	_, err := s.CLI("", "group", "add", "readers")
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 	for _, scope := range []string{"read", "write", "groups", "openid", "profile", "email", "address", "phone", "offline_access"} {
 		arguments = append(arguments, "--scope", scope)
 	}
-	out, err := s.Cli("", arguments...)
+	out, err := s.CLI("", arguments...)
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +325,7 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 
 // AddPerson adds a user who has a value for every claim (OIDC Core §5.1).
 func (s *Server) AddPerson(u target.User) error {
-	_, err := s.Cli(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
+	_, err := s.CLI(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
 		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
 		"--gender", "female", "--birthdate", "0000-05-04", "--zoneinfo", "Europe/London", "--locale", "en-GB",
 		"--phone-number", "+441865276150", "--phone-number-verified", "--profile", "https://alice.example/",
@@ -334,8 +334,8 @@ func (s *Server) AddPerson(u target.User) error {
 	return err
 }
 
-// Cli runs the binary with arguments, and returns its output.
-func (s *Server) Cli(stdin string, args ...string) (string, error) {
+// CLI runs the binary with arguments, and returns its output.
+func (s *Server) CLI(stdin string, args ...string) (string, error) {
 	path, err := Binary()
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-// Package target is the file that names the server under test, and the user and clients that the checks may use.
+// Package target is the file that names the server under test, and the person and clients that the checks may use.
 package target
 
 import (
@@ -56,9 +56,9 @@ type User struct {
 
 // API is a resource that accepts the server's access tokens.
 type API struct {
-	URL   string `yaml:"url"`             // answers GET with any access token
-	Wider string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
-	Scope string `yaml:"scope,omitempty"`
+	URL        string `yaml:"url"`             // answers GET with any access token
+	Restricted string `yaml:"wider,omitempty"` // answers GET only with a token that has Scope
+	Scope      string `yaml:"scope,omitempty"`
 }
 
 const maxTarget = 1 << 20
@@ -161,7 +161,7 @@ func (t *Target) Check() error {
 			return err
 		}
 	}
-	for _, address := range slices.Concat(t.Origins, []string{t.API.URL, t.API.Wider}) {
+	for _, address := range slices.Concat(t.Origins, []string{t.API.URL, t.API.Restricted}) {
 		if address == "" {
 			continue
 		}

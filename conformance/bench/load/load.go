@@ -57,7 +57,7 @@ func (o *Outcome) Answers() int {
 	return sum
 }
 
-func (o *Outcome) blame(kind string) {
+func (o *Outcome) countError(kind string) {
 	if o.Wrong == nil {
 		o.Wrong = map[string]int{}
 	}
@@ -212,7 +212,7 @@ func (a *line) open(ctx context.Context, due <-chan time.Time) {
 			return
 		}
 		if time.Now().After(a.until) {
-			a.blame("not sent in time")
+			a.countError("not sent in time")
 			continue
 		}
 		if !a.ask(ctx, at) {
@@ -238,13 +238,13 @@ func (a *line) ask(ctx context.Context, at time.Time) bool {
 	}
 	a.last = done
 	if err != nil {
-		a.blame(broken(err))
+		a.countError(broken(err))
 		a.reconnect(ctx)
 		return true
 	}
 	a.Latency.add(done.Sub(at))
 	if kind := a.worker.Check(r); kind != "" {
-		a.blame(kind)
+		a.countError(kind)
 	} else {
 		a.Good++
 	}

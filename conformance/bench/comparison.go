@@ -11,20 +11,20 @@ import (
 	"mandate/conformance/bench/process"
 )
 
-// contest is the sequence of rounds on one database.
-type contest struct {
+// comparison is the sequence of rounds on one database.
+type comparison struct {
 	*options
 	database string
 	report   *report
 	paths    []path
 	ours     *target
-	yard     *target // nil: no bare handlers
+	baseline *target // nil: no bare handlers
 	bareURL  string
 	rates    map[string]float64 // the highest rate of each path until now
 	tidy     func()
 }
 
-func (c *contest) run(ctx context.Context) error {
+func (c *comparison) run(ctx context.Context) error {
 	for _, p := range c.paths {
 		c.say("%s: warming up %s ...", c.database, p.title)
 		for _, bare := range c.sides() {
@@ -47,8 +47,8 @@ func (c *contest) run(ctx context.Context) error {
 }
 
 // sides returns the participants: the bare handler first, then the measured server.
-func (c *contest) sides() []bool {
-	if c.yard == nil {
+func (c *comparison) sides() []bool {
+	if c.baseline == nil {
 		return []bool{false}
 	}
 	return []bool{true, false}
@@ -56,7 +56,7 @@ func (c *contest) sides() []bool {
 
 // round measures the maximal rates, one directly after the other. Then it measures the latencies at half of that
 // rate.
-func (c *contest) round(ctx context.Context, p path, round int) error {
+func (c *comparison) round(ctx context.Context, p path, round int) error {
 	rates := map[bool]float64{}
 	for _, rate := range []bool{false, true} {
 		for _, bare := range c.sides() {
@@ -85,7 +85,7 @@ func (c *contest) round(ctx context.Context, p path, round int) error {
 const waiting = 64
 
 // measure runs one load. The rate 0 stands for the maximum.
-func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, length time.Duration, round int) (*figures, error) {
+func (c *comparison) measure(ctx context.Context, p path, bare bool, rate float64, length time.Duration, round int) (*figures, error) {
 	workers := p.connections
 	if rate > 0 {
 		workers = max(workers, waiting)
@@ -94,7 +94,7 @@ func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, 
 	side := c.ours
 	var err error
 	if bare {
-		side = c.yard
+		side = c.baseline
 		rows := 1
 		_, _ = fmt.Sscanf(p.name, "introspect-%d", &rows) // other paths do not select
 		l.To, l.Workers, err = bareWorkers(c.bareURL, p, rows, workers)
@@ -122,7 +122,7 @@ func (c *contest) measure(ctx context.Context, p path, bare bool, rate float64, 
 
 // expected returns how many requests a load can send, so that enough is prepared. If this is unknown, it adds a
 // reserve.
-func (c *contest) expected(p path, rate float64, length time.Duration) int {
+func (c *comparison) expected(p path, rate float64, length time.Duration) int {
 	if !p.uses {
 		return 0
 	}
@@ -139,7 +139,7 @@ func (c *contest) expected(p path, rate float64, length time.Duration) int {
 // used returns the processor time of all participants until now.
 type used struct{ server, database, generator time.Duration }
 
-func (c *contest) used(t *target) used {
+func (c *comparison) used(t *target) used {
 	u := used{generator: process.CPUTime(os.Getpid(), false)}
 	if t.processor != nil {
 		u.server = t.processor()
