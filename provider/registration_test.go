@@ -2,6 +2,7 @@ package provider
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mandate/provider/clients"
@@ -105,5 +106,42 @@ func TestLifetimesEndWithTheStanding(t *testing.T) {
 		f.sql("UPDATE users SET administrator = FALSE")
 		lives(test.want)
 		f.sql("UPDATE users SET administrator = TRUE")
+	}
+}
+
+// The same holds for a refresh token, with rotation and without. A refresh token that is kept
+// expires when it is unused for its lifetime, so each use counts.
+func TestRefreshLifetimeEndsWithTheStanding(t *testing.T) {
+	for name, setting := range map[string]func(*Config){"rotated": func(*Config) {}, "kept": keepThem} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := begin(t, setting) // a person's application has 30 days
+				root := f.person("root")
+				f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
+				root.Administrator = true
+				app, err := f.Clients.Register(t.Context(), &root, clients.Registration{Name: "Client", ClientType: policy.Confidential, GrantTypes: []string{policy.GrantCode}, RedirectURIs: []string{callback},
+					HashClientSecret: true, RefreshTokenLifetime: 100 * 24 * 3600})
+				if err != nil {
+					t.Fatal(err)
+				}
+				alice := f.login("alice")
+				idle, busy := f.tokens(app, alice).RefreshToken, f.tokens(app, alice).RefreshToken
+				time.Sleep(40 * day)
+				busy = f.must(f.refresh(app, busy)).RefreshToken
+				f.wantActive(true, idle, busy)
+				f.sql("UPDATE users SET administrator = FALSE")
+				f.wantActive(false, idle)
+				f.wantActive(true, busy)
+				_, err = f.refresh(app, idle)
+				wantError(t, err, "400 invalid_grant")
+				for range 2 {
+					time.Sleep(20 * day)
+					busy = f.must(f.refresh(app, busy)).RefreshToken
+					f.wantActive(true, busy)
+				}
+				f.sql("UPDATE users SET administrator = TRUE WHERE username = 'root'")
+				f.wantActive(true, idle)
+			})
+		})
 	}
 }

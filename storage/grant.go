@@ -95,7 +95,7 @@ func (s *Store) RedeemCode(ctx context.Context, grantID string, now, expiresAt i
 var (
 	rotateRefresh = newExchange(step{`UPDATE tokens SET used_at = $2, successor = $3, charged_to = NULL
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
-	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3
+	keepRefresh = newExchange(step{`UPDATE tokens SET expires_at = $3, issued_at = $2
 		WHERE digest = $1 AND refresh AND used_at IS NULL AND expires_at > $2 AND EXISTS (SELECT 1 FROM grants WHERE id = $4)`, 4}, prolong)
 	// A token family lasts as long as its tokens. Its end never moves to an earlier
 	// time, because an older token may last longer than the new ones.
@@ -109,7 +109,8 @@ func (s *Store) RotateRefresh(ctx context.Context, old, grantID, successor strin
 	return s.exchange(ctx, rotateRefresh, pair, old, now, successor, grantID, grantID, expiresAt, withSlack(now, expiresAt))
 }
 
-// KeepRefresh extends a refresh token that stays valid, and stores a new access token.
+// KeepRefresh extends a refresh token that stays valid, and stores a new access token. The
+// refresh token is issued again: its lifetime counts from now.
 // A signed access token is not stored; then access is empty.
 func (s *Store) KeepRefresh(ctx context.Context, digest, grantID string, now, refreshExpiresAt, expiresAt int64, access ...Token) error {
 	return s.exchange(ctx, keepRefresh, access, digest, now, refreshExpiresAt, grantID, grantID, expiresAt, withSlack(now, expiresAt))

@@ -69,8 +69,8 @@ func TestRefreshTokenThatIsKept(t *testing.T) {
 			must(t, w.KeepRefresh(t.Context(), f.refresh, f.ID, at+1, later+50, later+60, newPair(f.ID)[0]))
 			got, err := w.TokenByDigest(t.Context(), f.refresh)
 			must(t, err)
-			if got.UsedAt != nil || got.ExpiresAt != later+50 {
-				t.Errorf("the token is used at %v, expires at %d", got.UsedAt, got.ExpiresAt)
+			if got.UsedAt != nil || got.ExpiresAt != later+50 || got.IssuedAt != at+1 {
+				t.Errorf("the token is used at %v, issued at %d, expires at %d", got.UsedAt, got.IssuedAt, got.ExpiresAt)
 			}
 			if n := count(t, w.Store, `SELECT COUNT(*) FROM tokens`); n != 3+i {
 				t.Errorf("%d tokens, want %d", n, 3+i)

@@ -52,7 +52,9 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 	if token.Application != a.ID {
 		return oauth.Refuse("invalid_grant", "The refresh token was issued to another client.")
 	}
-	if token.ExpiresAt <= oauth.Now() {
+	// RFC 6749 §10.4: the server limits how long a refresh token is valid. The limit is that
+	// of the application's standing now, as for the other lifetimes.
+	if g.p.rules.RefreshEnd(a, token.Token) <= oauth.Now() {
 		return invalidRefresh()
 	}
 	if !policy.HasGrant(a, *token.GrantType) {

@@ -32,3 +32,9 @@ func (c *Rules) OwnLifetime(a storage.Application) time.Duration {
 func (c *Rules) RefreshLifetime(a storage.Application) int64 {
 	return min(cmp.Or(a.RefreshTokenLifetime, oauth.Seconds(c.RefreshTokenLifetime)), c.AllowanceOf(a).RefreshMax)
 }
+
+// RefreshEnd returns when an unused refresh token of an application expires: at its own
+// expiry, limited to what the standing of the application allows now.
+func (c *Rules) RefreshEnd(a storage.Application, token storage.Token) int64 {
+	return min(token.ExpiresAt, token.IssuedAt+c.AllowanceOf(a).RefreshMax)
+}

@@ -118,7 +118,9 @@ func (p *Tokens) FindToken(ctx context.Context, text string) (Found, error) {
 	switch {
 	case token.name != "":
 		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.JWTMax)
-	case !token.Refresh:
+	case token.Refresh:
+		token.ExpiresAt = p.rules.RefreshEnd(a, token.Token)
+	default:
 		token.ExpiresAt = min(token.ExpiresAt, token.IssuedAt+may.AccessMax)
 	}
 	return token, nil
