@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,34 @@ func TestNames(t *testing.T) {
 				wantInvalid(t, f.People.AddGroup(t.Context(), test.name), "name")
 			}
 		})
+	}
+}
+
+// An address with a character that cannot be seen looks like another address.
+func TestAddressesHaveNoHiddenCharacters(t *testing.T) {
+	f := begin(t)
+	for hidden, good := range map[string]bool{
+		"": true, "é": true, "\u200b": false, "\u200c": false, "\u200d": false, "\u202e": false, "\u2066": false, "\u00ad": false, "\u2028": false, "\ufe0f": false, "\u009b": false, "\U000E0041": false,
+	} {
+		for field, change := range map[string]func(*people.Person){
+			"email": func(p *people.Person) { p.Email = "al" + hidden + "ice@example.org" },
+			"profile": func(p *people.Person) {
+				p.Profile = &people.Profile{Profile: "https://example.org/al" + hidden + "ice"}
+			},
+			"picture": func(p *people.Person) { p.Profile = &people.Profile{Picture: "https://ex" + hidden + "ample.org/"} },
+			"website": func(p *people.Person) { p.Profile = &people.Profile{Website: "https://example.org/?" + hidden} },
+		} {
+			person := people.Person{Username: "a" + seal.Identifier(), Password: goodPassword}
+			change(&person)
+			_, err := f.People.AddUser(t.Context(), person)
+			t.Run(fmt.Sprintf("%s with %+q", field, hidden), func(t *testing.T) {
+				if good {
+					wantError(t, err, "no error")
+				} else {
+					wantInvalid(t, err, field)
+				}
+			})
+		}
 	}
 }
 

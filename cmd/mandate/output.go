@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"mandate/provider"
 )
@@ -69,13 +71,34 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeTable writes rows in columns. The first row contains the headings.
+// writeTable writes rows in columns. The first row contains the headings. Cells contain
+// what people entered: the table shows control characters and other characters without a
+// glyph as escape sequences, so that the terminal does not execute them.
 func writeTable(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = graphic(cell)
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	return t.Flush()
+}
+
+// graphic returns a text with escape sequences in place of the characters that have no
+// glyph.
+func graphic(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsGraphic(r) {
+			b.WriteRune(r)
+			continue
+		}
+		escaped := strconv.QuoteRuneToGraphic(r)
+		b.WriteString(escaped[1 : len(escaped)-1])
+	}
+	return b.String()
 }
 
 const (

@@ -83,6 +83,8 @@ func (profile Profile) check(found *oauth.Invalid, email string) {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(address) > 2000) {
 			found.Add(field, "Use an address that begins with https://.")
+		} else if hiddenInAddress(address) {
+			found.Add(field, noHidden)
 		}
 	}
 	if profile.Birthdate != "" && !isBirthdate(profile.Birthdate) {

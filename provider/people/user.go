@@ -59,8 +59,12 @@ func (person Person) check(found *oauth.Invalid) {
 	}
 	if person.Email != "" {
 		parsed, err := mail.ParseAddress(person.Email)
-		if err != nil || parsed.Address != person.Email || len(person.Email) > 254 {
+		switch {
+		case err != nil || parsed.Address != person.Email || len(person.Email) > 254:
 			found.Add("email", "This is not an email address: write it as name@example.org.")
+		// RFC 6532 §3.2 allows them in an address. But it could look like another one.
+		case hiddenInAddress(person.Email):
+			found.Add("email", noHidden)
 		}
 	}
 	CheckText(found, "first_name", person.FirstName)
@@ -80,6 +84,14 @@ func hidden(r rune) bool {
 		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
 }
 
+// hiddenInAddress says whether an email address or a URL has a character that cannot be
+// seen. Unlike a name, it may not have a character that joins letters.
+func hiddenInAddress(text string) bool {
+	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
+}
+
+const noHidden = "Use text without control characters and without characters that cannot be seen."
+
 // visible says whether a text has a character that can be seen.
 func visible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
@@ -92,7 +104,7 @@ func visible(text string) bool {
 func CheckText(found *oauth.Invalid, field, text string) {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, hidden):
-		found.Add(field, "Use text without control characters and without characters that cannot be seen.")
+		found.Add(field, noHidden)
 	case text != "" && !visible(text):
 		found.Add(field, "Use at least one character that can be seen.")
 	case utf8.RuneCountInString(text) > 150:
