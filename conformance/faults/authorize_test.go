@@ -24,7 +24,7 @@ func authorizeFaults() []fault {
 				"OIDCCore/3.1.2.1/get"},
 		{name: "POST is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodPost },
 			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/post OIDCCore/3.1.2.1/post"},
-		{name: "a code is given before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a code is issued before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.method == http.MethodGet && q.header.Get("Cookie") == "" && p.client(q.params().Get("client_id")) != nil &&
 				slices.Contains(p.client(q.params().Get("client_id")).RedirectURIs, q.params().Get("redirect_uri")) && q.params().Get("response_type") == "code" {
 				return moved(q.params().Get("redirect_uri") + "?code=made-up&state=" + url.QueryEscape(q.params().Get("state")))
@@ -37,51 +37,51 @@ func authorizeFaults() []fault {
 			fails: "RFC6749/3.1/empty-is-absent"},
 		{name: "an unknown parameter is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return v.Has("conformance_unknown") }, "invalid_request"),
 			fails: "RFC6749/3.1/unknown-ignored OIDCCore/3.1.2.2/unknown-parameters-ignored"},
-		{name: "a parameter may come twice", at: authorizePath, spoil: spoiling(func(_ *proxy, q *ask) { q.query = once(q.params()).Encode() }),
+		{name: "a repeated parameter is accepted", at: authorizePath, spoil: spoiling(func(_ *proxy, q *ask) { q.query = once(q.params()).Encode() }),
 			fails: "RFC6749/3.1/not-repeated"},
-		{name: "response_type is code where it is left out", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "a missing response_type means code", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("client_id") && !v.Has("response_type") {
 				q.setQuery("response_type", "code")
 			}
 		}), fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/required-parameters", hides: "RFC6749/4.1.2.1/state-returned"},
-		{name: "response_type is code whatever it is", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "any response_type means code", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if strings.HasPrefix(v.Get("response_type"), "conf") {
 				q.setQuery("response_type", "code")
 			}
 		}), fails: "RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/unsupported-response-type OIDCCore/3.1.2.2/error-answered OIDCCore/3.1.2.2/oauth-parameters"},
-		{name: "a token is given through the browser", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "an access token is in the authorization response", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && p.request(to.Query().Get("state")).Get("response_type") == "token" {
 				a.Header.Set("Location", p.request(to.Query().Get("state")).Get("redirect_uri")+"#access_token=made-up&token_type=Bearer&expires_in=1")
 			}
 			return a
 		}, fails: "RFC6749/4.2/left-out RFC9700/2.1.2/a18-no-token-from-authorization-endpoint"},
-		{name: "codes come in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "codes are in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && to.Query().Has("code") {
 				a.Header.Set("Location", strings.Replace(to.String(), "?", "#", 1))
 			}
 			return a
 		}, fails: "RFC6749/4.1.2/in-query OIDCCore/3.1.2.5/in-query RFC9700/4.1.3/a53-fragment OIDCDiscovery/3/response-modes-true"},
-		{name: "codes do not come back", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
+		{name: "codes are not returned", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
 			"RFC8707/2.1/left-out RFC8252/7.1/private-use-scheme",
 			hides: needsCode},
-		{name: "state does not come back", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "state is not returned", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Del("state")
 			}
 		}), fails: "RFC6749/4.1.2/state-returned OIDCCore/3.1.2.5/in-query"},
-		{name: "state does not come back with an error", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "state is not returned with an error", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("state")
 			}
 		}), fails: "RFC6749/4.1.2.1/state-returned OIDCCore/3.1.2.6/state-required"},
-		{name: "state comes back decoded once more", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "state is returned decoded once more", spoil: sending(func(_ *proxy, sent url.Values) {
 			if state, err := url.QueryUnescape(sent.Get("state")); err == nil && sent.Has("state") {
 				sent.Set("state", state)
 			}
 		}), fails: "RFC6749/4.1.2/state-returned"},
-		{name: "state comes back where nobody sent it", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "state is returned though the client sent none", spoil: sending(func(_ *proxy, sent url.Values) {
 			if !sent.Has("state") {
 				sent.Set("state", "made-up")
 			}
@@ -90,30 +90,30 @@ func authorizeFaults() []fault {
 			fails: "RFC6749/4.1.1/state-optional"},
 		{name: "a long state is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return len(v.Get("state")) > 1000 }, "invalid_request"),
 			fails: "RFC6749/4.1.1/long-state"},
-		{name: "a long state is cut off", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "a long state is truncated", spoil: sending(func(_ *proxy, sent url.Values) {
 			if state := sent.Get("state"); len(state) > 255 {
 				sent.Set("state", state[:255])
 			}
 		}), fails: "RFC6749/4.1.1/long-state"},
-		{name: "a no is called server_error", spoil: erring("access_denied", "server_error"), fails: "RFC6749/4.1.2.1/access-denied OIDCCore/3.1.2.6/denied"},
-		{name: "invalid_request is called server_error", spoil: erring("invalid_request", "server_error"),
+		{name: "denial is reported as server_error", spoil: erring("access_denied", "server_error"), fails: "RFC6749/4.1.2.1/access-denied OIDCCore/3.1.2.6/denied"},
+		{name: "invalid_request is reported as server_error", spoil: erring("invalid_request", "server_error"),
 			fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method"},
-		{name: "unsupported_response_type is called server_error", spoil: erring("unsupported_response_type", "server_error"),
+		{name: "unsupported_response_type is reported as server_error", spoil: erring("unsupported_response_type", "server_error"),
 			fails: "RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2.1/unsupported-response-type RFC6749/4.2/left-out"},
-		{name: "invalid_scope is called server_error", spoil: erring("invalid_scope", "server_error"), fails: "RFC6749/4.1.2.1/invalid-scope"},
-		{name: "errors through the browser are in quotes", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "invalid_scope is reported as server_error", spoil: erring("invalid_scope", "server_error"), fails: "RFC6749/4.1.2.1/invalid-scope"},
+		{name: "error descriptions at the redirect URI contain quotes", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Set("error_description", `no "method", no challéngé: challenge`)
 			}
 		}), fails: "RFC6749/4.1.2.1/ascii"},
-		{name: "errors repeat what was sent", spoil: sending(func(p *proxy, sent url.Values) {
+		{name: "error descriptions repeat the request's values", spoil: sending(func(p *proxy, sent url.Values) {
 			if sent.Get("error") == "unsupported_response_type" {
 				sent.Set("error_description", "there is no "+p.request(sent.Get("state")).Get("response_type"))
 			}
 		}), fails: "RFC6749/4.1.2.1/ascii"},
-		{name: "iss is forgotten", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("iss") }),
+		{name: "iss is missing in the response", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("iss") }),
 			fails: "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures"},
-		{name: "iss is forgotten with errors", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "iss is missing in an error response", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("iss")
 			}
@@ -159,7 +159,7 @@ func erring(code, other string) spoiler {
 // redirectFaults are faults of redirect URIs (RFC 6749 §3.1.2).
 func redirectFaults() []fault {
 	return []fault{
-		{name: "errors go to any redirect URI", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "errors are sent to any redirect URI", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if uri := q.params().Get("redirect_uri"); uri != "" && q.method == http.MethodGet && a.Status >= 400 && p.client(q.params().Get("client_id")) != nil {
 				return moved(uri + "?error=invalid_request")
@@ -168,16 +168,16 @@ func redirectFaults() []fault {
 		}, fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/10.1/public-otherwise-known " +
 			"RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri",
 			hides: "RFC6749/3.1.2.4/person-informed"},
-		{name: "redirect URIs are compared by their beginning", spoil: misdirected(func(sent, registered string) bool { return strings.HasPrefix(sent, registered) }),
+		{name: "redirect URIs are compared by prefix", spoil: misdirected(func(sent, registered string) bool { return strings.HasPrefix(sent, registered) }),
 			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered RFC8252/8.4/private-use-exact RFC8252/8.4/https-exact"},
 		{name: "redirect URIs are compared without regard to case", spoil: misdirected(strings.EqualFold), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
-		{name: "redirect URIs are compared by their host", spoil: misdirected(func(sent, registered string) bool {
+		{name: "redirect URIs are compared by host", spoil: misdirected(func(sent, registered string) bool {
 			u, err := url.Parse(sent)
 			return err == nil && u.Host == wire.ParseURL(registered).Host
 		}), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
-		{name: "any redirect URI will do", spoil: misdirected(func(string, string) bool { return true }),
+		{name: "any redirect URI is accepted", spoil: misdirected(func(string, string) bool { return true }),
 			fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed RFC6749/10.1/public-otherwise-known"},
-		{name: "the first redirect URI stands for the one that is missing", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
+		{name: "a missing redirect_uri means the first registered one", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
 			if c := p.client(v.Get("client_id")); c != nil && !v.Has("redirect_uri") {
 				q.setQuery("redirect_uri", c.RedirectURI())
 			}
@@ -185,21 +185,21 @@ func redirectFaults() []fault {
 		{name: "redirect_uri is required", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.params().Has("client_id") && !q.params().Has("redirect_uri")
 		}, badPage), fails: "RFC6749/3.1.2.3/optional-with-one OIDCCore/3.1.3.2/redirect-uri-left-out"},
-		{name: "a client has one redirect URI", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "only the first redirect URI of a client is accepted", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return q.params().Get("redirect_uri") == p.target.Clients[need.Several].RedirectURIs[1]
 		}, badPage), fails: "RFC6749/3.1.2.2/several", hides: "RFC6749/3.1.2/query-kept"},
 		{name: "the query of redirect URIs is lost", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("tenant") }), fails: "RFC6749/3.1.2/query-kept"},
-		{name: "errors over redirect URIs are shown with 200", at: authorizePath, spoil: badURIs(status(http.StatusOK)), fails: "RFC6749/3.1.2.4/person-informed",
+		{name: "the error page for a redirect URI has status 200", at: authorizePath, spoil: badURIs(status(http.StatusOK)), fails: "RFC6749/3.1.2.4/person-informed",
 			hides: "RFC6749/3.1.2.3/registered RFC6749/10.1/public-otherwise-known"},
-		{name: "errors over redirect URIs are empty", at: authorizePath, spoil: badURIs(func(a *wire.Answer) { a.Body = nil }), fails: "RFC6749/3.1.2.4/person-informed"},
-		{name: "an unknown client is sent an error", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the error page for a redirect URI is empty", at: authorizePath, spoil: badURIs(func(a *wire.Answer) { a.Body = nil }), fails: "RFC6749/3.1.2.4/person-informed"},
+		{name: "an error for an unknown client is redirected", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			v := q.params()
 			if uri := v.Get("redirect_uri"); strings.HasPrefix(uri, "https://client.example/") && p.client(v.Get("client_id")) == nil {
 				return moved(uri + "?error=unauthorized_client")
 			}
 			return p.real(q)
 		}, fails: "RFC6749/4.1.2.1/unknown-client-not-redirected RFC9700/4.11.2/a4-invalid-pair-not-redirected", hides: "RFC6749/4.1.2.1/unknown-client-told"},
-		{name: "errors over unknown clients are shown with 200", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the error page for an unknown client has status 200", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && p.client(q.params().Get("client_id")) == nil {
 				a.Status = http.StatusOK

@@ -16,34 +16,34 @@ func claimsFaults() []fault {
 		{name: "the claims parameter is ignored", spoil: ignoring("claims", anything),
 			fails: "OIDCCore/5.5/userinfo OIDCCore/5.5/id-token OIDCCore/5.5.1/value-equal OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/3.1.2.2/sub-requested " +
 				"OIDCCore/5.5.1.1/essential-not-met OIDCDiscovery/3/claims-parameter-true"},
-		{name: "a claims parameter that is no object is ignored", spoil: ignoring("claims", func(value string) bool { return claimsIn(value) == nil }), fails: "OIDCCore/5.5/malformed"},
+		{name: "a claims parameter that is not an object is ignored", spoil: ignoring("claims", func(value string) bool { return claimsIn(value) == nil }), fails: "OIDCCore/5.5/malformed"},
 		{name: "unknown members of the claims parameter are refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"other":[1]`)), fails: "OIDCCore/5.5/members-ignored"},
-		{name: "unknown members in the request for a claim spoil it", spoil: ignoring("claims", holding(`"conformance":1`)), fails: "OIDCCore/5.5.1/members-ignored"},
+		{name: "a request for a claim with unknown members is ignored", spoil: ignoring("claims", holding(`"conformance":1`)), fails: "OIDCCore/5.5.1/members-ignored"},
 		{name: "unknown claims are refused", spoil: refusingSignIns("invalid_request", "claims", holding("conformance.example")), fails: "OIDCCore/5.5.1/essential-unknown"},
 		{name: "the values of claims are not compared", spoil: claiming(func(asked map[string]any) {
 			for name := range asked {
 				asked[name] = nil
 			}
 		}), fails: "OIDCCore/5.5.1/value-other OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1.1/essential-not-met"},
-		{name: "the sub of a list is not compared", spoil: claiming(func(asked map[string]any) {
+		{name: "the values of a requested sub are not compared", spoil: claiming(func(asked map[string]any) {
 			if sub, _ := asked["sub"].(map[string]any); sub["values"] != nil {
 				asked["sub"] = nil
 			}
 		}), fails: "OIDCCore/5.5.1/sub-of-others"},
-		{name: "claims that are asked for with a value are not told", spoil: claiming(func(asked map[string]any) {
+		{name: "claims that are requested with a value are not returned", spoil: claiming(func(asked map[string]any) {
 			maps.DeleteFunc(asked, func(_ string, how any) bool {
 				object, _ := how.(map[string]any)
 				return object["value"] != nil || object["values"] != nil
 			})
 		}), fails: "OIDCCore/5.5.1/value-equal"},
-		{name: "claims are told in any language", spoil: claiming(func(asked map[string]any) {
+		{name: "claims are returned in any language", spoil: claiming(func(asked map[string]any) {
 			for name, how := range maps.Clone(asked) {
 				delete(asked, name)
 				plain, _, _ := strings.Cut(name, "#")
 				asked[plain] = how
 			}
 		}), fails: "OIDCCore/5.5.2/other-language"},
-		{name: "escapes in the claims parameter are not read", spoil: ignoring("claims", holding(`\u`)), fails: "OIDCCore/14/escapes-removed"},
+		{name: "escapes in the claims parameter are not decoded", spoil: ignoring("claims", holding(`\u`)), fails: "OIDCCore/14/escapes-removed"},
 		{name: "subs are compared without regard to case", spoil: signIns(func(p *proxy, q *ask, v url.Values) {
 			for _, sub := range p.named("sub ") {
 				if claims := v.Get("claims"); !strings.Contains(claims, sub) && strings.Contains(strings.ToLower(claims), strings.ToLower(sub)) {
@@ -51,7 +51,7 @@ func claimsFaults() []fault {
 				}
 			}
 		}), fails: "OIDCCore/14/code-points"},
-		{name: "the claims parameter takes the place of the scopes", at: userInfoPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the claims parameter replaces the scopes", at: userInfoPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if p.askedFor(carried(q)).Has("claims") {
 				edit(a, put("email", nil))

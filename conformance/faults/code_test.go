@@ -25,7 +25,7 @@ func codeFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/4.1.2/code-once RFC9700/4.2.4/a42-code-once OIDCCore/3.1.3.2/code-once"},
-		{name: "a code that comes twice ends nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "reuse of a code revokes nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			code := q.form().Get("code")
 			if code != "" && p.has("spent "+code) {
 				return badGrant()
@@ -48,17 +48,17 @@ func codeFaults() []fault {
 				q.as(c)
 			}
 		}), fails: "RFC6749/4.1.3/code-bound-to-public-client"},
-		{name: "a public client need not say who it is", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
+		{name: "a public client need not send its client_id", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			if id, _ := q.client(); id == "" {
 				q.as(p.client(from.Get("client_id")))
 			}
 		}), fails: "RFC6749/3.2.1/public-identifies"},
-		{name: "a part of a code works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
+		{name: "a truncated code works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if code := q.form().Get("code"); code != "" {
 				q.set("code", p.resembling("code ", code))
 			}
 		}), fails: "RFC6749/4.1.3/code-valid OIDCCore/3.1.3.2/code-valid"},
-		{name: "redirect_uri may be left out at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
+		{name: "redirect_uri is optional at the token endpoint", at: tokenPath, spoil: codes(func(_ *proxy, q *ask, from url.Values) {
 			if !q.form().Has("redirect_uri") {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
@@ -68,12 +68,12 @@ func codeFaults() []fault {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
 		}), fails: "RFC6749/4.1.3/redirect-uri-identical OIDCCore/3.1.3.2/redirect-uri-identical", hides: "RFC6749/4.1.3/failure-spends-nothing"},
-		{name: "any registered redirect_uri will do at the token endpoint", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
+		{name: "any registered redirect_uri is accepted at the token endpoint", at: tokenPath, spoil: codes(func(p *proxy, q *ask, from url.Values) {
 			if slices.Contains(p.client(from.Get("client_id")).RedirectURIs, q.form().Get("redirect_uri")) {
 				q.set("redirect_uri", from.Get("redirect_uri"))
 			}
 		}), fails: "RFC6749/4.1.3/redirect-uri-identical"},
-		{name: "a request that is refused spends the code", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a refused request invalidates the code", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			code := q.form().Get("code")
 			if p.has("spent " + code) {
 				return badGrant()
@@ -84,13 +84,13 @@ func codeFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/4.1.3/failure-spends-nothing RFC7636/4.6/wrong-verifier-spends-nothing"},
-		{name: "codes give nothing", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "codes yield no token", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return p.codes(q.form().Get("code")) != nil && p.proven(q)
 		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC6749/4.1.4/granted RFC6749/4.1.3/failure-spends-nothing " +
 			"RFC7636/4.1/verifier-43-to-128 RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing " +
 			"MCP/M9/pre-registered RFC8252/6/pkce-supported RFC8252/8.5/no-shared-secret RFC9700/2.1.1/a10-pkce-supported OIDCCore/9/basic-by-default",
 			hides: "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
-		{name: "the code grant gives no refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the code grant issues no refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.form().Has("code") && a.Granted() {
 				edit(a, put("refresh_token", nil))
@@ -117,15 +117,15 @@ func refreshFaults() []fault {
 				q.as(p.owner(q.form().Get("refresh_token")))
 			}
 		}), fails: "RFC6749/6/bound-to-client RFC9700/2.2.2/a24-refresh-token-bound-to-client OIDCCore/12.1/token-of-client"},
-		{name: "a part of a refresh token works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
+		{name: "a truncated refresh token works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if token := q.form().Get("refresh_token"); token != "" {
 				q.set("refresh_token", p.resembling("refresh ", token))
 			}
 		}), fails: "RFC6749/6/validated OIDCCore/12.1/token-valid RFC9700/4.14.2/a27-integrity"},
-		{name: "refresh tokens give nothing", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+		{name: "refresh tokens yield no token", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("refresh_token")
 		}, badGrant), fails: "RFC6749/6/granted OIDCCore/11/refresh-token OIDCCore/12.2/answer", hides: "RFC6749/6 RFC6749/10.4"},
-		{name: "a refresh gives the scope that it asks for", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a refresh grants any requested scope", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			scope, token := q.form().Get("scope"), q.form().Get("refresh_token")
 			a := p.real(q)
 			if token == "" || scope == "" || a.Granted() {
@@ -136,14 +136,14 @@ func refreshFaults() []fault {
 			edit(a, put("scope", scope))
 			return a
 		}, fails: "RFC6749/6/scope-not-widened RFC9700/4.14.2/a23-bound-to-scope"},
-		{name: "a refresh without scope gives less", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a refresh without scope grants less", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.form().Has("refresh_token") && !q.form().Has("scope") && a.Granted() {
 				edit(a, put("scope", "read"))
 			}
 			return a
 		}, fails: "RFC6749/6/scope-omitted RFC6749/6/new-token-same-scope"},
-		{name: "a refresh narrows for good", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a narrower refresh reduces the grant permanently", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			scope, token := q.form().Get("scope"), q.form().Get("refresh_token")
 			if scope == "" && token != "" && p.has("narrow "+token) {
 				scope = p.note("narrow " + token)
@@ -155,7 +155,7 @@ func refreshFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/6/new-token-same-scope"},
-		{name: "a rotated refresh token stays alive", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a rotated refresh token stays valid", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			first := q.form().Get("refresh_token")
 			token := first
 			for p.has("successor " + token) {
@@ -172,7 +172,7 @@ func refreshFaults() []fault {
 		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected"},
 		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated " +
 			"MCP/M12/public-rotated"},
-		{name: "a refresh token that comes again ends nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "reuse of a refresh token revokes nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			token := q.form().Get("refresh_token")
 			if p.has("spent " + token) {
 				return badGrant()
@@ -183,7 +183,7 @@ func refreshFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/10.4/abuse-detected RFC9700/4.14.2/a21-replay-detected"},
-		{name: "a refresh ends the access token before", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a refresh revokes the previous access token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == introspectPath && p.has("dead "+q.form().Get("token")) {
 				q.set("token", "dead")
 			}

@@ -16,16 +16,16 @@ func metadataFaults() []fault {
 	without := func(name string) spoiler { return publishing(put(name, nil)) }
 	adding := func(name, value string) spoiler { return publishing(more(name, value)) }
 	return []fault{
-		{name: "the issuer of the metadata is another", spoil: publishing(put("issuer", "https://attacker.example")),
+		{name: "the issuer of the metadata is wrong", spoil: publishing(put("issuer", "https://attacker.example")),
 			fails: "RFC8414/3.3/issuer-identical RFC9207/2.3/as-in-metadata OIDCDiscovery/4.3/issuer-identical MCP/M3/issuer-identical OIDCDiscovery/3/issuer-in-id-token"},
-		{name: "the issuer of the metadata has a slash more", spoil: publishing(func(object map[string]any) {
+		{name: "the issuer of the metadata has an extra slash", spoil: publishing(func(object map[string]any) {
 			issuer, _ := object["issuer"].(string)
 			object["issuer"] = issuer + "/"
 		}), fails: "RFC8414/3.3/issuer-identical OIDCDiscovery/4.3/issuer-identical"},
-		{name: "metadata comes as text", spoil: published(header("Content-Type", "text/plain")), fails: "RFC8414/3.2/json OIDCDiscovery/4/json"},
-		{name: "response_types_supported is left out", spoil: without("response_types_supported"),
+		{name: "metadata has the content type text", spoil: published(header("Content-Type", "text/plain")), fails: "RFC8414/3.2/json OIDCDiscovery/4/json"},
+		{name: "response_types_supported is missing", spoil: without("response_types_supported"),
 			fails: "RFC8414/2/response-types-supported OIDCDiscovery/3/response-types-supported"},
-		{name: "response_types_supported is a text", spoil: publishing(put("response_types_supported", "code")),
+		{name: "response_types_supported is a string", spoil: publishing(put("response_types_supported", "code")),
 			fails: "RFC8414/3.2/several-values-in-arrays OIDCDiscovery/4.2/several-values-in-arrays"},
 		{name: "the response type code is not listed", spoil: publishing(put("response_types_supported", []string{"id_token"})),
 			fails: "RFC8414/2/response-types-true OIDCDiscovery/3/response-types-true"},
@@ -37,15 +37,15 @@ func metadataFaults() []fault {
 			fails: "RFC8414/2/token-auth-methods-true OIDCDiscovery/3/token-auth-methods-true"},
 		{name: "a list of the metadata is empty", spoil: publishing(put("ui_locales_supported", []string{})),
 			fails: "RFC8414/3.2/no-empty-claims OIDCDiscovery/4.2/no-empty-claims OIDCDiscovery/3/locales"},
-		{name: "no method of PKCE is listed", spoil: publishing(put("code_challenge_methods_supported", []string{})), fails: "RFC9700/2.1.1/a15-pkce-detectable"},
-		{name: "an endpoint of the metadata is not there", spoil: publishing(func(object map[string]any) {
+		{name: "no code_challenge_method is listed", spoil: publishing(put("code_challenge_methods_supported", []string{})), fails: "RFC9700/2.1.1/a15-pkce-detectable"},
+		{name: "an endpoint of the metadata does not exist", spoil: publishing(func(object map[string]any) {
 			keys, _ := object["jwks_uri"].(string)
 			object["device_authorization_endpoint"] = keys + "/nowhere"
 		}), fails: "RFC8414/2/endpoints-are-there OIDCDiscovery/3/endpoints-are-there"},
 		{name: "an endpoint for registration is named", spoil: publishing(put("registration_endpoint", "https://attacker.example/register")), fails: "MCP/M8/no-registration"},
-		{name: "a scope of the metadata is not there", spoil: adding("scopes_supported", "conformance"), fails: "RFC8414/2/scopes-can-be-had"},
+		{name: "a scope of the metadata does not exist", spoil: adding("scopes_supported", "conformance"), fails: "RFC8414/2/scopes-can-be-had"},
 		{name: "no scopes are listed", spoil: without("scopes_supported"), fails: "MCP/M14/scopes-in-metadata RFC8414/2/scopes-supported OIDCDiscovery/3/scopes-supported"},
-		{name: "subject_types_supported is left out", spoil: without("subject_types_supported"), fails: "OIDCDiscovery/3/subject-types OIDCCore/8/types-listed"},
+		{name: "subject_types_supported is missing", spoil: without("subject_types_supported"), fails: "OIDCDiscovery/3/subject-types OIDCCore/8/types-listed"},
 		{name: "pairwise subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"public"})),
 			fails: "OIDCCore/17.3/pairwise OIDCDiscovery/3/subject-types-pairwise"},
 		{name: "public subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"pairwise"})), fails: "OIDCDiscovery/3/subject-types-true"},
@@ -53,7 +53,7 @@ func metadataFaults() []fault {
 			fails: "OIDCDiscovery/3/id-token-algorithms-rs256 OIDCDiscovery/3/id-token-algorithms-true OIDCDiscovery/3/id-token-algorithms-hs256 " +
 				"OIDCCore/10.1/supported-algorithm OIDCCore/15.1/rs256"},
 		{name: "iss is not advertised", spoil: without("authorization_response_iss_parameter_supported"), fails: "RFC9207/2.3/advertised"},
-		{name: "iss is advertised by a text", spoil: publishing(put("authorization_response_iss_parameter_supported", "true")), fails: "RFC9207/3/boolean"},
+		{name: "iss is advertised by a string", spoil: publishing(put("authorization_response_iss_parameter_supported", "true")), fails: "RFC9207/3/boolean"},
 	}
 }
 
@@ -70,9 +70,9 @@ func describedFaults() []fault {
 				more(endpoint+auth, "private_key_jwt")(object)
 			}
 		}), fails: "RFC8414/2/token-auth-algorithms RFC8414/2/revocation-auth-algorithms RFC8414/2/introspection-auth-algorithms"},
-		{name: "metadata comes with 201", spoil: afterwards(status(http.StatusCreated)), fails: "RFC8414/3.2/status-200 OIDCDiscovery/4.2/status-200"},
-		{name: "metadata breaks down", spoil: afterwards(status(http.StatusInternalServerError)), fails: "RFC8414/3/well-known OIDCDiscovery/4/well-known"},
-		{name: "there is no metadata", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "metadata has status 201", spoil: afterwards(status(http.StatusCreated)), fails: "RFC8414/3.2/status-200 OIDCDiscovery/4.2/status-200"},
+		{name: "metadata has status 500", spoil: afterwards(status(http.StatusInternalServerError)), fails: "RFC8414/3/well-known OIDCDiscovery/4/well-known"},
+		{name: "metadata does not exist", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.Contains(q.path, "/.well-known/o") {
 				return shown(http.StatusNotFound, "no")
 			}
@@ -80,16 +80,16 @@ func describedFaults() []fault {
 		}, aim: func(t *target.Target) {
 			t.Endpoints = map[string]string{string(need.Authorization): t.Issuer + "/authorize/", string(need.Token): t.Issuer + "/token/"}
 		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata RFC8414/3/well-known RFC9207/2.3/issuer-known"},
-		{name: "metadata is not where OpenID Connect and RFC 8414 would both have it", at: "/.well-known/openid-configuration/o",
+		{name: "metadata is missing at the path that both documents share", at: "/.well-known/openid-configuration/o",
 			spoil: answering(status(http.StatusNotFound)), fails: "MCP/M2/every-address"},
 		{name: "metadata differs by its address", at: "/o/.well-known/openid-configuration", spoil: answering(func(a *wire.Answer) { edit(a, put("op_tos_uri", "https://server.example/")) }),
 			fails: "RFC8414/3/several-locations"},
-		{name: "the metadata of any issuer is this one's", spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "metadata is returned for any issuer", spoil: spoiling(func(_ *proxy, q *ask) {
 			if strings.Contains(q.path, "/o/conformance-") {
 				q.path, _, _ = strings.Cut(q.path, "/conformance-")
 			}
 		}), fails: "RFC8414/3.1/issuers-apart"},
-		{name: "the metadata of no issuer is empty", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "metadata of an unknown issuer is an empty page", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if strings.Contains(q.path, "/o/conformance-") {
 				a = &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{}")}
@@ -100,7 +100,7 @@ func describedFaults() []fault {
 			return &wire.Answer{Status: http.StatusOK, Header: http.Header{}, Body: []byte(`{"issuer":"https://another.example"}`)}
 		}, fails: "OIDCCore/16.15/one-issuer"},
 		{name: "WebFinger names the provider", at: "/.well-known/webfinger", spoil: answering(status(http.StatusOK)), fails: "OIDCDiscovery/2/webfinger"},
-		{name: "the address of the metadata is not reached by TLS", spoil: (*proxy).real, aim: func(t *target.Target) {
+		{name: "the metadata is at an http URL", spoil: (*proxy).real, aim: func(t *target.Target) {
 			// This is still this machine, but its name does not show it.
 			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
 		}, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
@@ -141,7 +141,7 @@ func describedFaults() []fault {
 	} {
 		all = append(all, fault{name: fmt.Sprintf("%s of the metadata is %v", row.member, row.value), spoil: later(put(row.member, row.value)), fails: row.fails})
 	}
-	return append(all, fault{name: "a page of the metadata is not there", spoil: later(func(object map[string]any) {
+	return append(all, fault{name: "a page of the metadata does not exist", spoil: later(func(object map[string]any) {
 		issuer, _ := object["issuer"].(string)
 		object["service_documentation"] = issuer + "/nowhere"
 	}), fails: "RFC8414/2/pages OIDCDiscovery/3/pages"})
@@ -196,13 +196,13 @@ func keyFaults() []fault {
 				key["use"] = "enc"
 			}
 		}), fails: "RFC8414/2/jwks-use OIDCDiscovery/3/jwks-use"},
-		{name: "keys are in their certificates only", spoil: ofKeys(func(_ int, key map[string]any) {
+		{name: "keys are only in certificates", spoil: ofKeys(func(_ int, key map[string]any) {
 			delete(key, "n")
 			delete(key, "x")
 			key["x5c"] = []string{"AAAA"}
 		}), fails: "OIDCDiscovery/3/jwks-bare-keys"},
 		{name: "the keys are not the ones that sign", spoil: ofKeys(func(_ int, key map[string]any) { key["kid"] = "another" }), fails: "OIDCCore/10.1/key-published OIDCCore/10.1/kid"},
-		{name: "the keys may not be kept", spoil: answering(header("Cache-Control", "no-store")), fails: "OIDCCore/10.2.1/cached"},
+		{name: "the keys may not be cached", spoil: answering(header("Cache-Control", "no-store")), fails: "OIDCCore/10.2.1/cached"},
 	})
 }
 

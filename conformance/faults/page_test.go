@@ -13,16 +13,16 @@ import (
 // pageFaults are faults of the pages that people see (RFC 6749 §10.2, §10.12, §10.14).
 func pageFaults() []fault {
 	return []fault{
-		{name: "public clients are approved by themselves", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
+		{name: "public clients need no consent", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
-		{name: "native applications are approved by themselves", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
+		{name: "native applications need no consent", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
 			fails: "RFC8252/8.6/not-automatic"},
-		{name: "a yes to a public client lasts", at: authorizePath, spoil: approving(need.Public, func(p *proxy, v url.Values) bool {
+		{name: "consent for a public client is remembered", at: authorizePath, spoil: approving(need.Public, func(p *proxy, v url.Values) bool {
 			first := !p.has("approved")
 			p.keep("approved", true)
 			return !first && !v.Has("prompt")
 		}), fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/https-is-no-proof"},
-		{name: "an answer counts from any browser", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "consent is accepted from any browser", spoil: func(p *proxy, q *ask) *wire.Answer {
 			ticket := q.form().Get("ticket")
 			if q.path == consentPath && p.has("asked "+ticket) {
 				q.header.Set("Cookie", p.note("asked "+ticket))
@@ -35,7 +35,7 @@ func pageFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
-		{name: "errors show what was sent as it is", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "error pages show input unescaped", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
 				a.Body = append(a.Body, q.params().Get("redirect_uri")...)
@@ -54,10 +54,10 @@ func pageFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6750/5.3/not-in-cookies OIDCCore/16.4/not-exposed"},
-		{name: "the password is sent on by 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
+		{name: "the login redirects with 307", at: loginPath, spoil: passing(http.StatusTemporaryRedirect), fails: "RFC9700/4.12/a8-no-307 RFC9700/4.12/a9-303",
 			hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
-		{name: "the login leads on by 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
-		{name: "answers go by 307", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the login redirects with 302", at: loginPath, spoil: passing(http.StatusFound), fails: "RFC9700/4.12/a9-303"},
+		{name: "authorization responses redirect with 307", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if p.away(a) != nil {
 				a.Status = http.StatusTemporaryRedirect
@@ -68,7 +68,7 @@ func pageFaults() []fault {
 			a.Header.Del("Content-Security-Policy")
 			a.Header.Del("X-Frame-Options")
 		}), fails: "RFC9700/4.16/a48-no-clickjacking RFC9700/4.16/a47-frame-ancestors RFC9700/4.16/a48-older-browsers OIDCCore/3.1.2.3/clickjacking OIDCFormPost/4/nothing-leaks"},
-		{name: "pages tell where the browser came from", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
+		{name: "pages send a Referer", spoil: answering(func(a *wire.Answer) { a.Header.Del("Referrer-Policy") }),
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
 		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
 			fails: "RFC9700/2.6/a39-no-cors-at-authorization"},

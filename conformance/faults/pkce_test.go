@@ -20,13 +20,13 @@ func pkceFaults() []fault {
 			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
 				"RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
-		{name: "the verifier may be left out", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+		{name: "the code_verifier is optional", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)
 		}), fails: "RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public"},
-		{name: "the challenge does for a verifier", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
+		{name: "the code_challenge is accepted as code_verifier", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == challenge || right(challenge, verifier)
 		}), fails: "RFC7636/4.6/verifier-compared"},
-		{name: "the verifier of any code does", spoil: proving(func(p *proxy, _, verifier string) bool {
+		{name: "the code_verifier of any code is accepted", spoil: proving(func(p *proxy, _, verifier string) bool {
 			return right(check.Challenge(verifier), verifier) && p.has("challenge "+check.Challenge(verifier))
 		}), fails: "RFC7636/4.4/challenge-bound-to-code"},
 		{name: "verifiers may be of any length", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
@@ -35,22 +35,22 @@ func pkceFaults() []fault {
 		{name: "verifiers may have 127 characters at most", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return right(challenge, verifier) && len(verifier) < 128
 		}), fails: "RFC7636/4.1/verifier-43-to-128"},
-		{name: "codes of public clients give nothing", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "codes of public clients yield no token", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return p.codes(q.form().Get("code")) != nil && id == p.target.Clients[need.Public].ID
 		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC7636/4.2/s256-public OIDCCore/9/none RFC8252/7.2/claimed-https",
 			hides: "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
-		{name: "plain is taken", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "the method plain is accepted", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
 		}), fails: "RFC7636/4.3/plain-refused"},
-		{name: "plain is taken where no method is named", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "a missing method means plain", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("code_challenge") && !v.Has("code_challenge_method") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
 			}
 		}), fails: "RFC7636/4.3/plain-refused"},
-		{name: "an unknown method is taken for S256", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "an unknown method means S256", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("code_challenge_method") == "S512" {
 				q.setQuery("code_challenge_method", "S256")
 			}
@@ -65,12 +65,12 @@ func pkceFaults() []fault {
 				unproven(q)
 			}
 		}), fails: "RFC7636/4.4.1/required-of-all RFC9700/2.1.1/a13-required-of-confidential"},
-		{name: "any text is taken for a challenge", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "any text is accepted as code_challenge", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("code_challenge") && v.Get("code_challenge_method") == "S256" && !digest.MatchString(v.Get("code_challenge")) {
 				unproven(q)
 			}
 		}), fails: "RFC7636/4.2/challenge-form"},
-		{name: "codes show the challenge", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "codes contain the code_challenge", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if code := p.note("shown " + q.form().Get("code")); code != "" {
 				q.set("code", code)
 			}
@@ -85,14 +85,14 @@ func pkceFaults() []fault {
 			}
 			return a
 		}, fails: "RFC7636/4.4/challenge-not-exposed"},
-		{name: "errors through the browser are not explained", spoil: sending(func(_ *proxy, sent url.Values) {
+		{name: "errors at the redirect URI have no description", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("error_description")
 			}
 		}), fails: "RFC7636/4.4.1/missing-explained RFC7636/4.4.1/unknown-method-explained"},
-		{name: "plain is offered", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
+		{name: "the method plain is listed", spoil: publishing(put("code_challenge_methods_supported", []string{"plain", "S256"})),
 			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true"},
-		{name: "no PKCE is offered", spoil: publishing(put("code_challenge_methods_supported", nil)),
+		{name: "PKCE is not listed", spoil: publishing(put("code_challenge_methods_supported", nil)),
 			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered"},
 	}
 }

@@ -17,43 +17,43 @@ func bearerFaults() []fault {
 		}
 	}
 	return []fault{
-		{name: "a token may come in two places", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "a token in two places is accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") != "" {
 				q.query = ""
 			}
 		}), fails: "RFC6750/2/one-method", hides: "RFC6750/3.1/invalid-request-400"},
-		{name: "a token in the header is not taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "a token in the header is not accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") != "" {
 				bearing(q, "made-up")
 			}
 		}), fails: "RFC6750/2.1/header", hides: "RFC6749/7 RFC6750"},
-		{name: "the scheme has to be written Bearer", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "the scheme bearer in lower case is refused", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if !strings.HasPrefix(q.header.Get("Authorization"), "Bearer") {
 				q.header.Del("Authorization")
 			}
 		}), fails: "RFC6750/2.1/scheme-any-case"},
-		{name: "a token in the form is taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "a token in the form is accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.method == http.MethodPost {
 				bearing(q, q.form().Get("access_token"))
 				q.method, q.body = http.MethodGet, ""
 			}
 		}), fails: "RFC6750/2.2/form"},
-		{name: "a token in the query is taken", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "a token in the query is accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") == "" && q.query != "" {
 				bearing(q, q.params().Get("access_token"))
 				q.query = ""
 			}
 		}), fails: "RFC6750/2.3/not-in-query"},
-		{name: "a resource challenges nobody", at: resourcePath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC6750/3/challenge",
+		{name: "a resource sends no challenge", at: resourcePath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC6750/3/challenge",
 			hides: "RFC6750/3"},
 		{name: "a resource's challenge has no attribute", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, "Bearer"), fails: "RFC6750/3/has-attribute"},
 		{name: "a resource's challenge has the realm twice", at: resourcePath, spoil: challenging(`^Bearer `, `Bearer realm="x", `), fails: "RFC6750/3/attributes-once"},
 		{name: "a resource's challenge has no error", at: resourcePath, spoil: challenging(`,? *error="[^"]*"`, ""),
 			fails: "RFC6750/3/error-told RFC6750/3.1/invalid-token-401 RFC6750/3.1/invalid-request-400"},
 		{name: "a resource's challenge is not ASCII", at: resourcePath, spoil: challenging(`error_description="`, `error_description="é `), fails: "RFC6750/3/ascii"},
-		{name: "a resource calls invalid_token invalid_request", at: resourcePath, spoil: challenging(`invalid_token`, "invalid_request"), fails: "RFC6750/3.1/invalid-token-401"},
-		{name: "a resource calls invalid_request invalid_token", at: resourcePath, spoil: challenging(`invalid_request`, "invalid_token"), fails: "RFC6750/3.1/invalid-request-400"},
-		{name: "a resource answers a dead token with 403", at: resourcePath, spoil: answering(func(a *wire.Answer) {
+		{name: "a resource reports invalid_token as invalid_request", at: resourcePath, spoil: challenging(`invalid_token`, "invalid_request"), fails: "RFC6750/3.1/invalid-token-401"},
+		{name: "a resource reports invalid_request as invalid_token", at: resourcePath, spoil: challenging(`invalid_request`, "invalid_token"), fails: "RFC6750/3.1/invalid-request-400"},
+		{name: "a resource answers an inactive token with 403", at: resourcePath, spoil: answering(func(a *wire.Answer) {
 			if strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
 				a.Status = http.StatusForbidden
 			}
@@ -63,10 +63,10 @@ func bearerFaults() []fault {
 				a.Status = http.StatusUnauthorized
 			}
 		}), fails: "RFC6750/3.1/invalid-request-400"},
-		{name: "a resource answers too little scope with 401", at: widerPath, spoil: refusing(status(http.StatusUnauthorized)), fails: "RFC6750/3.1/insufficient-scope-403"},
-		{name: "a resource calls insufficient_scope invalid_token", at: widerPath, spoil: challenging("insufficient_scope", "invalid_token"), fails: "RFC6750/3.1/insufficient-scope-403"},
+		{name: "a resource answers insufficient scope with 401", at: widerPath, spoil: refusing(status(http.StatusUnauthorized)), fails: "RFC6750/3.1/insufficient-scope-403"},
+		{name: "a resource reports insufficient_scope as invalid_token", at: widerPath, spoil: challenging("insufficient_scope", "invalid_token"), fails: "RFC6750/3.1/insufficient-scope-403"},
 		{name: "a resource does not name the scope", at: widerPath, spoil: challenging(`,? *scope="[^"]*"`, ""), fails: "RFC6750/3.1/scope-named"},
-		{name: "a resource names an error without a token", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, `Bearer error="invalid_token"`),
+		{name: "a resource reports an error though no token was sent", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, `Bearer error="invalid_token"`),
 			fails: "RFC6750/3.1/no-error-without-token"},
 		{name: "a resource answers no token with 400", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
@@ -75,14 +75,14 @@ func bearerFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6750/3.1/no-error-without-token"},
-		{name: "a resource takes any token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a resource accepts any token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.HasPrefix(q.header.Get("Authorization"), "Bearer ") && q.query == "" {
 				return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
 			}
 			return p.real(q)
 		}, fails: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with",
 			hides: "RFC6750/3"},
-		{name: "a resource does not look at the scope", at: widerPath, spoil: refusing(status(http.StatusOK)), fails: "RFC6749/7/scope-covers MCP/M16/scope-verified RFC9700/2.3/r2-action-verified",
+		{name: "a resource does not check the scope", at: widerPath, spoil: refusing(status(http.StatusOK)), fails: "RFC6749/7/scope-covers MCP/M16/scope-verified RFC9700/2.3/r2-action-verified",
 			hides: "RFC6750/3.1"},
 	}
 }
@@ -130,18 +130,18 @@ func introspectionFaults() []fault {
 				q.as(p.target.Clients[need.Introspect])
 			}
 		}), fails: "RFC7662/4/specially-authorized", hides: "RFC7662/2.3/not-allowed-403"},
-		{name: "dead tokens are told more of", at: introspectPath, spoil: dead(put("error", "expired")), fails: "RFC7662/2.2/inactive-tells-nothing"},
-		{name: "active is a text for dead tokens", at: introspectPath, spoil: dead(put("active", "false")), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+		{name: "inactive tokens reveal details", at: introspectPath, spoil: dead(put("error", "expired")), fails: "RFC7662/2.2/inactive-tells-nothing"},
+		{name: "active is a string for inactive tokens", at: introspectPath, spoil: dead(put("active", "false")), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
 			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
-		{name: "active is left out for dead tokens", at: introspectPath, spoil: dead(put("active", nil)), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+		{name: "active is missing for inactive tokens", at: introspectPath, spoil: dead(put("active", nil)), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
 			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
-		{name: "dead tokens are an error", at: introspectPath, spoil: answering(func(a *wire.Answer) {
+		{name: "inactive tokens are an error", at: introspectPath, spoil: answering(func(a *wire.Answer) {
 			if a.JSON()["active"] == false {
 				*a = *refusal(http.StatusBadRequest, "invalid_token")
 			}
 		}), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
 			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
-		{name: "live tokens are inactive", at: introspectPath, spoil: telling(func(object map[string]any) {
+		{name: "active tokens are reported as inactive", at: introspectPath, spoil: telling(func(object map[string]any) {
 			if object["active"] == true {
 				clear(object)
 				object["active"] = false
@@ -153,7 +153,7 @@ func introspectionFaults() []fault {
 				q.header.Set("Content-Type", wire.FormEncoded)
 			}
 		}), fails: "RFC7662/2.1/not-by-get"},
-		{name: "the hint decides at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a wrong token_type_hint hides the token at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.form().Get("token_type_hint") == "refresh_token" && !p.has("refresh "+q.form().Get("token")) {
 				q.set("token", "dead")
 			}
@@ -170,14 +170,14 @@ func introspectionFaults() []fault {
 				q.set("token", "dead")
 			}
 		}), fails: "RFC7662/2.1/token-required"},
-		{name: "bearers cannot introspect", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "introspection with a bearer token is refused", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status == http.StatusOK && q.header.Get("Authorization")[:6] == "Bearer" {
 				return unknownClient()
 			}
 			return a
 		}, fails: "RFC7662/2.1/bearer-caller RFC8414/2/introspection-auth-bearer"},
-		{name: "any bearer may introspect", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "introspection with any bearer token is allowed", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Text("error") == "insufficient_scope" {
 				q.as(p.target.Clients[need.Introspect])
@@ -185,7 +185,7 @@ func introspectionFaults() []fault {
 			}
 			return a
 		}, fails: "RFC7662/2.1/bearer-caller-needs-scope"},
-		{name: "introspection comes as text", at: introspectPath, spoil: answering(header("Content-Type", "text/plain")), fails: "RFC7662/2.2/json"},
+		{name: "introspection has the content type text", at: introspectPath, spoil: answering(header("Content-Type", "text/plain")), fails: "RFC7662/2.2/json"},
 		{name: "introspection may be cached", at: introspectPath, spoil: answering(header("Cache-Control", "")), fails: "RFC7662/4/not-cached-on-the-way"},
 		{name: "codes are active", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
@@ -204,14 +204,14 @@ func introspectionFaults() []fault {
 				q.set("token_type_hint", "access_token")
 			}
 		}), fails: "RFC7662/2.2/refresh-token"},
-		{name: "the username is not told", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
-		{name: "the client is another", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
-		{name: "the person is another", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right RFC9700/4.15.1/a36-no-person"},
-		{name: "the scope is another", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right OIDCCore/16.8/scope"},
-		{name: "the issuer is another", at: introspectPath, spoil: live("iss", "https://another.example"), fails: "RFC7662/2.2/facts-right"},
-		{name: "exp is another", at: introspectPath, spoil: live("exp", 4102444800), fails: "RFC7662/2.2/facts-right"},
-		{name: "the audience is not told", at: introspectPath, spoil: live("aud", nil), fails: "RFC6750/5.3/audience RFC7662/2.2/facts OIDCCore/16.8/audience RFC9700/2.3/a29-audience-restricted"},
-		{name: "the email address is told", at: introspectPath, spoil: live("email", "alice@example.com"), fails: "RFC7662/5/no-more-than-needed"},
+		{name: "the username is not returned", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
+		{name: "the client_id is wrong", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
+		{name: "the username is wrong", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right RFC9700/4.15.1/a36-no-person"},
+		{name: "the scope is wrong", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right OIDCCore/16.8/scope"},
+		{name: "the issuer is wrong", at: introspectPath, spoil: live("iss", "https://another.example"), fails: "RFC7662/2.2/facts-right"},
+		{name: "exp is wrong", at: introspectPath, spoil: live("exp", 4102444800), fails: "RFC7662/2.2/facts-right"},
+		{name: "the audience is not returned", at: introspectPath, spoil: live("aud", nil), fails: "RFC6750/5.3/audience RFC7662/2.2/facts OIDCCore/16.8/audience RFC9700/2.3/a29-audience-restricted"},
+		{name: "the email address is returned", at: introspectPath, spoil: live("email", "alice@example.com"), fails: "RFC7662/5/no-more-than-needed"},
 		{name: "a wrong secret is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if id, _ := q.client(); id != "" && a.Status == http.StatusUnauthorized {
@@ -219,16 +219,16 @@ func introspectionFaults() []fault {
 			}
 			return a
 		}, fails: "RFC7662/2.3/invalid-client-401"},
-		{name: "a wrong bearer is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a wrong bearer token is answered with 403 at introspection", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.header.Get("Authorization") == "Bearer conformance" {
 				a.Status = http.StatusForbidden
 			}
 			return a
 		}, fails: "RFC7662/2.3/invalid-token-401"},
-		{name: "nobody is challenged at introspection", at: introspectPath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC7662/2.3/nobody-challenged",
+		{name: "introspection sends no challenge", at: introspectPath, spoil: answering(header("WWW-Authenticate", "")), fails: "RFC7662/2.3/nobody-challenged",
 			hides: "RFC7662/2.3/invalid-token-401"},
-		{name: "who may not introspect is answered with 401", at: introspectPath, spoil: answering(func(a *wire.Answer) {
+		{name: "a client that may not introspect is answered with 401", at: introspectPath, spoil: answering(func(a *wire.Answer) {
 			if a.Status == http.StatusForbidden && a.Text("error") != "insufficient_scope" {
 				a.Status = http.StatusUnauthorized
 			}
@@ -257,7 +257,7 @@ func revocationFaults() []fault {
 		{name: "access tokens cannot be revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && !refresh(p, q) },
 			func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }),
 			fails: "RFC7009/2/access-tokens RFC7009/2.2/status-200", hides: "RFC7009/2.1 RFC7009/2.2/invalid-token-200 RFC7662/4/revoked"},
-		{name: "revocation takes effect at the second look", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "revocation takes effect only at the second introspection", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == revokePath && own(p, q) && !refresh(p, q) {
 				p.keep("waits "+q.form().Get("token"), q.body)
 				p.keep("header "+q.form().Get("token"), q.header)
@@ -298,30 +298,30 @@ func revocationFaults() []fault {
 			id, _ := q.client()
 			q.as(p.client(id))
 		}), fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
-		{name: "a wrong secret revokes nothing, and is not told", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return !p.proven(q) }, done),
+		{name: "a wrong secret revokes nothing and is answered with 200", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return !p.proven(q) }, done),
 			fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
 		{name: "any client revokes any token", at: revokePath, spoil: spoiling(func(p *proxy, q *ask) {
 			if c := p.owner(q.form().Get("token")); c != nil && p.proven(q) {
 				q.as(c)
 			}
-		}), fails: "RFC7009/2.1/own-tokens-only RFC7009/2.1/told-of-refusal"},
-		{name: "who may not revoke is told that it is done", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		}), fails: "RFC7009/2.1/own-tokens-only RFC7009/2.1/refusal-is-reported"},
+		{name: "a refused revocation is answered with 200", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return p.owner(q.form().Get("token")) != nil && !own(p, q) && p.proven(q)
-		}, done), fails: "RFC7009/2.1/told-of-refusal"},
-		{name: "the hint decides at revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		}, done), fails: "RFC7009/2.1/refusal-is-reported"},
+		{name: "a wrong token_type_hint prevents revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return refresh(p, q) && q.form().Get("token_type_hint") == "access_token"
 		}, done), fails: "RFC7009/2.1/hint-is-a-hint"},
-		{name: "revocation without a token is done", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return !q.form().Has("token") }, done),
+		{name: "revocation without a token is answered with 200", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return !q.form().Has("token") }, done),
 			fails: "RFC7009/2.1/token-required"},
 		{name: "revocation is answered with 204", at: revokePath, spoil: answering(func(a *wire.Answer) {
 			if a.Status == http.StatusOK {
 				a.Status, a.Body = http.StatusNoContent, nil
 			}
 		}), fails: "RFC7009/2.2/status-200 RFC7009/2.2/invalid-token-200"},
-		{name: "revocation of what is not there is an error", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "revocation of an unknown token is an error", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return strings.HasPrefix(q.form().Get("token"), "conformance-")
 		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_token") }), fails: "RFC7009/2.2/invalid-token-200"},
-		{name: "revocation a second time is an error", at: revokePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "a second revocation is an error", at: revokePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			token := q.form().Get("token")
 			if p.has("revoked " + token) {
 				return refusal(http.StatusBadRequest, "invalid_token")
@@ -337,8 +337,8 @@ func revocationFaults() []fault {
 		{name: "an unknown hint revokes nothing", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Get("token_type_hint") == "conformance"
 		}, done), fails: "RFC7009/2.2/invalid-hint-ignored"},
-		{name: "invalid_client is called invalid_request at revocation", at: revokePath, spoil: miscalling("invalid_client", "invalid_request"), fails: "RFC7009/2.2.1/invalid-client"},
-		{name: "invalid_request is called invalid_client at revocation", at: revokePath, spoil: miscalling("invalid_request", "invalid_client"), fails: "RFC7009/2.1/token-required"},
+		{name: "invalid_client is reported as invalid_request at revocation", at: revokePath, spoil: miscalling("invalid_client", "invalid_request"), fails: "RFC7009/2.2.1/invalid-client"},
+		{name: "invalid_request is reported as invalid_client at revocation", at: revokePath, spoil: miscalling("invalid_request", "invalid_client"), fails: "RFC7009/2.1/token-required"},
 		{name: "scripts cannot revoke", at: revokePath, spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "RFC7009/2.3/cors"},
 	}
 }

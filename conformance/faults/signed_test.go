@@ -168,17 +168,17 @@ func hmacFaults() []fault {
 		})
 	}
 	return at(tokenPath+" "+keysPath, []fault{
-		{name: "who has registered HS256 gets RS256", spoil: byKey(everybodys), fails: "OIDCCore/10.1/registered-algorithm"},
-		{name: "who has registered HS256 gets RS256 when refreshing", spoil: byKey(refreshed), fails: "OIDCCore/10.1/hmac-refreshed"},
-		{name: "HMACs are made with the digest of the secret", spoil: secretly(need.HS256, func(secret string) []byte {
+		{name: "a client that registered HS256 gets RS256", spoil: byKey(everybodys), fails: "OIDCCore/10.1/registered-algorithm"},
+		{name: "a client that registered HS256 gets RS256 after a refresh", spoil: byKey(refreshed), fails: "OIDCCore/10.1/hmac-refreshed"},
+		{name: "HMACs use the digest of the secret", spoil: secretly(need.HS256, func(secret string) []byte {
 			digest := sha256.Sum256([]byte(secret))
 			return digest[:]
 		}, unchanged), fails: "OIDCCore/10.1/hmac-key"},
-		{name: "HMACs are made with an empty key", spoil: secretly(need.HS256, func(string) []byte { return []byte{} }, unchanged),
+		{name: "HMACs use an empty key", spoil: secretly(need.HS256, func(string) []byte { return []byte{} }, unchanged),
 			fails: "OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-key"},
-		{name: "the at_hash beside HMACs is another", spoil: secretly(need.HS256, itself, saying("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")), fails: "OIDCCore/10.1/hmac-at-hash"},
+		{name: "the at_hash of an ID token with an HMAC is wrong", spoil: secretly(need.HS256, itself, saying("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")), fails: "OIDCCore/10.1/hmac-at-hash"},
 		{name: "the ID tokens of public clients have HMACs", spoil: secretly(need.Public, itself, unchanged), fails: "OIDCCore/10.1/no-hmac-for-public"},
-		{name: "the secret for HMACs is short", spoil: (*proxy).real, aim: func(t *target.Target) {
+		{name: "the secret for HMACs is too short", spoil: (*proxy).real, aim: func(t *target.Target) {
 			c := *t.Clients[need.HS256]
 			c.Secret = c.Secret[:31]
 			t.Clients[need.HS256] = &c

@@ -60,12 +60,12 @@ func signInFaults() []fault {
 	return at(authorizePath, []fault{
 		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional"},
 		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
-		{name: "an unknown response_mode is taken for query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
+		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {
 				q.setQuery("response_mode", "")
 			}
 		}), fails: "OIDCCore/3.1.2.6/response-mode-unknown RFC8414/2/other-response-modes"},
-		{name: "response types of the other flows are taken for code", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+		{name: "response types of the other flows mean code", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
 			if strings.Contains(v.Get("response_type"), "token") {
 				q.setQuery("response_type", "code")
 			}
@@ -84,18 +84,18 @@ func signInFaults() []fault {
 			}
 		}), fails: "OIDCCore/6.1/not-supported OIDCDiscovery/3/request-parameter-true"},
 		{name: "request_uri is ignored", spoil: ignoring("request_uri", anything), fails: "OIDCCore/6.2/not-supported"},
-		{name: "blanks are written as + only", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
+		{name: "spaces are accepted only as +", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
 			fails: "OIDCCore/13.1/query"},
 		{name: "resource is refused", spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
 			fails: "MCP/M5/resource-taken RFC8707/2.1/ignored"},
 		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")), fails: "OIDCCore/10.1/hmac-hint"},
 		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint"},
-		{name: "hints need not be right", spoil: ignoring("id_token_hint", anything),
+		{name: "invalid hints are ignored", spoil: ignoring("id_token_hint", anything),
 			fails: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion"},
-		{name: "hints need no signature", spoil: ignoring("id_token_hint", byAlg("none")), fails: "OIDCCore/3.1.2.2/hint-unsigned"},
-		{name: "hints with an HMAC need not be right", spoil: ignoring("id_token_hint", byAlg("HS256")),
+		{name: "hints with alg none are ignored", spoil: ignoring("id_token_hint", byAlg("none")), fails: "OIDCCore/3.1.2.2/hint-unsigned"},
+		{name: "forged hints with an HMAC are ignored", spoil: ignoring("id_token_hint", byAlg("HS256")),
 			fails: "OIDCCore/10.1/hmac-hint-forged OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/3.1.2.2/hint-signed-by-another"},
-		{name: "an ID token is given to who has not asked for it", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "an ID token is issued without the scope openid", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if from := p.codes(q.form().Get("code")); from.Get("client_id") == p.target.Clients[need.Code].ID && !asksOpenID(from) && a.Granted() {
 				edit(a, put("id_token", claimed("sub", "person")))
@@ -118,7 +118,7 @@ func promptFaults() []fault {
 			fails: "OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.3/prompt-none OIDCCore/15.1/prompt OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.1/max-age-silent"},
 		{name: "prompt=none is always refused", spoil: refusingSignIns("interaction_required", "prompt", oneOf("none")),
 			fails: "OIDCCore/3.1.2.1/prompt-none-answered OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.6/login-required"},
-		{name: "none may have others beside it", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+		{name: "prompt=none is accepted with other values", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
 			if len(words(v.Get("prompt"))) > 1 {
 				q.setQuery("prompt", strings.Join(slices.DeleteFunc(words(v.Get("prompt")), oneOf("none")), " "))
 			}
@@ -128,43 +128,43 @@ func promptFaults() []fault {
 		{name: "prompt=consent is ignored", spoil: ignoring("prompt", oneOf("consent")), fails: "OIDCCore/3.1.2.1/prompt-consent"},
 		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
 		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
-		{name: "offline access is approved by itself", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
+		{name: "offline access needs no consent", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
 			fails: "OIDCCore/11/always-consent"},
 		{name: "max_age is ignored", spoil: ignoring("max_age", anything),
 			fails: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-renews OIDCCore/3.1.2.1/max-age-silent OIDCCore/15.1/max-age"},
 		{name: "max_age=0 is ignored", spoil: ignoring("max_age", oneOf("0")), fails: "OIDCCore/3.1.2.1/max-age-zero"},
-		{name: "max_age has run out at once", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") && v.Get("prompt") == "none" }, "login_required"),
+		{name: "any login is older than max_age", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") && v.Get("prompt") == "none" }, "login_required"),
 			fails: "OIDCCore/3.1.2.1/max-age-enough"},
-		{name: "a max_age that is no number is ignored", spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
+		{name: "a max_age that is not a number is ignored", spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
 	})
 }
 
 // answerFaults are faults of the pages and the authentication responses (OIDC Core §3.1.2.4 to §3.1.2.6, §16).
 func answerFaults() []fault {
 	return []fault{
-		{name: "an ID token comes beside the code", spoil: sendingBack(func(_ *proxy, sent url.Values) {
+		{name: "an ID token is in the authorization response", spoil: sendingBack(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Set("id_token", "made-up")
 			}
 		}), fails: "OIDCCore/3.1/tokens-from-token-endpoint"},
-		{name: "errors of a login have no error", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Del("error") }), fails: "OIDCCore/3.1.2.6/error-required"},
-		{name: "errors of a login have more parameters", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Set("error_code", "17") }), fails: "OIDCCore/3.1.2.6/no-other-parameters"},
-		{name: "login_required is called server_error", spoil: erring("login_required", "server_error"), fails: "OIDCCore/3.1.2.6/login-required"},
-		{name: "errors of a login come in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "error responses of a login have no error code", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Del("error") }), fails: "OIDCCore/3.1.2.6/error-required"},
+		{name: "error responses of a login have extra parameters", spoil: sendingBack(func(_ *proxy, sent url.Values) { sent.Set("error_code", "17") }), fails: "OIDCCore/3.1.2.6/no-other-parameters"},
+		{name: "login_required is reported as server_error", spoil: erring("login_required", "server_error"), fails: "OIDCCore/3.1.2.6/login-required"},
+		{name: "error responses of a login are in the fragment", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && to.Query().Get("error") == "login_required" {
 				a.Header.Set("Location", strings.Replace(to.String(), "?", "#", 1))
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.6/in-query"},
-		{name: "a no is told to the person alone", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "denial is not reported to the client", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {
 				return shown(http.StatusOK, "no")
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied"},
-		{name: "a no to a login is taken for a yes", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "denial of a login is treated as consent", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if p.note("question "+q.form().Get("ticket")) == "openid" && q.form().Get("decision") == "deny" {
 				q.set("decision", "approve")
 			}
@@ -176,7 +176,7 @@ func answerFaults() []fault {
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.4/decision-obtained"},
-		{name: "the page does not say what is asked for", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the consent page does not name the scopes", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			then := (*proxy).real
 			if asksOpenID(q.params()) {
 				then = written(`(?s)<ul class="clauses".*?</ul>|<p class="note care">.*?</p>`, "")
@@ -184,7 +184,7 @@ func answerFaults() []fault {
 			return then(p, q)
 		}, fails: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
 		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`), fails: "RFC9700/4.2.4/a40-no-third-parties"},
-		{name: "display=page has a page of its own", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "display=page changes the login page", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == authorizePath && q.params().Get("display") == "page" {
 				p.keep("display", true)
 			}
@@ -194,7 +194,7 @@ func answerFaults() []fault {
 			}
 			return then(p, q)
 		}, fails: "OIDCCore/3.1.2.1/display-page"},
-		{name: "the login leads to where a parameter says", at: loginPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the login redirects to the URI of a parameter", at: loginPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			then := (*proxy).real
 			if strings.Contains(q.params().Get("next"), "attacker.example") {
 				then = written(`name="next" value="[^"]*"`, `name="next" value="https://attacker.example/"`)
@@ -205,7 +205,7 @@ func answerFaults() []fault {
 			}
 			return a
 		}, fails: "RFC9700/2.1/a3-no-open-redirector"},
-		{name: "a blank too many is between scopes", at: tokenPath, spoil: granting(func(a *wire.Answer) {
+		{name: "the scope has two spaces in a row", at: tokenPath, spoil: granting(func(a *wire.Answer) {
 			if scope := a.Text("scope"); strings.Contains(scope, "openid") {
 				edit(a, put("scope", strings.ReplaceAll(scope, " ", "  ")))
 			}

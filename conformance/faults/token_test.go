@@ -18,31 +18,31 @@ import (
 // tokenFaults are faults of token responses (RFC 6749 §5.1).
 func tokenFaults() []fault {
 	return []fault{
-		{name: "tokens may be cached", at: tokenPath, spoil: granting(header("Cache-Control", "")), fails: "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored"},
-		{name: "tokens come without Pragma", at: tokenPath, spoil: granting(header("Pragma", "")), fails: "RFC6749/5.1/no-cache"},
-		{name: "tokens come as text", at: tokenPath, spoil: granting(header("Content-Type", "text/plain")), fails: "RFC6749/5.1/json OIDCCore/3.1.3.3/json"},
-		{name: "tokens come with 201", at: tokenPath, spoil: granting(status(http.StatusCreated)), fails: "RFC6749/5.1/status"},
-		{name: "token_type is left out", at: tokenPath, spoil: member("token_type", nil), fails: "RFC6749/5.1/token-type RFC6750/4/token-type"},
+		{name: "token responses may be cached", at: tokenPath, spoil: granting(header("Cache-Control", "")), fails: "RFC6749/5.1/no-store OIDCCore/3.1.3.3/not-stored"},
+		{name: "token responses lack Pragma", at: tokenPath, spoil: granting(header("Pragma", "")), fails: "RFC6749/5.1/no-cache"},
+		{name: "token responses have the content type text", at: tokenPath, spoil: granting(header("Content-Type", "text/plain")), fails: "RFC6749/5.1/json OIDCCore/3.1.3.3/json"},
+		{name: "token responses have status 201", at: tokenPath, spoil: granting(status(http.StatusCreated)), fails: "RFC6749/5.1/status"},
+		{name: "token_type is missing", at: tokenPath, spoil: member("token_type", nil), fails: "RFC6749/5.1/token-type RFC6750/4/token-type"},
 		{name: "token_type is mac", at: tokenPath, spoil: member("token_type", "mac"), fails: "RFC6750/4/token-type OIDCCore/3.1.3.3/token-type"},
-		{name: "expires_in is a text", at: tokenPath, spoil: member("expires_in", "36000"), fails: "RFC6749/5.1/expires-in OIDCCore/13.3/numbers",
+		{name: "expires_in is a string", at: tokenPath, spoil: member("expires_in", "36000"), fails: "RFC6749/5.1/expires-in OIDCCore/13.3/numbers",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
-		{name: "expires_in is left out", at: tokenPath, spoil: member("expires_in", nil), fails: "RFC6749/5.1/expires-in",
+		{name: "expires_in is missing", at: tokenPath, spoil: member("expires_in", nil), fails: "RFC6749/5.1/expires-in",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
-		{name: "expires_in is 1.5 seconds more", at: tokenPath, spoil: member("expires_in", 36001.5),
+		{name: "expires_in is 1.5 seconds too long", at: tokenPath, spoil: member("expires_in", 36001.5),
 			fails: "RFC6749/5.1/expires-in RFC6749/5.1/ten-hours"},
-		{name: "tokens live for ten years", spoil: lifetime(10 * 365 * 24 * 3600),
+		{name: "tokens expire after ten years", spoil: lifetime(10 * 365 * 24 * 3600),
 			fails: "RFC6750/5.2/lifetime-limited RFC6749/5.1/ten-hours"},
-		{name: "tokens live for ten years, and do not say so", spoil: lifetime(-10 * 365 * 24 * 3600), fails: "RFC6750/5.2/lifetime-limited RFC6749/5.1/expires-in",
+		{name: "tokens expire after ten years, and expires_in is missing", spoil: lifetime(-10 * 365 * 24 * 3600), fails: "RFC6750/5.2/lifetime-limited RFC6749/5.1/expires-in",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
-		{name: "tokens live for ever", spoil: lifetime(0), fails: "RFC6750/5.2/lifetime-limited RFC6749/5.1/expires-in RFC7662/2.2/facts",
+		{name: "tokens do not expire", spoil: lifetime(0), fails: "RFC6750/5.2/lifetime-limited RFC6749/5.1/expires-in RFC7662/2.2/facts",
 			hides: "RFC6749/5.1/ten-hours RFC6750/5.3/one-hour"},
-		{name: "tokens count up", spoil: renaming("access_token", func(n int64, _ string) string { return fmt.Sprintf("token-of-the-server-%030d", n) }),
+		{name: "tokens are consecutive numbers", spoil: renaming("access_token", func(n int64, _ string) string { return fmt.Sprintf("token-of-the-server-%030d", n) }),
 			fails: "RFC6749/10.10/tokens-cannot-be-guessed RFC6749/10.10/tokens-cannot-be-guessed-at-all"},
-		{name: "tokens have 138 bits", spoil: renaming("access_token", func(_ int64, token string) string { return token[len(token)-23:] }),
+		{name: "tokens have only 138 random bits", spoil: renaming("access_token", func(_ int64, token string) string { return token[len(token)-23:] }),
 			fails: "RFC6749/10.10/tokens-cannot-be-guessed-at-all"},
-		{name: "codes count up", spoil: renaming("code", func(n int64, _ string) string { return fmt.Sprintf("code-of-the-server-%030d", n) }),
+		{name: "codes are consecutive numbers", spoil: renaming("code", func(n int64, _ string) string { return fmt.Sprintf("code-of-the-server-%030d", n) }),
 			fails: "RFC6749/10.10/codes-cannot-be-guessed"},
-		{name: "parts of tokens do", spoil: resembles,
+		{name: "truncated tokens work", spoil: resembles,
 			fails: "RFC6749/7/token-validated RFC6749/10.3/cannot-be-made RFC6750/5.2/not-tampered-with RFC7662/2.2/inactive OIDCCore/5.3/bearer"},
 	}
 }
@@ -53,33 +53,33 @@ func tokenErrorFaults() []fault {
 		return refusing(func(a *wire.Answer) { edit(a, put("error_description", text)) })
 	}
 	return []fault{
-		{name: "errors come with 200", at: tokenPath, spoil: refusing(status(http.StatusOK)),
+		{name: "errors have status 200", at: tokenPath, spoil: refusing(status(http.StatusOK)),
 			fails: "RFC6749/5.2/status-400 RFC6749/5.2/invalid-client-401"},
-		{name: "errors come as HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json OIDCCore/3.1.3.4/error"},
+		{name: "errors are HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json OIDCCore/3.1.3.4/error"},
 		{name: "errors may be cached", at: tokenPath, spoil: refusing(header("Cache-Control", "max-age=60")), fails: "RFC6749/5.2/no-store"},
-		{name: "errors call the error code", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
+		{name: "the member error is named code", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
 			edit(a, func(object map[string]any) { object["code"] = object["error"]; delete(object, "error") })
 		}), fails: "RFC6749/5.2/json RFC6749/5.2/invalid-request RFC6749/5.2/invalid-client RFC6749/5.2/invalid-grant RFC6749/5.2/unauthorized-client " +
 			"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC7636/4.6/invalid-grant"},
-		{name: "a wrong secret is answered without a challenge", at: tokenPath, spoil: refusing(header("WWW-Authenticate", "")),
+		{name: "a wrong secret gets no challenge", at: tokenPath, spoil: refusing(header("WWW-Authenticate", "")),
 			fails: "RFC6749/5.2/invalid-client-401"},
-		{name: "a wrong secret is answered with another challenge", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
+		{name: "a wrong secret gets a challenge of another scheme", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
 			if a.Header.Get("WWW-Authenticate") != "" {
 				a.Header.Set("WWW-Authenticate", `Bearer realm="Basic"`)
 			}
 		}), fails: "RFC6749/5.2/invalid-client-401"},
 		{name: "a wrong secret is answered with 400", at: tokenPath, spoil: refusing(status(http.StatusBadRequest)),
 			fails: "RFC6749/5.2/invalid-client-401"},
-		{name: "invalid_client is called unauthorized_client", at: tokenPath, spoil: miscalling("invalid_client", "unauthorized_client"), fails: "RFC6749/5.2/invalid-client"},
-		{name: "invalid_grant is called invalid_request", at: tokenPath, spoil: miscalling("invalid_grant", "invalid_request"),
+		{name: "invalid_client is reported as unauthorized_client", at: tokenPath, spoil: miscalling("invalid_client", "unauthorized_client"), fails: "RFC6749/5.2/invalid-client"},
+		{name: "invalid_grant is reported as invalid_request", at: tokenPath, spoil: miscalling("invalid_grant", "invalid_request"),
 			fails: "RFC6749/5.2/invalid-grant RFC7636/4.6/invalid-grant OIDCCore/12.3/error"},
-		{name: "unauthorized_client is called invalid_grant", at: tokenPath, spoil: miscalling("unauthorized_client", "invalid_grant"), fails: "RFC6749/5.2/unauthorized-client"},
-		{name: "unsupported_grant_type is called invalid_request", at: tokenPath, spoil: miscalling("unsupported_grant_type", "invalid_request"),
+		{name: "unauthorized_client is reported as invalid_grant", at: tokenPath, spoil: miscalling("unauthorized_client", "invalid_grant"), fails: "RFC6749/5.2/unauthorized-client"},
+		{name: "unsupported_grant_type is reported as invalid_request", at: tokenPath, spoil: miscalling("unsupported_grant_type", "invalid_request"),
 			fails: "RFC6749/5.2/unsupported-grant-type"},
-		{name: "invalid_scope is called invalid_request", at: tokenPath, spoil: miscalling("invalid_scope", "invalid_request"), fails: "RFC6749/5.2/invalid-scope"},
-		{name: "invalid_request is called invalid_grant", at: tokenPath, spoil: miscalling("invalid_request", "invalid_grant"), fails: "RFC6749/5.2/invalid-request"},
-		{name: "errors are not explained", at: tokenPath, spoil: describe(""), fails: "RFC6749/5.2/description"},
-		{name: "errors are explained in quotes", at: tokenPath, spoil: describe(`"grant_type" is missing`), fails: "RFC6749/5.2/ascii"},
+		{name: "invalid_scope is reported as invalid_request", at: tokenPath, spoil: miscalling("invalid_scope", "invalid_request"), fails: "RFC6749/5.2/invalid-scope"},
+		{name: "invalid_request is reported as invalid_grant", at: tokenPath, spoil: miscalling("invalid_request", "invalid_grant"), fails: "RFC6749/5.2/invalid-request"},
+		{name: "errors have no description", at: tokenPath, spoil: describe(""), fails: "RFC6749/5.2/description"},
+		{name: "error descriptions contain quotes", at: tokenPath, spoil: describe(`"grant_type" is missing`), fails: "RFC6749/5.2/ascii"},
 	}
 }
 
@@ -89,19 +89,19 @@ func grantFaults() []fault {
 	machines := func(p *proxy) *target.Client { return p.target.Clients[need.Machine] }
 	byMachine := func(q *ask) bool { return q.form().Get("grant_type") == "client_credentials" }
 	return []fault{
-		{name: "tokens are given to GET", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "tokens are issued to GET requests", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.method == http.MethodGet {
 				q.method, q.body, q.query = http.MethodPost, q.query, ""
 				q.header.Set("Content-Type", wire.FormEncoded)
 			}
 		}), fails: "RFC6749/3.2/post-only"},
-		{name: "credentials are taken from the query", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "credentials in the query are accepted", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if v := q.params(); v.Has("client_secret") {
 				q.set("client_id", v.Get("client_id"), "client_secret", v.Get("client_secret"))
 				q.query = ""
 			}
 		}), fails: "RFC6749/2.3.1/not-in-uri"},
-		{name: "a client authenticates in two ways", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "two authentication methods at once are accepted", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") != "" && q.form().Has("client_secret") {
 				q.set("client_secret", "")
 			}
@@ -111,15 +111,15 @@ func grantFaults() []fault {
 			raw, _ := base64.StdEncoding.DecodeString(encoded)
 			return strings.Contains(string(raw), "%")
 		}, unknownClient), fails: "RFC6749/2.3.1/basic-form-encoded"},
-		{name: "Basic is not known, for machines", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "Basic is refused for client credentials", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && q.header.Get("Authorization") != ""
 		}, unknownClient), fails: "RFC6749/2.3.1/basic-supported RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/5.2/invalid-scope MCP/M18/client-credentials",
 			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.10 RFC6750 RFC7662"},
-		{name: "a secret in the body is not taken", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+		{name: "a secret in the body is refused", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("client_secret")
 		}, unknownClient), fails: "RFC6749/2.3.1/in-body OIDCCore/9/post RFC8414/2/token-auth-methods-any"},
-		{name: "a parameter may come twice to the token endpoint", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) { q.body = once(q.form()).Encode() }),
+		{name: "a repeated parameter is accepted at the token endpoint", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) { q.body = once(q.form()).Encode() }),
 			fails: "RFC6749/3.2/not-repeated RFC8707/2/once"},
 		{name: "an unknown parameter is refused at the token endpoint", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("conformance_unknown")
@@ -136,24 +136,24 @@ func grantFaults() []fault {
 			"RFC6749/4.4.2/client-authenticated RFC6749/6/client-authenticated RFC6749/2.3/one-method " +
 			"OIDCCore/12.1/client-authenticated OIDCCore/3.1.3.2/client-authenticated RFC9700/2.5/a32-clients-authenticate",
 			hides: "RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401"},
-		{name: "who names no client is taken for a machine", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
+		{name: "a request without a client is treated as one of the client machine", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if id, _ := q.client(); id == "" && byMachine(q) && q.query == "" {
 				q.as(machines(p))
 			}
 		}), fails: "RFC6749/4.4.2/client-authenticated"},
-		{name: "a public client gets tokens of its own", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
+		{name: "a public client gets tokens by client credentials", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if id, _ := q.client(); byMachine(q) && id == p.target.Clients[need.Public].ID {
 				q.as(machines(p))
 			}
 		}), fails: "RFC6749/4.4/confidential-only"},
-		{name: "client credentials give a refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "client credentials issue a refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if byMachine(q) && a.Granted() {
 				edit(a, put("refresh_token", "refresh-token"))
 			}
 			return a
 		}, fails: "RFC6749/4.4.3/no-refresh-token"},
-		{name: "any grant type is taken", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "any grant type is accepted", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if strings.HasPrefix(q.form().Get("grant_type"), "urn:example:") {
 				q.set("grant_type", "client_credentials")
 			}
@@ -168,34 +168,34 @@ func grantFaults() []fault {
 				q.set("password", p.target.User.Password)
 			}
 		}), fails: "RFC6749/4.3.2/password-validated"},
-		{name: "the password grant gives nothing", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+		{name: "the password grant issues no token", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Get("grant_type") == "password"
 		}, badGrant), fails: "RFC6749/4.3.3/granted", hides: "RFC6749/4.3.2/client-authenticated"},
-		{name: "the scope is not told where it was left out", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "the granted scope is not returned for a request without scope", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if byMachine(q) && q.form().Get("scope") == "" && a.Granted() {
 				edit(a, put("scope", nil))
 			}
 			return a
 		}, fails: "RFC6749/3.3/scope-told", hides: "RFC6749/3.3/scope-honoured RFC6749/7/scope-covers RFC6750/3.1"},
-		{name: "who asks for no scope is told invalid_request", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+		{name: "a request without scope is refused with invalid_request", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return byMachine(q) && id == machines(p).ID && !q.form().Has("scope") && p.proven(q)
 		}, badRequest), fails: "RFC6749/3.3/default-or-refused RFC6749/4.4.3/granted RFC6749/2.3.1/basic-supported RFC6749/2.3.1/in-body",
 			hides: "RFC6749/2.3 RFC6749/3.2 RFC6749/3.3 RFC6749/4.4.3 RFC6749/5.1 RFC6749/7 RFC6749/10.10 RFC6750 RFC7662"},
-		{name: "openid is given unasked", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "openid is granted without a request", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if byMachine(q) && len(q.form()["scope"]) < 2 && q.form().Get("scope") == "" {
 				q.set("scope", "read write openid")
 			}
 			return p.real(q)
 		}, fails: "RFC6749/3.3/default-scope"},
-		{name: "every scope is given, whichever was asked for", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
+		{name: "every scope is granted, regardless of the request", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if id, _ := q.client(); id == machines(p).ID && slices.Equal(q.form()["scope"], []string{"read"}) {
 				q.set("scope", "read write groups")
 			}
 		}), fails: "RFC6749/3.3/scope-honoured RFC6749/7/scope-covers RFC9700/2.3/a30-restricted-to-actions",
 			hides: "RFC6750/3.1/insufficient-scope-403 RFC6750/3.1/scope-named"},
-		{name: "an unknown scope is left out in silence", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "an unknown scope is dropped silently", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if byMachine(q) && q.form().Get("scope") == "conformance-unknown" {
 				q.set("scope", "")
 			}
@@ -206,7 +206,7 @@ func grantFaults() []fault {
 				object[string(name)] = address + "#x"
 			}
 		}), fails: "RFC6749/3.1/no-fragment RFC6749/3.2/no-fragment"},
-		{name: "endpoints are not reached by TLS", spoil: publishing(func(object map[string]any) {
+		{name: "endpoints are at http URLs", spoil: publishing(func(object map[string]any) {
 			for _, name := range []need.Need{need.Authorization, need.Token, need.Revocation, need.Introspection, need.UserInfo, need.Keys, need.EndSession} {
 				// An address of nobody (RFC 5737), not of this machine: the runner sends no request there.
 				object[string(name)] = "http://192.0.2.1/" + string(name)

@@ -21,43 +21,43 @@ func userInfoFaults() []fault {
 		})
 	}
 	return append(at(userInfoPath, []fault{
-		{name: "UserInfo has another sub", spoil: telling(put("sub", "another")), fails: "OIDCCore/5.3.2/same-sub OIDCCore/8.1/same-at-userinfo"},
-		{name: "UserInfo comes as text", spoil: answering(header("Content-Type", "text/plain")), fails: "OIDCCore/5.3.2/content-type OIDCCore/5.3.2/signed-content-type"},
-		{name: "UserInfo is no JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }), fails: "OIDCCore/5.3.2/json"},
+		{name: "the sub of UserInfo is wrong", spoil: telling(put("sub", "another")), fails: "OIDCCore/5.3.2/same-sub OIDCCore/8.1/same-at-userinfo"},
+		{name: "UserInfo has the content type text", spoil: answering(header("Content-Type", "text/plain")), fails: "OIDCCore/5.3.2/content-type OIDCCore/5.3.2/signed-content-type"},
+		{name: "UserInfo is not JSON", spoil: told(func(a *wire.Answer) { a.Body = []byte("sub=1") }), fails: "OIDCCore/5.3.2/json"},
 		{name: "UserInfo is Latin-1", spoil: told(func(a *wire.Answer) { a.Body = append(a.Body, 0xe9) }), fails: "OIDCCore/5.3.2/utf-8"},
-		{name: "UserInfo takes a token in the query", spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "UserInfo accepts a token in the query", spoil: spoiling(func(_ *proxy, q *ask) {
 			if token := q.params().Get("access_token"); token != "" {
 				q.header.Set("Authorization", "Bearer "+token)
 				q.query = ""
 			}
 		}), fails: "RFC9700/4.3.2/a46-not-in-query OIDCCore/5.3/bearer-not-in-query"},
-		{name: "UserInfo takes any token", spoil: func(p *proxy, q *ask) *wire.Answer {
+		{name: "UserInfo accepts any token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status == http.StatusUnauthorized && q.header.Get("Authorization") != "" {
 				return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"sub":"person"}`)}
 			}
 			return a
 		}, fails: "OIDCCore/5.3/bearer OIDCCore/5.3.3/invalid-token OIDCCore/16.4/id-token-is-no-access-token OIDCCore/16.9/use-recorded"},
-		{name: "UserInfo challenges nobody", spoil: answering(header("WWW-Authenticate", "")),
+		{name: "UserInfo sends no challenge", spoil: answering(header("WWW-Authenticate", "")),
 			fails: "OIDCCore/5.3.3/no-token"},
-		{name: "UserInfo calls invalid_token invalid_request", spoil: challenging("invalid_token", "invalid_request"), fails: "OIDCCore/5.3.3/invalid-token OIDCCore/5.3.3/revoked-token"},
-		{name: "UserInfo answers too little scope with 401", spoil: answering(func(a *wire.Answer) {
+		{name: "UserInfo reports invalid_token as invalid_request", spoil: challenging("invalid_token", "invalid_request"), fails: "OIDCCore/5.3.3/invalid-token OIDCCore/5.3.3/revoked-token"},
+		{name: "UserInfo answers insufficient scope with 401", spoil: answering(func(a *wire.Answer) {
 			if a.Status == http.StatusForbidden {
 				a.Status = http.StatusUnauthorized
 			}
 		}), fails: "OIDCCore/5.3.3/scope-missing"},
-		{name: "UserInfo is not had by GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get"},
-		{name: "UserInfo is not had by POST", spoil: unlessBy(http.MethodGet), fails: "OIDCCore/5.3/post OIDCCore/5.3/bearer-in-form"},
+		{name: "UserInfo refuses GET", spoil: unlessBy(http.MethodPost), fails: "OIDCCore/5.3/get"},
+		{name: "UserInfo refuses POST", spoil: unlessBy(http.MethodGet), fails: "OIDCCore/5.3/post OIDCCore/5.3/bearer-in-form"},
 		{name: "scripts cannot read UserInfo", spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "OIDCCore/5.3/cors RFC9700/2.6/a38-cors"},
 	}), at(userInfoPath+" "+keysPath, []fault{
-		{name: "signed UserInfo is signed by nobody", spoil: told(func(a *wire.Answer) {
+		{name: "signed UserInfo has an invalid signature", spoil: told(func(a *wire.Answer) {
 			if text := string(a.Body); strings.Count(text, ".") == 2 && !strings.HasPrefix(text, "{") {
 				a.Body = []byte(jose.Altered(text)[1])
 			}
 		}), fails: "OIDCCore/5.3.2/signed-signature"},
-		{name: "the iss of signed UserInfo is another", spoil: signedInfo(saying("iss", "https://attacker.example")), fails: "OIDCCore/5.3.2/signed-iss"},
-		{name: "the aud of signed UserInfo is another", spoil: signedInfo(saying("aud", "another")), fails: "OIDCCore/5.3.2/signed-aud"},
-		{name: "the sub of signed UserInfo is another", spoil: signedInfo(saying("sub", "another")), fails: "OIDCCore/5.3.2/signed-sub"},
+		{name: "the iss of signed UserInfo is wrong", spoil: signedInfo(saying("iss", "https://attacker.example")), fails: "OIDCCore/5.3.2/signed-iss"},
+		{name: "the aud of signed UserInfo is wrong", spoil: signedInfo(saying("aud", "another")), fails: "OIDCCore/5.3.2/signed-aud"},
+		{name: "the sub of signed UserInfo is wrong", spoil: signedInfo(saying("sub", "another")), fails: "OIDCCore/5.3.2/signed-sub"},
 	})...)
 }
 
@@ -120,11 +120,11 @@ func claimFaults() []fault {
 		all = append(all, fault{name: "the scope " + row[0] + " brings no " + row[1] + " by itself", spoil: tellingOf(alone, put(row[1], nil)), fails: "OIDCCore/5.4/" + row[0]})
 	}
 	return at(userInfoPath, append(all, []fault{
-		{name: "several scopes bring the claims of the first", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") > 1 }, put("address", nil)),
+		{name: "several scopes return only the claims of the first", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") > 1 }, put("address", nil)),
 			fails: "OIDCCore/5.4/several"},
-		{name: "the scope openid brings the email address", spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
+		{name: "the scope openid returns the email address", spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
 			fails: "OIDCCore/5.4/nothing-more"},
-		{name: "claims are in an object of their own", spoil: telling(func(object map[string]any) {
+		{name: "claims are in a nested object", spoil: telling(func(object map[string]any) {
 			claims := map[string]any{}
 			for name, value := range object {
 				if name != "sub" {

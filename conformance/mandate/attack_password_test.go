@@ -13,7 +13,7 @@ import (
 // theft holds what an attacker has obtained with a person's password, and what that
 // person has.
 type theft struct {
-	*town
+	*fixture
 	owner  *browser
 	mine   tokens     // of the current session
 	thief  tokens     // of a session that has ended
@@ -24,9 +24,9 @@ type theft struct {
 	who    person
 }
 
-func (v *town) stolen(t *testing.T, name string) *theft {
+func (v *fixture) stolen(t *testing.T, name string) *theft {
 	t.Helper()
-	s := &theft{town: v, who: v.person(t, name)}
+	s := &theft{fixture: v, who: v.person(t, name)}
 	s.owner = v.signedIn(t, s.who)
 	s.mine = s.owner.family(t, v.web, s.who, "scope", "read")
 	gone := v.signedIn(t, s.who)
@@ -98,7 +98,7 @@ func (s *theft) want(t *testing.T, node *server, survives bool) {
 func TestAttackApprovalsSurviveAPasswordChange(t *testing.T) {
 	attack(t, "persistence after account recovery (CWE-613)", "")
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		node := v.node(t)
 		t.Run("the form as it stands", func(t *testing.T) {
 			s := v.stolen(t, "carol")

@@ -12,7 +12,7 @@ import (
 
 // boundToSession: only the session that got a consent page can answer it, with one of
 // its two buttons.
-func (v *town) boundToSession(t *testing.T) {
+func (v *fixture) boundToSession(t *testing.T) {
 	alice, sameAlice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	for _, app := range []application{v.casual, v.phone} {
 		ticket := alice.ticket(t, app, "state", "kept")
@@ -62,7 +62,7 @@ func (v *town) boundToSession(t *testing.T) {
 }
 
 // loggedOut returns a browser that still sends the cookie of an ended session.
-func (v *town) loggedOut(t testing.TB) *browser {
+func (v *fixture) loggedOut(t testing.TB) *browser {
 	t.Helper()
 	b := v.signedIn(t, v.alice)
 	session := b.cookie(t, "/", "mandate_session")
@@ -71,7 +71,7 @@ func (v *town) loggedOut(t testing.TB) *browser {
 }
 
 // boundSessions: a session can see and end only sessions of its own person.
-func (v *town) boundSessions(t *testing.T) {
+func (v *fixture) boundSessions(t *testing.T) {
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	t.Run("fixation", func(t *testing.T) {
 		// The session id changes at login, and a planted one is useless after it (session
@@ -137,7 +137,7 @@ func (v *town) boundSessions(t *testing.T) {
 // boundDevices: password guessing slows the attacker. It does not slow the person in a
 // browser in which they have signed in before. The cookie of that browser is for this
 // person only.
-func (v *town) boundDevices(t *testing.T) {
+func (v *fixture) boundDevices(t *testing.T) {
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	own, others := alice.cookie(t, "/", "mandate_device"), bob.cookie(t, "/", "mandate_device")
 	here := afar(nobody)
@@ -184,7 +184,7 @@ func (v *town) boundDevices(t *testing.T) {
 
 // boundSecrets: a new client secret is shown once, on the page of its application, in
 // the session that created it.
-func (v *town) boundSecrets(t *testing.T) {
+func (v *fixture) boundSecrets(t *testing.T) {
 	root, other := v.signedIn(t, v.admin), v.signedIn(t, v.admin)
 	register := func(t testing.TB) (path, page string) {
 		t.Helper()

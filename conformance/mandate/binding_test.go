@@ -14,7 +14,7 @@ import (
 
 func TestBinding(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		t.Run("client", v.boundToClient)
 		t.Run("request", v.boundToRequest)
 		t.Run("use", v.boundToUse)
@@ -37,7 +37,7 @@ type stranger struct {
 }
 
 // strangers lists all these ways.
-func (v *town) strangers(owner application) []stranger {
+func (v *fixture) strangers(owner application) []stranger {
 	other, token := v.rival, "mat_"+strings.Repeat("A", 43)
 	ways := []stranger{
 		// RFC 6749 §4.1.3, §6: bound to the client it was issued to.
@@ -72,7 +72,7 @@ func both(as auth, name, value string) auth {
 	}
 }
 
-func (v *town) boundToClient(t *testing.T) {
+func (v *fixture) boundToClient(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	for _, owner := range []application{v.web, v.phone} {
 		for _, s := range v.strangers(owner) {
@@ -120,7 +120,7 @@ func (a application) kind() string {
 
 // boundToRequest checks that a code works only with the parameters of its authorization
 // request.
-func (v *town) boundToRequest(t *testing.T) {
+func (v *fixture) boundToRequest(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	other, otherChallenge := newPKCE()
 	for _, owner := range []application{v.web, v.phone} {

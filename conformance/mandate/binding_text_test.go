@@ -59,7 +59,7 @@ func printable(texts []string) []string {
 
 // boundToText alters every bit of each artefact. Only the unchanged text works, and it
 // still works after all attempts.
-func (v *town) boundToText(t *testing.T) {
+func (v *fixture) boundToText(t *testing.T) {
 	alice := v.signedIn(t, v.alice)
 	t.Run("code", func(t *testing.T) {
 		form := alice.issue(t, v.web, v.alice)
@@ -147,7 +147,7 @@ func (v *town) boundToText(t *testing.T) {
 }
 
 // wantRefusal posts a form in which one artefact was altered, and checks the refusal.
-func (v *town) wantRefusal(t testing.TB, text, path string, as auth, form map[string][]string, code string) {
+func (v *fixture) wantRefusal(t testing.TB, text, path string, as auth, form map[string][]string, code string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
 		code = "invalid_request" // RFC 6749 appendix B: parameters are UTF-8

@@ -25,7 +25,7 @@ type artefact struct {
 
 // boundToUse tries every kind of artefact at every door. Only the right door accepts
 // it, and does so even after each wrong attempt.
-func (v *town) boundToUse(t *testing.T) {
+func (v *fixture) boundToUse(t *testing.T) {
 	doors := v.doors(t)
 	for _, a := range v.artefacts(t) {
 		for _, d := range doors {
@@ -43,7 +43,7 @@ func (v *town) boundToUse(t *testing.T) {
 	}
 }
 
-func (v *town) doors(t testing.TB) []door {
+func (v *fixture) doors(t testing.TB) []door {
 	alice := v.signedIn(t, v.alice)
 	_, verifier := v.authorizeURL(v.web)
 	protocol := func(t testing.TB, a answer, status int, code string) bool {
@@ -123,7 +123,7 @@ func (v *town) doors(t testing.TB) []door {
 }
 
 // shut sends a request to the sample API and reports whether it was refused.
-func (v *town) shut(t testing.TB, as auth) bool {
+func (v *fixture) shut(t testing.TB, as auth) bool {
 	t.Helper()
 	a := v.get(t, "/resource", as)
 	switch {
@@ -139,7 +139,7 @@ func (v *town) shut(t testing.TB, as auth) bool {
 	return true
 }
 
-func (v *town) artefacts(t testing.TB) []artefact {
+func (v *fixture) artefacts(t testing.TB) []artefact {
 	alice, bob := v.signedIn(t, v.alice), v.signedIn(t, v.bob)
 	v.codes = map[string]url.Values{}
 	session := bob.cookie(t, "/", "mandate_session")

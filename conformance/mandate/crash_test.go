@@ -50,7 +50,7 @@ type pledge struct {
 
 func TestCrash(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db, provider: []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}})
+		v := newFixture(t, options{database: db, provider: []string{"AUTHORIZATION_CODE_EXPIRE_SECONDS: 600"}})
 		for round := range 3 {
 			t.Run(fmt.Sprintf("round_%d", round), func(t *testing.T) {
 				b := v.signedIn(t, v.alice)
@@ -69,7 +69,7 @@ func TestCrash(t *testing.T) {
 
 // crash runs requests of all grants. It kills the server after this many answers, at
 // least one of each kind.
-func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
+func (v *fixture) crash(t testing.TB, codes []pledge, answers int) *ledger {
 	t.Helper()
 	l := &ledger{wanted: answers, enough: make(chan struct{})}
 	todo := make(chan pledge, len(codes))
@@ -148,7 +148,7 @@ func (v *town) crash(t testing.TB, codes []pledge, answers int) *ledger {
 
 // granted reads an answer of the token endpoint in any goroutine. It reports an answer
 // that is not JSON as strange.
-func (v *town) granted(a answer) tokens {
+func (v *fixture) granted(a answer) tokens {
 	var got tokens
 	_ = json.Unmarshal([]byte(a.Body), &got)
 	v.secret(got.AccessToken)
@@ -166,7 +166,7 @@ func (l *ledger) note(what func()) {
 }
 
 // refreshOn refreshes a token family several times.
-func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url.Values) (answer, bool)) {
+func (v *fixture) refreshOn(l *ledger, p pledge, post func(string, application, url.Values) (answer, bool)) {
 	c := chain{app: p.app, last: p.got.RefreshToken}
 	l.note(func() { l.access = append(l.access, p.got.AccessToken) })
 	for range 5 {
@@ -183,7 +183,7 @@ func (v *town) refreshOn(l *ledger, p pledge, post func(string, application, url
 }
 
 // audit compares the clients' records with those of the server after the restart.
-func (v *town) audit(t *testing.T, l *ledger) {
+func (v *fixture) audit(t *testing.T, l *ledger) {
 	t.Logf("%d answers: %d access tokens, %d families, %d codes spent, %d pending", l.answered, len(l.access), len(l.chains), len(l.spent), len(l.pending))
 	if !l.mixed() {
 		t.Error("the load was not mixed")

@@ -14,7 +14,7 @@ import (
 
 // badMethods: RFC 9110 §15.5.6: an unsupported method gets 405 with the supported
 // methods.
-func (v *town) badMethods(t *testing.T) {
+func (v *fixture) badMethods(t *testing.T) {
 	read, write, either := []string{"GET", "HEAD"}, []string{"POST"}, []string{"GET", "HEAD", "POST"}
 	for path, allowed := range map[string][]string{
 		"/o/token/": write, "/o/introspect/": write, "/o/revoke_token/": write, "/o/revoke/": write, "/o/consent/": write,
@@ -107,7 +107,7 @@ func status(conn net.Conn) int {
 }
 
 // badMessages sends requests that HTTP libraries do not send.
-func (v *town) badMessages(t *testing.T) {
+func (v *fixture) badMessages(t *testing.T) {
 	const form = "grant_type=client_credentials"
 	credentials := "Authorization: " + basicHeader(v.web.ClientID, v.web.ClientSecret) + "\r\n"
 	v.secret(basicHeader(v.web.ClientID, v.web.ClientSecret))

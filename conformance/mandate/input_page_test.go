@@ -31,10 +31,10 @@ func every(n, from int, values []string) []string {
 
 // badForms puts invalid values into every field of every form of the pages, one at a
 // time.
-func (v *town) badForms(t *testing.T) {
+func (v *fixture) badForms(t *testing.T) {
 	root, bob := v.signedIn(t, v.admin), v.signedIn(t, v.bob)
 	victim := v.application(t, "--name", "Victim", "--owner", v.bob.Name, "--grant", "authorization_code", "--redirect-uri", "https://victim.example/back")
-	l := &life{town: v, root: root, person: v.person(t, "victim")}
+	l := &life{fixture: v, root: root, person: v.person(t, "victim")}
 	registration := url.Values{"name": {"Victim"}, "client_type": {"confidential"}, "grant_type": {"authorization_code"}, "redirect_uris": {"https://victim.example/back"},
 		"scope": {"read"}, "hash_client_secret": {"on"}, "access_token_lifetime": {"60"}, "refresh_token_lifetime": {"60"}}
 	user := params("username", l.person.Name, "email", "victim@example.org", "first_name", "V", "last_name", "W", "password", "", "group", "", "active", "on")
@@ -99,7 +99,7 @@ func (v *town) badForms(t *testing.T) {
 }
 
 // brokenForms sends bodies that are not valid forms, or too large.
-func (v *town) brokenForms(t *testing.T, path string, as auth, form url.Values, name string) {
+func (v *fixture) brokenForms(t *testing.T, path string, as auth, form url.Values, name string) {
 	t.Helper()
 	value, others := url.QueryEscape(form.Get(name)), rest(form, name)
 	for what, body := range map[string]string{
@@ -122,7 +122,7 @@ func (v *town) brokenForms(t *testing.T, path string, as auth, form url.Values, 
 }
 
 // badAPI: the sample API answers in JSON, with each error under the name of its field.
-func (v *town) badAPI(t *testing.T) {
+func (v *fixture) badAPI(t *testing.T) {
 	writer := v.mustToken(t, v.web.auth(), params("grant_type", "client_credentials", "scope", "read write groups"))
 	form := params("username", "", "password", "a password of some length", "scope", "write")
 	for i, name := range slices.Sorted(maps.Keys(form)) {
@@ -166,7 +166,7 @@ func (v *town) badAPI(t *testing.T) {
 }
 
 // badAddresses: paths and queries of the pages.
-func (v *town) badAddresses(t *testing.T) {
+func (v *fixture) badAddresses(t *testing.T) {
 	session := withCookie("mandate_session", v.signedIn(t, v.admin).cookie(t, "/", "mandate_session"))
 	for _, id := range []string{"x", "%00", "%ff", "%2e%2e", "%2f", "%5c", "x%0d%0aSet-Cookie:x=y", "%3Cscript%3Ealert(1)%3C/script%3E", "%E2%80%AE", "'", strings.Repeat("x", 3000), "%zz", "*", "x;y", "x%3fy"} {
 		for _, path := range []string{"/o/applications/{}/", "/o/applications/{}/update/", "/o/applications/{}/rotate/", "/o/applications/{}/delete/", "/admin/users/{}/",

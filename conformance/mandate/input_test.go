@@ -15,7 +15,7 @@ import (
 
 func TestInput(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		t.Run("parameters", v.badParameters)
 		t.Run("bodies", v.badBodies)
 		t.Run("credentials", v.badCredentials)
@@ -106,7 +106,7 @@ type protocolCall struct {
 	again      bool // it works more than once
 }
 
-func (v *town) protocolCalls(t testing.TB) []protocolCall {
+func (v *fixture) protocolCalls(t testing.TB) []protocolCall {
 	t.Helper()
 	b := v.signedIn(t, v.alice)
 	credentials := params("client_id", v.web.ClientID, "client_secret", v.web.ClientSecret)
@@ -131,7 +131,7 @@ func (v *town) protocolCalls(t testing.TB) []protocolCall {
 
 // badParameters: RFC 6749 §3.2: each parameter appears once; one without a value counts
 // as absent. Appendix B: parameters are in UTF-8.
-func (v *town) badParameters(t *testing.T) {
+func (v *fixture) badParameters(t *testing.T) {
 	for _, c := range v.protocolCalls(t) {
 		t.Run(c.name, func(t *testing.T) {
 			for name := range c.form {
@@ -171,7 +171,7 @@ func (v *town) badParameters(t *testing.T) {
 	}
 }
 
-func (v *town) leavesOut(t *testing.T, c protocolCall, name, others string) {
+func (v *fixture) leavesOut(t *testing.T, c protocolCall, name, others string) {
 	t.Helper()
 	for _, body := range []string{strings.TrimSuffix(others, "&"), others + name, others + name + "="} {
 		if !slices.Contains(c.required, name) && !strings.HasPrefix(name, "client_") {
@@ -199,7 +199,7 @@ func (v *town) leavesOut(t *testing.T, c protocolCall, name, others string) {
 
 // badBodies: RFC 6749 §3.2: the parameters are form-encoded in the body and nowhere
 // else.
-func (v *town) badBodies(t *testing.T) {
+func (v *fixture) badBodies(t *testing.T) {
 	form := params("grant_type", "client_credentials").Encode()
 	object, err := json.Marshal(map[string]string{"grant_type": "client_credentials", "token": "x", "username": "x", "password": "x"})
 	if err != nil {
@@ -242,7 +242,7 @@ func (v *town) badBodies(t *testing.T) {
 
 // badCredentials: RFC 6749 §2.3: one method of client authentication, in a readable
 // form.
-func (v *town) badCredentials(t *testing.T) {
+func (v *fixture) badCredentials(t *testing.T) {
 	form := params("grant_type", "client_credentials", "token", "x")
 	header := func(values ...string) auth {
 		return func(r *http.Request, _ url.Values) { r.Header["Authorization"] = values }
@@ -274,7 +274,7 @@ func (v *town) badCredentials(t *testing.T) {
 	}
 }
 
-func (v *town) badGrants(t *testing.T) {
+func (v *fixture) badGrants(t *testing.T) {
 	for _, grant := range []string{"implicit", "token", "Client_Credentials", "client_credentials ", " client_credentials", "client_credentials password", "authorization-code",
 		"urn:ietf:params:oauth:grant-type:device_code", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:token-exchange",
 		"\"", "\\", "\n", "漢", "<script>alert(1)</script>", "\u202e", strings.Repeat("x", 40000)} {
@@ -298,7 +298,7 @@ func (v *town) badGrants(t *testing.T) {
 	}
 }
 
-func (v *town) badAuthorization(t *testing.T) {
+func (v *fixture) badAuthorization(t *testing.T) {
 	b := v.signedIn(t, v.alice)
 	address, _ := v.authorizeURL(v.web, "scope", "read", "state", "s", "response_mode", "query", "prompt", "login")
 	at, err := url.Parse(address)

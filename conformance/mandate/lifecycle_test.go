@@ -16,7 +16,7 @@ import (
 
 // life holds everything that one person and one application share.
 type life struct {
-	*town
+	*fixture
 	app     application
 	person  person
 	tab     *browser // the browser in which the person is signed in
@@ -85,7 +85,7 @@ func (f fate) atClient(code string) fate {
 
 func TestLifecycle(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		other := v.node(t)
 		root := v.signedIn(t, v.admin)
 		for n, c := range changes() {
@@ -186,9 +186,9 @@ func changes() []change {
 }
 
 // newLife creates a person and an application, with everything that they can share.
-func (v *town) newLife(t testing.TB, root *browser, n int) *life {
+func (v *fixture) newLife(t testing.TB, root *browser, n int) *life {
 	t.Helper()
-	l := &life{town: v, root: root, person: person{fmt.Sprint("person", n), v.secret(fmt.Sprint("a password of its own ", n))}}
+	l := &life{fixture: v, root: root, person: person{fmt.Sprint("person", n), v.secret(fmt.Sprint("a password of its own ", n))}}
 	l.done(t, "/admin/users/new/", params("username", l.person.Name, "password", l.person.Password, "active", "on"))
 	l.app = v.application(t, "--name", "Lived with", "--redirect-uri", fmt.Sprintf("https://app%d.example/back", n),
 		"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials")
@@ -343,8 +343,8 @@ func (b *browser) wantPlace(t testing.TB, what, want string) {
 
 // stopsIntrospection: a client that may no longer introspect gets no more answers, not
 // even with an access token that it got for that purpose.
-func (v *town) stopsIntrospection(t *testing.T, root *browser) {
-	l := &life{town: v, root: root, app: v.application(t, "--name", "Asked", "--grant", "client_credentials", "--may-introspect")}
+func (v *fixture) stopsIntrospection(t *testing.T, root *browser) {
+	l := &life{fixture: v, root: root, app: v.application(t, "--name", "Asked", "--grant", "client_credentials", "--may-introspect")}
 	token := v.mustToken(t, l.app.auth(), params("grant_type", "client_credentials", "scope", "introspection")).AccessToken
 	asks := func(as auth) answer { return v.post(t, "/o/introspect/", as, params("token", token)) }
 	for _, as := range []auth{l.app.auth(), bearer(token)} {
@@ -367,8 +367,8 @@ func (v *town) stopsIntrospection(t *testing.T, root *browser) {
 
 // endsAdministration: a person who is no longer an administrator is refused at the next
 // request.
-func (v *town) endsAdministration(t *testing.T, root *browser) {
-	l := &life{town: v, root: root, person: v.person(t, "deputy", "--admin")}
+func (v *fixture) endsAdministration(t *testing.T, root *browser) {
+	l := &life{fixture: v, root: root, person: v.person(t, "deputy", "--admin")}
 	deputy := v.signedIn(t, l.person)
 	deputy.open(t, "/admin/users/")
 	if deputy.Status != http.StatusOK {

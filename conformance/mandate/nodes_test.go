@@ -24,9 +24,9 @@ const (
 	seenIn  = 2 * time.Second       // without notifications
 )
 
-// cluster is a town with two nodes: one where everything is changed, and another one.
+// cluster is a fixture with two nodes: one where everything is changed, and another one.
 type cluster struct {
-	*town
+	*fixture
 	other *server
 	root  *browser
 }
@@ -35,10 +35,10 @@ func newCluster(t testing.TB, o options) *cluster {
 	t.Helper()
 	o.settings = append(o.settings, "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2")
 	o.provider = append(o.provider, "OIDC_ENABLED: true", openidScopes)
-	v := &town{server: startServer(t, o)}
+	v := &fixture{server: startServer(t, o)}
 	v.admin = v.person(t, "root", "--admin")
 	v.asker = v.application(t, "--name", "Asker", "--grant", "client_credentials", "--may-introspect")
-	return &cluster{town: v, root: v.signedIn(t, v.admin)}
+	return &cluster{fixture: v, root: v.signedIn(t, v.admin)}
 }
 
 // nodeBy starts another node that reaches the database by another address.
@@ -95,7 +95,7 @@ var everyNews = []news{
 	}},
 	{"person_deactivated", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
-		l := &life{town: c.town, root: c.root, person: p}
+		l := &life{fixture: c.fixture, root: c.root, person: p}
 		path, token := l.userPath(t), c.typed(t, p)
 		l.root.open(t, path)
 		return c.alive(t, token), func() { l.root.submit(t, "Save changes", url.Values{"active": nil}) }
@@ -107,7 +107,7 @@ var everyNews = []news{
 	{"owner_deactivated", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		token, _ := c.server.own(t, c.signedIn(t, p).registered(t))
-		l := &life{town: c.town, root: c.root, person: p}
+		l := &life{fixture: c.fixture, root: c.root, person: p}
 		l.root.open(t, l.userPath(t))
 		return c.alive(t, token.AccessToken), func() { l.root.submit(t, "Save changes", url.Values{"active": nil}) }
 	}},

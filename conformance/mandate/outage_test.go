@@ -24,7 +24,7 @@ import (
 
 func TestOutage(t *testing.T) {
 	cluster := postgrestest.New(t)
-	v := newTown(t, options{database: database{"postgres", cluster.URL(t)}})
+	v := newFixture(t, options{database: database{"postgres", cluster.URL(t)}})
 	guard := v.guardedAPI(t)
 	before := v.holdings(t)
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ type holding struct {
 	session, ticket string
 }
 
-func (v *town) holdings(t testing.TB) *holding {
+func (v *fixture) holdings(t testing.TB) *holding {
 	t.Helper()
 	tab := v.signedIn(t, v.alice)
 	h := &holding{session: tab.cookie(t, "/", "mandate_session")}
@@ -76,7 +76,7 @@ type request struct {
 	status int
 }
 
-func (v *town) requests(guard *guard, h *holding) []request {
+func (v *fixture) requests(guard *guard, h *holding) []request {
 	post := func(path string, as auth, form url.Values) func(testing.TB) answer {
 		return func(t testing.TB) answer { t.Helper(); return v.post(t, path, as, form) }
 	}
@@ -115,7 +115,7 @@ func (v *town) requests(guard *guard, h *holding) []request {
 	}
 }
 
-func (v *town) works(t *testing.T, guard *guard, h *holding) {
+func (v *fixture) works(t *testing.T, guard *guard, h *holding) {
 	t.Helper()
 	for _, r := range v.requests(guard, h) {
 		if a := r.send(t); a.Status != r.status {
@@ -124,7 +124,7 @@ func (v *town) works(t *testing.T, guard *guard, h *holding) {
 	}
 }
 
-func (v *town) unavailable(t *testing.T, guard *guard, h *holding) {
+func (v *fixture) unavailable(t *testing.T, guard *guard, h *holding) {
 	t.Helper()
 	for _, r := range v.requests(guard, h) {
 		a := r.send(t)
@@ -151,7 +151,7 @@ func (v *town) unavailable(t *testing.T, guard *guard, h *holding) {
 // guard is `mandate resource-server` in front of an API of the test.
 type guard struct{ *server }
 
-func (v *town) guardedAPI(t testing.TB) *guard {
+func (v *fixture) guardedAPI(t testing.TB) *guard {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "let in") }))
 	t.Cleanup(api.Close)
@@ -295,7 +295,7 @@ func (p *pipe) close() {
 func TestOutageHang(t *testing.T) {
 	t.Parallel()
 	p, through := newPipe(t, newPostgres(t).url)
-	v := newTown(t, options{database: database{"postgres", through}})
+	v := newFixture(t, options{database: database{"postgres", through}})
 	h := v.holdings(t)
 	p.freeze()
 	begun := time.Now()

@@ -39,7 +39,7 @@ func challenges() []challenge {
 
 func TestPKCE(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		exempt := v.exempted(t)
 		o := v.options
 		o.provider = append(slices.Clone(o.provider), "PKCE_REQUIRED: false")
@@ -77,7 +77,7 @@ func TestPKCE(t *testing.T) {
 
 // exempted registers an application that an administrator exempts from PKCE. Nobody
 // else can do this, and a public client cannot be exempted.
-func (v *town) exempted(t testing.TB) application {
+func (v *fixture) exempted(t testing.TB) application {
 	t.Helper()
 	app := v.application(t, "--name", "Old", "--owner", v.bob.Name, "--skip-consent", "--grant", "authorization_code", "--redirect-uri", "https://old.example/back")
 	page := func(app application) string { return "/o/applications/" + app.ID + "/update/" }

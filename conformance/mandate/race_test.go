@@ -16,7 +16,7 @@ const crowd = 64
 
 func TestRace(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		one := newTown(t, options{database: db})
+		one := newFixture(t, options{database: db})
 		nodes := []*server{one.server, one.node(t)}
 		for n := 1; n <= len(nodes); n++ {
 			name := fmt.Sprintf("%d_nodes", n)
@@ -32,7 +32,7 @@ func TestRace(t *testing.T) {
 
 func TestRaceGrace(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		one := newTown(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
+		one := newFixture(t, options{database: db, provider: []string{"REFRESH_TOKEN_GRACE_PERIOD_SECONDS: 60"}})
 		nodes := []*server{one.server, one.node(t)}
 		for n := 1; n <= len(nodes); n++ {
 			t.Run(fmt.Sprintf("%d_nodes/refresh_has_one_successor", n), func(t *testing.T) { one.raceGrace(t, nodes[:n]) })
@@ -80,7 +80,7 @@ func sameSite(r *http.Request, _ url.Values) { r.Header.Set("Sec-Fetch-Site", "s
 
 // rush sends the same form to the token endpoints of all nodes at once, and returns the
 // successful answers. All others must be refused with one error.
-func (v *town) rush(t testing.TB, nodes []*server, as auth, form url.Values, code string) []tokens {
+func (v *fixture) rush(t testing.TB, nodes []*server, as auth, form url.Values, code string) []tokens {
 	t.Helper()
 	answers := parallel(t, crowd, func(i int) (answer, error) {
 		return nodes[i%len(nodes)].tryPost("/o/token/", as, form)
@@ -100,7 +100,7 @@ func (v *town) rush(t testing.TB, nodes []*server, as auth, form url.Values, cod
 }
 
 // dead fails the test if a token of an ended family still works anywhere.
-func (v *town) dead(t testing.TB, nodes []*server, app application, family tokens) {
+func (v *fixture) dead(t testing.TB, nodes []*server, app application, family tokens) {
 	t.Helper()
 	for i, s := range nodes {
 		if s.active(t, v.asker.auth(), family.AccessToken) || s.active(t, v.asker.auth(), family.RefreshToken) {
@@ -113,7 +113,7 @@ func (v *town) dead(t testing.TB, nodes []*server, app application, family token
 	}
 }
 
-func (v *town) raceCode(t *testing.T, nodes []*server, app application) {
+func (v *fixture) raceCode(t *testing.T, nodes []*server, app application) {
 	b := v.signedIn(t, v.alice)
 	for range 2 {
 		granted := v.rush(t, nodes, app.auth(), b.issue(t, app, v.alice), "invalid_grant")
@@ -128,7 +128,7 @@ func (v *town) raceCode(t *testing.T, nodes []*server, app application) {
 
 // raceVerifier: concurrent wrong verifiers neither prevent the right one from working
 // nor succeed (fosite: the challenge was deleted before it was compared).
-func (v *town) raceVerifier(t *testing.T, nodes []*server) {
+func (v *fixture) raceVerifier(t *testing.T, nodes []*server) {
 	form := v.signedIn(t, v.alice).issue(t, v.web, v.alice)
 	other, _ := newPKCE()
 	wrong := []url.Values{with(form, "code_verifier", other), with(form, "code_verifier", ""), with(form, "redirect_uri", rivalURI)}
@@ -148,7 +148,7 @@ func (v *town) raceVerifier(t *testing.T, nodes []*server) {
 	}
 }
 
-func (v *town) raceRefresh(t *testing.T, nodes []*server) {
+func (v *fixture) raceRefresh(t *testing.T, nodes []*server) {
 	b := v.signedIn(t, v.alice)
 	for _, app := range []application{v.web, v.phone} {
 		first := b.family(t, app, v.alice)
@@ -163,7 +163,7 @@ func (v *town) raceRefresh(t *testing.T, nodes []*server) {
 	}
 }
 
-func (v *town) raceGrace(t *testing.T, nodes []*server) {
+func (v *fixture) raceGrace(t *testing.T, nodes []*server) {
 	b := v.signedIn(t, v.alice)
 	for _, app := range []application{v.web, v.phone} {
 		first := b.family(t, app, v.alice)
@@ -192,7 +192,7 @@ func (v *town) raceGrace(t *testing.T, nodes []*server) {
 }
 
 // raceRevocation: a token family that is revoked during a refresh gets no valid tokens.
-func (v *town) raceRevocation(t *testing.T, nodes []*server) {
+func (v *fixture) raceRevocation(t *testing.T, nodes []*server) {
 	b := v.signedIn(t, v.alice)
 	for range 8 {
 		first := b.family(t, v.web, v.alice)
@@ -216,7 +216,7 @@ func (v *town) raceRevocation(t *testing.T, nodes []*server) {
 
 // raceRotation: of several concurrent rotations of a secret, each either returns a
 // working secret or reports that another one was faster.
-func (v *town) raceRotation(t *testing.T, nodes []*server) {
+func (v *fixture) raceRotation(t *testing.T, nodes []*server) {
 	root := v.signedIn(t, v.admin)
 	session := root.cookie(t, "/", "mandate_session")
 	app := v.application(t, "--name", "Rotated", "--grant", "client_credentials")

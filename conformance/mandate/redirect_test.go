@@ -24,7 +24,7 @@ const (
 
 func TestRedirect(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
-		v := newTown(t, options{database: db})
+		v := newFixture(t, options{database: db})
 		app := v.application(t, "--name", "Redirected", "--skip-consent", "--grant", "authorization_code", "--redirect-uri", httpsURI,
 			"--redirect-uri", loopbackURI, "--redirect-uri", privateURI, "--redirect-uri", ipv6URI, "--redirect-uri", nameURI)
 		t.Run("exact_match", func(t *testing.T) { v.redirectsExactly(t, app) })
@@ -69,7 +69,7 @@ func mutations(uri string) []string {
 
 // RFC 9700 §4.1.3: simple string comparison (CVE-2020-15234: case matters;
 // CVE-2023-6291: no patterns).
-func (v *town) redirectsExactly(t *testing.T, app application) {
+func (v *fixture) redirectsExactly(t *testing.T, app application) {
 	for _, uri := range []string{httpsURI, loopbackURI, privateURI, ipv6URI, nameURI} {
 		for _, mutated := range append(mutations(uri), uri) {
 			v.wantProven(t, app, mutated, registered(mutated))
@@ -83,7 +83,7 @@ func (v *town) redirectsExactly(t *testing.T, app application) {
 // wantProven sends a request without a session. With a registered redirect URI the next
 // page is the login. With any other, a page shows the error, and the browser is not
 // redirected (RFC 9700 §4.11.2).
-func (v *town) wantProven(t testing.TB, app application, uri string, want bool) {
+func (v *fixture) wantProven(t testing.TB, app application, uri string, want bool) {
 	t.Helper()
 	address, _ := v.authorizeURL(app, "redirect_uri", uri)
 	a := v.get(t, strings.TrimPrefix(address, v.URL), nobody)
@@ -98,7 +98,7 @@ func (v *town) wantProven(t testing.TB, app application, uri string, want bool) 
 	}
 }
 
-func (v *town) refusesAttacks(t *testing.T, app application) {
+func (v *fixture) refusesAttacks(t *testing.T, app application) {
 	for _, uri := range []string{
 		"https://evil.example/cb", "//app.example.com/cb?tenant=1", "/cb", "cb", "https:app.example.com/cb",
 		"https://app.example.com@evil.example/cb?tenant=1", "https://evil@app.example.com/cb?tenant=1",
@@ -150,7 +150,7 @@ func (v *town) refusesAttacks(t *testing.T, app application) {
 
 // CVE-2025-4143: a redirect URI that is removed while the consent page is open is not
 // used.
-func (v *town) checksAgain(t *testing.T) {
+func (v *fixture) checksAgain(t *testing.T) {
 	app := v.application(t, "--name", "Moving", "--grant", "authorization_code", "--redirect-uri", "https://old.example/cb", "--redirect-uri", "https://new.example/cb")
 	root, alice := v.signedIn(t, v.admin), v.signedIn(t, v.alice)
 	ticket := alice.ticket(t, app)
@@ -168,7 +168,7 @@ func (v *town) checksAgain(t *testing.T) {
 }
 
 // RFC 6749 §3.1: no parameter appears twice (CVE-2026-9689).
-func (v *town) refusesPollution(t *testing.T, app application) {
+func (v *fixture) refusesPollution(t *testing.T, app application) {
 	address, _ := v.authorizeURL(app, "redirect_uri", httpsURI, "state", "kept", "scope", "read", "response_mode", "query", "unknown", "1")
 	b := v.signedIn(t, v.alice)
 	at, err := url.Parse(address)
@@ -196,7 +196,7 @@ func (v *town) refusesPollution(t *testing.T, app application) {
 // RFC 9700 §4.11.2: the person signs in before the browser is redirected to a client,
 // even with an error. Otherwise any link to the server could redirect a browser
 // elsewhere.
-func (v *town) logsInFirst(t *testing.T) {
+func (v *fixture) logsInFirst(t *testing.T) {
 	for _, c := range []struct{ name, parameter, value, code string }{
 		{"no response type", "response_type", "", "invalid_request"},
 		{"another response type", "response_type", "token", "unsupported_response_type"},
@@ -240,7 +240,7 @@ func (v *town) logsInFirst(t *testing.T) {
 
 // RFC 6749 §4.1.2: state is returned unchanged, and is absent if the request had none.
 // RFC 9207 §2: every response contains iss.
-func (v *town) returnsState(t *testing.T, app application) {
+func (v *fixture) returnsState(t *testing.T, app application) {
 	printable := ""
 	for c := ' '; c <= '~'; c++ {
 		printable += string(c)
@@ -271,7 +271,7 @@ func (v *town) returnsState(t *testing.T, app application) {
 	})
 }
 
-func (v *town) wantState(t testing.TB, b *browser, uri, state string) {
+func (v *fixture) wantState(t testing.TB, b *browser, uri, state string) {
 	t.Helper()
 	if b.Away == nil || len(b.Hops) == 0 {
 		t.Fatalf("the client is told nothing: %d %s", b.Status, b.URL)
@@ -296,7 +296,7 @@ func (v *town) wantState(t testing.TB, b *browser, uri, state string) {
 
 // staysHome: the parameter for the address after the login cannot redirect to another
 // site (CVE-2019-3778 and similar).
-func (v *town) staysHome(t *testing.T) {
+func (v *fixture) staysHome(t *testing.T) {
 	for _, next := range []string{
 		"https://evil.example/", "//evil.example/", "///evil.example/", "////evil.example", "/\\evil.example/", "\\\\evil.example/", "\\/evil.example/",
 		"/\t/evil.example/", "/\n/evil.example", "/\r\n/evil.example/", "\t//evil.example/", " //evil.example/", "\x00//evil.example/", "/%5cevil.example/", "/%2fevil.example/",
@@ -348,7 +348,7 @@ func asBrowser(base, location string) *url.URL {
 }
 
 // RFC 9700 §4.12: only 303 makes every browser drop the form and its password.
-func (v *town) redirectsBy303(t *testing.T) {
+func (v *fixture) redirectsBy303(t *testing.T) {
 	b := v.signedIn(t, v.alice)
 	step := func(name string, do func()) {
 		t.Helper()

@@ -109,7 +109,7 @@ func mcp() []Rule {
 		},
 		{
 			ID: "MCP/M6/iss", Level: Should,
-			Text:  "Every authorization response, also an error response, has iss, and the metadata says so.",
+			Text:  "Every authorization response, including an error response, has iss, and the metadata says so.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				wantIssuerInAnswers(t)

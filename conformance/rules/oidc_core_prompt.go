@@ -113,7 +113,7 @@ func oidcPrompt() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-unknown", Level: May,
-			Text:  "The server refuses an unknown prompt with invalid_request, also one with wrong case.",
+			Text:  "The server refuses an unknown prompt with invalid_request, even if only the case is wrong.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, prompt := range []string{"conformance", "LOGIN"} {

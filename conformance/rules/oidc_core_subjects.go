@@ -130,7 +130,7 @@ func oidcRequestObjects() []Rule {
 		},
 		{
 			ID: "OIDCCore/7/self-issued", Level: Must,
-			Text:         "The requirements for a self-issued provider.",
+			Text:         "A self-issued provider meets the requirements for such providers.",
 			Inapplicable: "Mandate is a server and no self-issued provider.",
 		},
 		{

@@ -265,7 +265,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Must,
-			Text:  "The server supports the parameter claims exactly if the metadata says so.",
+			Text:  "The server supports the parameter claims if and only if the metadata says so.",
 			Needs: loginNeeds(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
@@ -276,7 +276,7 @@ func oidcDiscoveryValues() []Rule {
 		},
 		{
 			ID: "OIDCDiscovery/3/request-parameter-true", Level: Must,
-			Text:  "The server supports the parameter request exactly if the metadata says so.",
+			Text:  "The server supports the parameter request if and only if the metadata says so.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				m, mark := discoveredMetadata(t), t.Random()

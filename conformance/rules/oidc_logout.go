@@ -19,7 +19,7 @@ func logoutNeeds(more ...Need) []Need {
 // oidcRPLogout returns the rules of OpenID Connect RP-Initiated Logout.
 func oidcRPLogout() []Rule { return slices.Concat(oidcLogoutRequest(), oidcLogoutRedirect()) }
 
-// oidcLogoutRequest returns the rules about who is logged out, and when the person is asked first.
+// oidcLogoutRequest returns the rules about who is signed out, and when the person is asked first.
 func oidcLogoutRequest() []Rule {
 	return []Rule{
 		{
@@ -99,7 +99,7 @@ func oidcLogoutRequest() []Rule {
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
 				t.Logout(here.Browser, wire.Params("id_token_hint", here.Tokens.ID))
 				t.WantSignedOut(here)
-				t.WantSignedIn(there, "the person logged out in another browser")
+				t.WantSignedIn(there, "the person signed out in another browser")
 			},
 		},
 		{

@@ -92,7 +92,7 @@ func rfc7009() []Rule {
 			},
 		},
 		{
-			ID: "RFC7009/2.1/told-of-refusal", Level: Must, Alone: true,
+			ID: "RFC7009/2.1/refusal-is-reported", Level: Must, Alone: true,
 			Text:  "A client that is not allowed to revoke a token receives an error.",
 			Needs: revocationNeeds(need.Second),
 			Check: func(t *T) {

@@ -56,7 +56,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.3/plain-refused", Level: May,
-			Text:  "The method plain, also as the default, is refused.",
+			Text:  "The method plain is refused, even if it is the default.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)

@@ -302,7 +302,7 @@ func rfc7662() []Rule {
 		},
 		{
 			ID: "RFC7662/4/whose-person-is-gone", Level: May,
-			Text:     "The tokens of a deactivated person, of a deleted application and of a withdrawn consent become inactive at once.",
+			Text:     "The tokens of a disabled account, of a deleted application and of a revoked consent become inactive at once.",
 			TestedBy: "conformance/mandate/lifecycle_test.go:TestLifecycle",
 		},
 		{

@@ -256,7 +256,7 @@ func rfc9068Claims() []Rule {
 		},
 		{
 			ID: "RFC9068/2.2.2/collision-resistant", Level: May,
-			Text:         "Claims of the server's own have collision-resistant names.",
+			Text:         "Claims that the server defines have collision-resistant names.",
 			Inapplicable: "Mandate has no claims of its own in an access token.",
 		},
 		{

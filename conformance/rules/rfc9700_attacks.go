@@ -85,7 +85,7 @@ func rfc9700Redirects() []Rule {
 		},
 		{
 			ID: "RFC9700/4.4.2.1/a45-iss", Level: May,
-			Text:  "Every authorization response, also an error response, names the issuer, so that a client cannot confuse two servers.",
+			Text:  "Every authorization response, including an error response, names the issuer, so that a client cannot confuse two servers.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) { wantIssuerInAnswers(t) },
 		},
@@ -259,7 +259,7 @@ func rfc9700Refresh() []Rule {
 		},
 		{
 			ID: "RFC9700/4.14.2/a26-security-events", Level: May,
-			Text:     "A password reset, a deactivation and a logout revoke the refresh tokens that depend on them.",
+			Text:     "A password reset, the disabling of the account and a logout revoke the refresh tokens that depend on them.",
 			TestedBy: "storage/account_test.go:TestWhatEndsWithAChangeToAPerson",
 		},
 		sameCheckAs(core, "RFC6749/6/validated", Rule{

@@ -66,7 +66,7 @@ func rfc9700Pages() []Rule {
 		},
 		{
 			ID: "RFC9700/4.16/a47-frame-ancestors", Level: Should,
-			Text:  "The server's pages, also error pages, have a content security policy with frame-ancestors.",
+			Text:  "The server's pages, including error pages, have a content security policy with frame-ancestors.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {
 				for _, a := range visitedPages(t) {

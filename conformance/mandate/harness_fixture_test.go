@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// A town is a server with several people and applications. The tests of binding, life
+// A fixture is a server with several people and applications. The tests of binding, life
 // cycle and faults share it.
-type town struct {
+type fixture struct {
 	*server
 	alice, bob, admin person
 
@@ -34,16 +34,16 @@ const (
 	phoneURI = "com.example.phone:/back"
 )
 
-// townScopes are the scopes that a town's applications may request.
-const townScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect token scope}"
+// fixtureScopes are the scopes that a fixture's applications may request.
+const fixtureScopes = "SCOPES: {read: Read scope, write: Write scope, groups: Groups, introspection: Introspect token scope}"
 
-// newTown starts a server and fills it. The server trusts X-Forwarded-For, so that each
+// newFixture starts a server and fills it. The server trusts X-Forwarded-For, so that each
 // request can come from another address. Other tests cover throttling.
-func newTown(t testing.TB, o options) *town {
+func newFixture(t testing.TB, o options) *fixture {
 	t.Helper()
 	o.settings = append(slices.Clone(o.settings), "TRUSTED_PROXIES: [127.0.0.1]", "PASSWORD_HASH_CONCURRENCY: 2", "SAMPLE_API: true")
-	o.provider = append(slices.Clone(o.provider), townScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
-	v := &town{server: startServer(t, o)}
+	o.provider = append(slices.Clone(o.provider), fixtureScopes, "RESOURCE_SERVER_TOKEN_CACHING_SECONDS: 0")
+	v := &fixture{server: startServer(t, o)}
 	v.alice, v.bob, v.admin = v.person(t, "alice"), v.person(t, "bob"), v.person(t, "root", "--admin")
 	every := []string{"--grant", "authorization_code", "--grant", "password", "--grant", "client_credentials"}
 	v.web = v.application(t, append(every, "--name", "Web", "--skip-consent", "--redirect-uri", webURI, "--redirect-uri", webURI+"/other")...)
