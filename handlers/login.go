@@ -130,7 +130,7 @@ func (s *server) ownAddress(next string) string {
 	return asciiURL(target)
 }
 
-// isNormalized says whether a browser uses the path as it is and does not normalize it.
+// isNormalized reports whether a browser uses the path as it is and does not normalize it.
 func isNormalized(path string) bool {
 	if strings.Contains(path, "//") || strings.ContainsRune(path, '\\') || strings.ContainsFunc(path, unicode.IsControl) {
 		return false

@@ -70,7 +70,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, page
 	return nil
 }
 
-// leadsAway says whether a form of the page may end at an application.
+// leadsAway reports whether a form of the page may end at an application.
 func leadsAway(page any) bool {
 	switch p := page.(type) {
 	case templates.Login, templates.Consent, templates.FormPost:

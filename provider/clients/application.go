@@ -327,6 +327,6 @@ func (p *Clients) Delete(ctx context.Context, actor policy.Actor, id string) err
 	return oauth.Stored(p.store.DeleteApplication(ctx, id))
 }
 
-// SecretIsReadable says whether the server can read the stored client secret back,
+// SecretIsReadable reports whether the server can read the stored client secret back,
 // which it must to sign with it.
 func SecretIsReadable(a storage.Application) bool { return readable(a.Secret) }

@@ -15,7 +15,7 @@ func (p *Clients) OwnedBy(ctx context.Context, userID string) ([]storage.Applica
 	return owned, oauth.Stored(err)
 }
 
-// OwnerResponsible says whether the owner of an application is responsible for it, and
+// OwnerResponsible reports whether the owner of an application is responsible for it, and
 // not the operator.
 func OwnerResponsible(a storage.Application) bool { return a.Responsible == storage.ByOwner }
 

@@ -120,7 +120,7 @@ func checkVouched(c *policy.Rules, found *oauth.Invalid, r Registration, was sto
 	}
 }
 
-// longer says whether the requested lifetime is longer than the present one. 0 means
+// longer reports whether the requested lifetime is longer than the present one. 0 means
 // the server's own lifetime.
 func longer(said, was int64, own time.Duration) bool {
 	return cmp.Or(said, oauth.Seconds(own)) > cmp.Or(was, oauth.Seconds(own))

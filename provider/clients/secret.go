@@ -22,19 +22,19 @@ import (
 //	sha256:...   a generated secret: 256 random bits need no slow hash
 //	$argon2id$   a secret that a person chose, hashed like a password
 //	sealed:...   a secret that must stay readable, encrypted under the server's
-//	             key; the next word says whether it was generated
+//	             key; the next word reports whether it was generated
 const (
 	storedDigest = "sha256:"
 	storedMade   = "sealed:made:"
 	storedChosen = "sealed:chosen:"
 )
 
-// readable says whether the server can read a stored secret back.
+// readable reports whether the server can read a stored secret back.
 func readable(stored string) bool {
 	return strings.HasPrefix(stored, storedMade) || strings.HasPrefix(stored, storedChosen)
 }
 
-// chosen says whether a person chose the secret. Such a secret can be guessed, and if
+// chosen reports whether a person chose the secret. Such a secret can be guessed, and if
 // it is hashed, each guess costs a password hash.
 func chosen(stored string) bool {
 	return stored != "" && !strings.HasPrefix(stored, storedMade) && !strings.HasPrefix(stored, storedDigest)

@@ -16,7 +16,7 @@ const Life = time.Minute
 type Copies[T any] struct {
 	most    int
 	changes *Changes
-	// changed says whether something that the copy depends on has changed.
+	// changed reports whether something that the copy depends on has changed.
 	changed func(c *Changes, read time.Time, value T) bool
 
 	mu   sync.RWMutex
@@ -31,13 +31,13 @@ type copied[T any] struct {
 	read  time.Time // when the reading began
 }
 
-// New makes room for most copies. changed says whether one of the records that a copy
+// New makes room for most copies. changed reports whether one of the records that a copy
 // depends on has changed since it was read.
 func New[T any](most int, c *Changes, changed func(*Changes, time.Time, T) bool) *Copies[T] {
 	return &Copies[T]{most: most, changed: changed, changes: c, rows: map[string]copied[T]{}}
 }
 
-// Get returns the copy, or reads the record and copies it. may says whether a record
+// Get returns the copy, or reads the record and copies it. may reports whether a record
 // may be copied. A record that may not be copied is read each time.
 func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Context, string) (T, error), may func(T) bool) (T, error) {
 	began := time.Now()
@@ -62,7 +62,7 @@ func (c *Copies[T]) Get(ctx context.Context, key string, read func(context.Conte
 	return value, nil
 }
 
-// serves says whether a copy may be used now: nothing that it depends on has changed
+// serves reports whether a copy may be used now: nothing that it depends on has changed
 // since the reading began, as far as this node can know.
 func (c *Copies[T]) serves(row copied[T], now time.Time) bool {
 	c.changes.mu.RLock()
@@ -157,14 +157,14 @@ func (c *Changes) ReceivedUpTo(upTo time.Time) {
 	c.mu.Unlock()
 }
 
-// Receiving says whether this node receives the changes of the other nodes.
+// Receiving reports whether this node receives the changes of the other nodes.
 func (c *Changes) Receiving() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return time.Since(c.receivedUpTo) < c.bound
 }
 
-// fresh says whether a record that was read at a time may be used now. A change that
+// fresh reports whether a record that was read at a time may be used now. A change that
 // this node has not received is younger than the bound, counted from the reading or
 // from the last time up to which all changes were received.
 func (c *Changes) fresh(now, read time.Time) bool {
@@ -172,7 +172,7 @@ func (c *Changes) fresh(now, read time.Time) bool {
 	return age < c.bound || age < Life && now.Sub(c.receivedUpTo) < c.bound
 }
 
-// Has says whether a record changed after a reading began.
+// Has reports whether a record changed after a reading began.
 func (c *Changes) Has(kind string, id *string, read time.Time) bool {
 	if id == nil {
 		return false

@@ -127,7 +127,7 @@ func (k JWK) Public() crypto.PublicKey {
 	return nil
 }
 
-// Supports says whether the key is for an algorithm: its kind is the algorithm's, and the
+// Supports reports whether the key is for an algorithm: its kind is the algorithm's, and the
 // key is not restricted to another algorithm (RFC 8725 §3.1).
 func (k JWK) Supports(algorithm string) bool {
 	return k.Type == KindOf(algorithm) && (k.Algorithm == "" || k.Algorithm == algorithm)

@@ -26,7 +26,7 @@ type SigningKey struct {
 	jwk     jose.JWK
 }
 
-// signsAt says whether a key signs at a time: it is active, and not yet retired.
+// signsAt reports whether a key signs at a time: it is active, and not yet retired.
 func signsAt(k storage.Key, at int64) bool {
 	return k.ActiveAt <= at && (k.RetiredAt == 0 || at < k.RetiredAt)
 }
@@ -52,7 +52,7 @@ type Ring struct {
 	config    Config
 	store     *storage.Store
 	sealer    seal.Sealer
-	listening func() bool // says whether this node receives the changes of the other nodes
+	listening func() bool // reports whether this node receives the changes of the other nodes
 	log       *slog.Logger
 	own       []SigningKey // the operator's keys, from the configuration
 
@@ -62,7 +62,7 @@ type Ring struct {
 	reading *keyReading // nil: no read is in progress, or the keys have changed since it began
 }
 
-// New reads the keys, and generates those that are missing. listening says whether this
+// New reads the keys, and generates those that are missing. listening reports whether this
 // node receives the changes that other nodes make.
 func New(ctx context.Context, config Config, store *storage.Store, sealer seal.Sealer, listening func() bool, log *slog.Logger) (*Ring, error) {
 	r := &Ring{config: config, store: store, sealer: sealer, listening: listening, log: log}
@@ -249,7 +249,7 @@ func (r *Ring) JWKSet(ctx context.Context) (*jose.JWKSet, error) {
 	return set, nil
 }
 
-// Published says whether the key is in the JWK Set. A key that is no longer published
+// Published reports whether the key is in the JWK Set. A key that is no longer published
 // only verifies an id_token_hint.
 func (k SigningKey) Published() bool { return k.ExpiresAt == 0 || k.ExpiresAt > oauth.Now() }
 
@@ -281,7 +281,7 @@ func (r *Ring) Signer(ctx context.Context, algorithm string) (SigningKey, error)
 	return found, nil
 }
 
-// own says whether the key comes from the configuration: only stored keys are sealed.
+// own reports whether the key comes from the configuration: only stored keys are sealed.
 func (k SigningKey) own() bool { return k.Sealed == "" }
 
 // ByID returns the key with an id, or ErrNotFound. It also finds a key that is no

@@ -109,7 +109,7 @@ func (r *Ring) CreateMissing(ctx context.Context) error {
 	return nil
 }
 
-// keyIsDue says whether a kind needs a new key, and how long the key is published
+// keyIsDue reports whether a kind needs a new key, and how long the key is published
 // before it signs.
 func (r *Ring) keyIsDue(keys []storage.Key, kind string) (time.Duration, bool) {
 	newest, signs := int64(-1), false

@@ -19,7 +19,7 @@ func (h Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return hash, hashingError(err)
 }
 
-// Matches says whether a stored hash is of this password. stale says that the hash was
+// Matches reports whether a stored hash is of this password. stale says that the hash was
 // made at another cost.
 func (h Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	ok, stale, err = h.Hasher.Matches(ctx, stored, password)

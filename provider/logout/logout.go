@@ -146,7 +146,7 @@ func (p *Logouts) Resume(ctx context.Context, sealed string) (*Request, error) {
 	return l, p.CheckLogoutURI(l)
 }
 
-// MustConfirm says whether the person must confirm the logout. That is always so,
+// MustConfirm reports whether the person must confirm the logout. That is always so,
 // unless the ID token proves that the request comes from an application to which the
 // person is signed in by this session (OIDC RP-Logout §2). Without that proof, anybody
 // could end the session with a link.
@@ -173,7 +173,7 @@ func (p *Logouts) EndedCookie(s *storage.SignedIn) (string, error) {
 	return p.tickets.Seal(text, "ended"), err
 }
 
-// EndedInThisBrowser says whether a request concerns a session that ended in this browser not
+// EndedInThisBrowser reports whether a request concerns a session that ended in this browser not
 // long ago, for example because another application was the first to end it. kept is
 // the browser's cookie from EndedCookie. If nobody is signed in, any other ID token proves
 // nothing. Everybody who registers an application can get one, and could redirect other
@@ -188,7 +188,7 @@ func (p *Logouts) EndedInThisBrowser(l *Request, kept string) bool {
 	return err == nil && oauth.Now()-e.At <= oauth.Seconds(EndedLife) && l.isOf(p, e.UserID, e.SessionID)
 }
 
-// isOf says whether the ID token was issued in this session of this person.
+// isOf reports whether the ID token was issued in this session of this person.
 func (l *Request) isOf(p *Logouts, userID, sessionID string) bool {
 	return l.subject == p.tokens.Subject(l.Application.Sector, userID) && l.sid == p.tokens.SID(l.Application.Sector, sessionID)
 }

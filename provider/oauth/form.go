@@ -64,7 +64,7 @@ func CheckParameters(form url.Values) error {
 	return nil
 }
 
-// PlainText says whether both databases accept a text: it is UTF-8 and has no NUL
+// PlainText reports whether both databases accept a text: it is UTF-8 and has no NUL
 // character, which PostgreSQL refuses.
 func PlainText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)

@@ -17,7 +17,7 @@ func Narrow(names, allowed []string) []string {
 	return kept
 }
 
-// Covers says whether names contains every wanted name.
+// Covers reports whether names contains every wanted name.
 func Covers(names, wanted []string) bool {
 	return len(Narrow(wanted, names)) == len(wanted)
 }
@@ -37,7 +37,7 @@ func Without(names []string, others ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// SameSet says whether a and b contain the same names, in whatever order.
+// SameSet reports whether a and b contain the same names, in whatever order.
 func SameSet(a, b []string) bool { return Covers(a, b) && Covers(b, a) }
 
 // OneOf lists names in a sentence: a, b or c.

@@ -74,7 +74,7 @@ func New(networks []netip.Prefix, trace func(http.RoundTripper) http.RoundTrippe
 	return c
 }
 
-// Allows says whether the client may connect to an address.
+// Allows reports whether the client may connect to an address.
 func (c *Client) Allows(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if nat64Prefix.Contains(a) {

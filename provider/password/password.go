@@ -142,7 +142,7 @@ func (p *Hasher) Enter(who ...string) (leave func(), err error) {
 	}, nil
 }
 
-// Matches says whether a stored hash is of this password. An empty password or an
+// Matches reports whether a stored hash is of this password. An empty password or an
 // empty hash never matches. stale says that the hash was made at another cost.
 func (p *Hasher) Matches(ctx context.Context, stored, password string) (ok, stale bool, err error) {
 	parsed, err := parsePHC(stored)

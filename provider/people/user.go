@@ -77,14 +77,14 @@ func (person Person) check(found *oauth.Invalid) {
 	}
 }
 
-// hidden says whether a character cannot be seen or reorders the text around it. A name
+// hidden reports whether a character cannot be seen or reorders the text around it. A name
 // with such characters could look like another name on the consent page.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp) ||
 		unicode.Is(unicode.Cf, r) && r != 0x200C && r != 0x200D // these two join letters in some scripts
 }
 
-// hiddenInAddress says whether an email address or a URL has a character that cannot be
+// hiddenInAddress reports whether an email address or a URL has a character that cannot be
 // seen. Unlike a name, it may not have a character that joins letters.
 func hiddenInAddress(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || r == 0x200C || r == 0x200D })
@@ -92,7 +92,7 @@ func hiddenInAddress(text string) bool {
 
 const noHidden = "Use text without control characters and without characters that cannot be seen."
 
-// visible says whether a text has a character that can be seen.
+// visible reports whether a text has a character that can be seen.
 func visible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !hidden(r) && !unicode.IsMark(r) && r != '\u2800' // a braille cell without dots

@@ -77,7 +77,7 @@ func (c *Rules) Describe(names []string) []Scope {
 }
 
 // EffectiveRights returns an application with the rights that it has now, as Effective does.
-// The second result says whether rights are registered that it cannot use now.
+// The second result reports whether rights are registered that it cannot use now.
 func (c *Rules) EffectiveRights(a storage.Application) (storage.Application, bool) {
 	now, may := c.Effective(a), c.AllowanceOf(a)
 	more := now.GrantTypes != a.GrantTypes || now.MayIntrospect != a.MayIntrospect || now.SkipConsent != a.SkipConsent || now.PKCEExempt != a.PKCEExempt ||

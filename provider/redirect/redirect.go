@@ -102,12 +102,12 @@ func (p Policy) checkRedirectScheme(raw string, u *url.URL) string {
 	return ""
 }
 
-// IsLoopback says whether a host is the same computer.
+// IsLoopback reports whether a host is the same computer.
 func IsLoopback(host string) bool {
 	return host == "127.0.0.1" || host == "::1" || host == "localhost"
 }
 
-// Match says whether the redirect URI of a request matches a registered one.
+// Match reports whether the redirect URI of a request matches a registered one.
 //
 // RFC 6749 §3.1.2.3, RFC 9700 §2.1: simple string comparison.
 // RFC 8252 §7.3: the port of a loopback address may vary, and nothing else.

@@ -74,7 +74,7 @@ var registeredURIs = []string{
 	"http://127.0.0.1/cb", "http://127.0.0.1:8080/cb?x=1", "http://[::1]:9/cb", "http://[::1]", "http://localhost:3000/cb", "https://[2001:db8::1]:1/cb", "https://127.0.0.1:8080/cb",
 }
 
-// onlyPortDiffers says whether sent is the loopback URI known with another port. It
+// onlyPortDiffers reports whether sent is the loopback URI known with another port. It
 // does not use the code under test.
 func onlyPortDiffers(sent, known string) bool {
 	for _, host := range []string{"http://127.0.0.1", "http://[::1]"} {

@@ -172,7 +172,7 @@ func wantedByScope(scopes []string, claim string) bool {
 	return slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(scopeClaims[scope], claim) })
 }
 
-// Accepts says whether a value is one of those requested (OIDC Core §5.5.1). If the
+// Accepts reports whether a value is one of those requested (OIDC Core §5.5.1). If the
 // request has no value, every value is.
 func (c *ClaimRequest) Accepts(value any) bool {
 	wanted := c.Requested()
