@@ -41,7 +41,7 @@ func TestNewPasswordEndsWhatWasAllowedInOtherSessions(t *testing.T) {
 	})
 }
 
-// If an approval is stored while the password changes, it either ends with the old
+// If a grant is stored while the password changes, it either ends with the old
 // password or is not stored.
 func TestApprovalInARaceWithANewPasswordLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, w world) {

@@ -109,7 +109,7 @@ func TestWhatEndsWithAChangeToAPerson(t *testing.T) {
 				},
 				map[string]int{"memberships": 1, "sessions": 1, "consents": 0, "grants": 0},
 			},
-			"new password from a session that keeps the approvals": {
+			"new password from a session that keeps the grants": {
 				func(u User) error {
 					return w.ChangePassword(t.Context(), u.ID, proof(w.Store, u.ID), "new", later, w.session(t, u.ID).ID, true)
 				},
@@ -208,7 +208,7 @@ func TestPersonWhoWasDisabledStartsAnewWhenActiveAgain(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		alice, a, _ := w.scene(t, "alice")
 		must(t, w.DisableUser(t.Context(), alice.ID, at))
-		slipped := w.family(t, alice.ID, a.ID) // an approval that started earlier is stored afterwards
+		slipped := w.family(t, alice.ID, a.ID) // a grant that started earlier is stored afterwards
 		_, err := w.TokenByDigest(t.Context(), slipped.access)
 		is(t, "token while disabled", err, ErrNotFound)
 		must(t, w.UpdateUser(t.Context(), alice, nil))

@@ -18,7 +18,7 @@ func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Cons
 }
 
 // KeepConsent stores the scopes that a person has approved. It returns ErrSpent if the
-// session of the approval has ended.
+// session in which the person approved has ended.
 func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) error {
 	return s.atomically(ctx, func(t tx) error {
 		err := t.holdSession(session, c.UserID, c.CreatedAt)

@@ -89,7 +89,7 @@ func TestWhateverEndsASessionMakesItsApplicationsDue(t *testing.T) {
 			},
 			"password reset": func(u User, _ Session) error { return w.SetPassword(t.Context(), u.ID, "new", at) },
 			"disabled":       func(u User, _ Session) error { return w.DisableUser(t.Context(), u.ID, at) },
-			"deactivated": func(u User, _ Session) error {
+			"disabled by a change": func(u User, _ Session) error {
 				u.Active, u.UpdatedAt = false, at
 				return w.UpdateUser(t.Context(), u, nil)
 			},

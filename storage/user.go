@@ -253,7 +253,7 @@ func (t tx) endSessionsAndGrants(id string, now int64) error {
 	return err
 }
 
-// DisableUser deactivates a person, ends their sessions and revokes their token
+// DisableUser disables an account, ends its sessions and revokes its token
 // families.
 func (s *Store) DisableUser(ctx context.Context, id string, now int64) error {
 	return s.disableThen(ctx, id, now, func(tx) error { return nil })
@@ -304,7 +304,7 @@ func (t tx) handOver(id string, now int64, b Handover) error {
 	return err
 }
 
-// disableThen deactivates a person, ends their sessions, revokes their token families, and
+// disableThen disables an account, ends its sessions, revokes its token families, and
 // then runs last.
 func (s *Store) disableThen(ctx context.Context, id string, now int64, last func(tx) error) error {
 	return s.atomically(ctx, func(t tx) error {
