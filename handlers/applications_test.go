@@ -146,7 +146,7 @@ func TestUpdate(t *testing.T) {
 	root.post(t, path+"update/", append(fields, "may_introspect", "on")...).wants(t, 303)
 	root.get(t, path).wants(t, 200, "May introspect tokens")
 	// Whoever is no administrator answers for less, and nothing of it comes back by itself.
-	root.post(t, path+"owner/", "owner", "nobody").wants(t, 422, "There is no user with that username")
+	root.post(t, path+"owner/", "owner", "nobody").wants(t, 422, "There is no person with that username")
 	root.post(t, path+"owner/", "owner", "alice").wants(t, 303)
 	if got := v.get(t, path); got.StatusCode != 200 || strings.Contains(got.body, "May introspect tokens") {
 		t.Errorf("%s %s", got.Status, got.body)

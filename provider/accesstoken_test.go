@@ -287,17 +287,17 @@ func TestSignedAccessTokenRevokedWhileTheStandingIsLow(t *testing.T) {
 	})
 }
 
-// A change of the person, the approval or the application affects a signed token in the same
+// A change of the person, the consent or the application affects a signed token in the same
 // way as an opaque one: at once, also on a node that has a copy.
 func TestSignedAccessTokenMeanwhile(t *testing.T) {
 	for rule, change := range map[string]func(*fixture, *clients.Registered, *SignedIn) error{
-		"the person is deactivated": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
+		"the account is disabled": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.DisableUser(f.t.Context(), s.User.Username)
 		},
 		"the person is deleted": func(f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.DeleteUser(f.t.Context(), Operator(), s.User.ID, "")
 		},
-		"the approval is withdrawn": func(f *fixture, app *clients.Registered, s *SignedIn) error {
+		"the consent is revoked": func(f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(f.t.Context(), s.User.ID, app.Application.ID)
 		},
 		"the session ends": func(f *fixture, _ *clients.Registered, s *SignedIn) error { return f.Logouts.Logout(f.t.Context(), s) },

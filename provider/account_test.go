@@ -52,7 +52,7 @@ func TestAuthorizedApplications(t *testing.T) {
 			t.Error("revoked:", d)
 		}
 		if n := len(list(bob)); n != 1 {
-			t.Error("somebody else's approval is gone")
+			t.Error("somebody else's consent is gone")
 		}
 		err = f.People.Revoke(t.Context(), alice.User.ID, app.Application.ID)
 		if !errors.Is(err, oauth.ErrNotFound) {
@@ -82,7 +82,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// When a person is deactivated or deleted, the copies of the person's tokens are removed. This
+// When an account is disabled or deleted, the copies of the person's tokens are removed. This
 // includes token families without a session: those of the password grant, and those whose
 // session has ended.
 func TestEndOfAPersonReachesCopiesOfTokensWithoutASession(t *testing.T) {

@@ -86,7 +86,7 @@ func TestAuthorizeRefused(t *testing.T) {
 		{"RFC7636/4.4.1 no challenge", app, []string{"code_challenge", "-", "code_challenge_method", "-"}, "400 invalid_request"},
 		{"RFC7636/4.4.1 plain", app, []string{"code_challenge_method", "plain"}, "400 invalid_request"},
 		{"RFC6749/4.1.2.1 an unknown scope", app, []string{"scope", "read unknown"}, "400 invalid_scope"},
-		{"RFC6749/4.1.2.1 introspection without the switch", app, []string{"scope", "introspection"}, "400 invalid_scope"},
+		{"RFC6749/4.1.2.1 introspection is not allowed", app, []string{"scope", "introspection"}, "400 invalid_scope"},
 		{"state is at most 4 KiB", app, []string{"state", strings.Repeat("s", oauth.MaxState+1)}, "400 invalid_request"},
 		{"a value that is not UTF-8", app, []string{"nonce", "\xff"}, "400 invalid_request"},
 		{"a state that is not UTF-8", app, []string{"state", "\xff"}, "400 invalid_request"},

@@ -71,7 +71,7 @@ func TestConsentIsRemembered(t *testing.T) {
 		{"another person is asked", app, bob, "read", true, ""},
 		{"for another application the person is asked", other, alice, "read", true, ""},
 		{"RFC8252/8.6 for a public application every time", open, alice, "read", true, "read write"},
-		{"an administrator can switch the question off", skips, alice, "read", false, ""},
+		{"an administrator can let an application skip the consent page", skips, alice, "read", false, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			got, knows := asks(f, test.app, test.s, test.scope)

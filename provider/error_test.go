@@ -200,11 +200,11 @@ func TestDatabaseFails(t *testing.T) {
 		{"end a session", "sessions", func(t *testing.T, w *world) error {
 			return w.People.EndSession(t.Context(), w.s.User.ID, w.s.Session.ID)
 		}},
-		{"the approvals", "consents grants applications", func(t *testing.T, w *world) error {
+		{"the consents", "consents grants applications", func(t *testing.T, w *world) error {
 			_, err := w.People.Authorized(t.Context(), w.s.User.ID)
 			return err
 		}},
-		{"revoke an approval", "consents grants", func(t *testing.T, w *world) error {
+		{"revoke a consent", "consents grants", func(t *testing.T, w *world) error {
 			return w.People.Revoke(t.Context(), w.s.User.ID, w.app.Application.ID)
 		}},
 		{"change the password", "users sessions grants", func(t *testing.T, w *world) error {

@@ -28,8 +28,8 @@ func TestClientCredentials(t *testing.T) {
 		{"RFC6749/5.2 a scope of others", few, []string{"scope", "write"}, "", "400 invalid_scope"},
 		{"RFC6749/5.2 an unknown scope", app, []string{"scope", "unknown"}, "", "400 invalid_scope"},
 		{"RFC6749/3.3 a malformed scope", app, []string{"scope", "read  write"}, "", "400 invalid_scope"},
-		{"introspection without the switch", app, []string{"scope", "introspection"}, "", "400 invalid_scope"},
-		{"introspection with the switch", may, []string{"scope", "introspection"}, "introspection", "no error"},
+		{"introspection is not allowed", app, []string{"scope", "introspection"}, "", "400 invalid_scope"},
+		{"introspection is allowed", may, []string{"scope", "introspection"}, "introspection", "no error"},
 		{"introspection is no default", may, nil, "read write groups", "no error"},
 		{"RFC6749/3.2 what is not known is ignored", app, []string{"audience", "https://api.example", "resource", "x", "username", "alice"}, "read write groups", "no error"},
 	} {

@@ -82,21 +82,21 @@ func TestCodeBinding(t *testing.T) {
 	})
 }
 
-// Changes between the approval and the exchange of the code.
+// Changes between the consent and the exchange of the code.
 func TestCodeMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		change func(*testing.T, *fixture, *clients.Registered, *SignedIn) error
 		want   string
 	}{
-		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant"},
-		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
+		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant"},
-		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
 			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant"},
@@ -106,7 +106,7 @@ func TestCodeMeanwhile(t *testing.T) {
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {
 			return f.Clients.Delete(t.Context(), Operator(), app.Application.ID)
 		}, "401 invalid_client"},
-		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
+		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant"},
 		{"the grant type is taken away", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {

@@ -55,7 +55,7 @@ func TestPasswordGrant(t *testing.T) {
 		{"RFC6749/4.3.2 no password", []string{"password", "-"}, "400 invalid_request"},
 		{"RFC6749/4.3.2 no username", []string{"username", "-"}, "400 invalid_request"},
 		{"RFC6749/5.2 an unknown scope", []string{"scope", "unknown"}, "400 invalid_scope"},
-		{"introspection without the switch", []string{"scope", "introspection"}, "400 invalid_scope"},
+		{"introspection is not allowed", []string{"scope", "introspection"}, "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			_, err := ask(app, test.form...)
@@ -88,7 +88,7 @@ func TestPasswordGrant(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	t.Run("who is deactivated gets none, and looks like a wrong password", func(t *testing.T) {
+	t.Run("who is disabled gets none, and looks like a wrong password", func(t *testing.T) {
 		f.person("gone")
 		answer := f.must(ask(app, "username", "gone"))
 		err := f.People.DisableUser(t.Context(), "gone")

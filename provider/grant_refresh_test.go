@@ -131,7 +131,7 @@ func (f *fixture) race(t *testing.T, app *clients.Registered, token string) []*t
 	return won
 }
 
-// CVE-2026-43983: a change of the person, the application or the approval affects the refresh
+// CVE-2026-43983: a change of the person, the application or the consent affects the refresh
 // token.
 func TestRefreshMeanwhile(t *testing.T) {
 	for _, test := range []struct {
@@ -140,24 +140,24 @@ func TestRefreshMeanwhile(t *testing.T) {
 		want   string
 		dead   bool // the tokens are inactive at once
 	}{
-		{"the person is deactivated", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.DisableUser(t.Context(), s.User.Username)
 		}, "400 invalid_grant", true},
-		{"the person is deactivated by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled by an administrator's form", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username, Inactive: true})
 		}, "400 invalid_grant", true},
-		{"the person is deactivated behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
+		{"the account is disabled behind our back", func(_ *testing.T, f *fixture, _ *clients.Registered, _ *SignedIn) error {
 			f.sql("UPDATE users SET active = FALSE")
 			return nil
 		}, "400 invalid_grant", true},
-		{"the person is deactivated and activated again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
+		{"the account is disabled and enabled again", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			_ = f.People.DisableUser(t.Context(), s.User.Username)
 			return f.People.UpdateUser(t.Context(), Operator(), s.User.ID, people.Person{Username: s.User.Username})
 		}, "400 invalid_grant", true},
 		{"the person is deleted", func(t *testing.T, f *fixture, _ *clients.Registered, s *SignedIn) error {
 			return f.People.DeleteUser(t.Context(), Operator(), s.User.ID, "")
 		}, "400 invalid_grant", true},
-		{"the approval is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
+		{"the consent is revoked", func(t *testing.T, f *fixture, app *clients.Registered, s *SignedIn) error {
 			return f.People.Revoke(t.Context(), s.User.ID, app.Application.ID)
 		}, "400 invalid_grant", true},
 		{"the application is deleted", func(t *testing.T, f *fixture, app *clients.Registered, _ *SignedIn) error {

@@ -178,7 +178,7 @@ func TestIntrospectionAnswer(t *testing.T) {
 		}
 		for _, token := range []string{next.AccessToken, next.RefreshToken} {
 			if got := ask(token); got != inactive {
-				t.Error("of a person who is deactivated:", got)
+				t.Error("of an account that is disabled:", got)
 			}
 		}
 	})

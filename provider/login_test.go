@@ -33,7 +33,7 @@ func TestLogin(t *testing.T) {
 		{"a password has its case", "Alice", "A few words in a row", "400 invalid_grant"},
 		{"nobody of that name", "nobody", goodPassword, "400 invalid_grant"},
 		{"no name", "", goodPassword, "400 invalid_grant"},
-		{"somebody who is deactivated", "gone", goodPassword, "400 invalid_grant"},
+		{"somebody whose account is disabled", "gone", goodPassword, "400 invalid_grant"},
 		{"the stored hash is no password", "Alice", alice.Password, "400 invalid_grant"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestOldPasswordGrantOfPairwiseApplication(t *testing.T) {
 			{"the password", byPassword.AccessToken, theirs, pairwise},
 			{"a refresh", f.must(f.refresh(pairwise, byPassword.RefreshToken)).AccessToken, theirs, pairwise},
 			{"the password, pairwise since", of.AccessToken, theirs, public},
-			{"OIDCCore/8.1 an approval keeps the subject that it gave", byCode.AccessToken, s.User.ID, public},
+			{"OIDCCore/8.1 an authorization grant keeps the subject that it gave", byCode.AccessToken, s.User.ID, public},
 		} {
 			found, _, err := f.Tokens.Introspect(t.Context(), by(test.app, "token", test.token), "192.0.2.1")
 			if err != nil {

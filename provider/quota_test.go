@@ -75,19 +75,19 @@ func TestQuotas(t *testing.T) {
 				}
 			}
 		}
-		// One person may use a tenth of the quota that all users of an application share.
+		// One person may use a tenth of the quota that all people of an application share.
 		approve(apps[0], s, 2)
-		refused("a third approval of one person", apps[0], s)
+		refused("a third authorization of one person", apps[0], s)
 		for _, name := range []string{"c", "d", "e", "f", "g", "h"} {
 			approve(apps[1], f.login(name), 2)
 		}
 		approve(apps[2], f.login("c"), 2)
 		approve(apps[2], f.login("d"), 2)
 		approve(apps[2], f.login("e"), 2)
-		for range 100 { // a request without an approval does not count
+		for range 100 { // a request without an authorization does not count
 			f.authorize(apps[2])
 		}
-		refused("the twenty-first approval", apps[2], s)
+		refused("the twenty-first authorization", apps[2], s)
 		_, err = f.token(apps[0], "grant_type", policy.GrantPassword, "username", "bob", "password", goodPassword)
 		wantError(t, err, "429 temporarily_unavailable")
 		time.Sleep(time.Minute)
@@ -108,7 +108,7 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// One person cannot use up the quota that all users of an application share.
+// One person cannot use up the quota that all people of an application share.
 func TestAPersonsShareOfAQuota(t *testing.T) {
 	f := begin(t, func(c *Config) { c.PersonQuota = policy.Quota{TokensPerMinute: 30} })
 	alice, bob, carol := f.person("alice"), f.login("bob"), f.login("carol")
@@ -126,7 +126,7 @@ func TestAPersonsShareOfAQuota(t *testing.T) {
 	f.must(f.token(app, "grant_type", policy.GrantClient))
 }
 
-// Both tokens of an approval count in the quota, and so do both tokens of a refresh.
+// Both tokens of an authorization grant count in the quota, and so do both tokens of a refresh.
 func TestEveryTokenIsCharged(t *testing.T) {
 	f := begin(t)
 	alice, bob := f.person("alice"), f.login("bob")

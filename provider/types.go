@@ -90,7 +90,7 @@ func Standings() []Standing { return policy.Standings() }
 func StandingOf(a Application) Standing { return policy.StandingOf(a) }
 
 // Suspended reports whether an application is suspended, because the account of its owner was
-// deleted or is not active.
+// deleted or disabled.
 func Suspended(a Application) bool { return policy.Suspended(a) }
 
 // Grants returns the grant types for which an application can be registered.
@@ -125,7 +125,7 @@ func By(u User) Actor { return policy.By(u) }
 
 // The types for people (package people).
 type (
-	// Person is the description of a user by an administrator, the CLI or the sample API.
+	// Person is the description of a person by an administrator, the CLI or the sample API.
 	Person = people.Person
 	// Profile holds the standard claims that have no column of their own.
 	Profile = people.Profile

@@ -193,7 +193,7 @@ func developerSamples() []sample {
 		{"confirm-fate", Confirm{Frame: admin, Heading: "Delete “alice”?", Message: "This cannot be undone.", Action: "/d", Button: "Delete the person", CancelURL: "/c", Danger: true, Owned: owned,
 			Fate: []Option{{"take-over", "I take them over", "They continue to work.", false}, {"delete", "Delete them", "", false}}, FateError: "Choose one."}},
 		{"owner", Owner{Frame: admin, Name: "Holiday Planner", Owner: "alice", Standing: "Its owner, who is not an administrator", Suspended: true, Action: "/o", CancelURL: "/c"}},
-		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no user with that username."}}},
+		{"owner-mine-wrong", Owner{Frame: admin, Name: long, Owner: admin.Username, Standing: "An administrator", Mine: true, Action: "/o", CancelURL: "/c", Username: Field{"nobody", "There is no person with that username."}}},
 		{"owner-hostile", Owner{nasty, hostile, hostile, hostile, true, false, "/o", "/c", badText}},
 		{"confirm-calm", Confirm{Frame: alice, Heading: "Sign out everywhere else?", Message: "You stay signed in here.", Action: "/d", Button: "Sign out", CancelURL: "/c"}},
 		{"confirm-hostile", Confirm{nasty, hostile, hostile, "/d", hostile, "/c", true, []string{hostile}, []OwnedApplication{{hostile, hostile, hostile, "/o/1", true, true}}, options, hostile}},

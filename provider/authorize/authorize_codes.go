@@ -24,8 +24,8 @@ type authorizationCodes struct {
 }
 
 // CreateAuthorizeCodeSession stores the authorization grant with the digest of its code. It
-// returns an error if the application may not get an approval now, or if the person was
-// logged out meanwhile.
+// returns an error if the application may not get an authorization grant now, or if the
+// person was signed out meanwhile.
 func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, by := r.GetClient().(*framework.Client), r.GetSession().(*approval)
 	err := s.p.tokens.MayApprove(ctx, c.Application, by.signedIn.User.ID)

@@ -132,7 +132,7 @@ func (a *Authorization) shown() (string, error) {
 // Authorize does, or an error if the ticket is no longer valid for this session.
 func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.SignedIn) (*Authorization, error) {
 	stale := &oauth.Error{Status: http.StatusBadRequest, Code: "invalid_request",
-		Description: "This approval page is no longer valid. Go back to the application and begin again."}
+		Description: "This consent page is no longer valid. Go back to the application and begin again."}
 	text, err := p.tickets.Open(sealed, "consent")
 	if err != nil {
 		return nil, stale
@@ -184,9 +184,9 @@ func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *stora
 	return p.Complete(ctx, a, s)
 }
 
-// loggedOut returns the error for an approval whose session ended before it was stored.
+// loggedOut returns the error for a consent whose session ended before it was stored.
 func loggedOut() *oauth.Error {
-	return oauth.Refuse("access_denied", "The person was logged out meanwhile.")
+	return oauth.Refuse("access_denied", "The person was signed out meanwhile.")
 }
 
 // ScopeNames returns the names of the scopes.

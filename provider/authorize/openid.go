@@ -227,9 +227,9 @@ func (p *Authorizations) whyLogin(a *Authorization, s *storage.SignedIn) Reason 
 	return ""
 }
 
-// sessionEnd returns the time at which the session ends the tokens of an approval, or 0 if
+// sessionEnd returns the time at which the session ends the tokens of an authorization, or 0 if
 // it does not. The tokens of a login (scope openid) end with the session, unless the person
-// approved offline_access (OIDC Core §11). The tokens of any other approval do not depend on
+// approved offline_access (OIDC Core §11). The tokens of any other authorization do not depend on
 // the session.
 func (p *Authorizations) sessionEnd(scopes []string, s storage.Session) int64 {
 	if !p.config.OpenID || !slices.Contains(scopes, "openid") || slices.Contains(scopes, policy.OfflineAccess) {

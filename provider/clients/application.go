@@ -120,7 +120,7 @@ func (p *Clients) setOwner(ctx context.Context, a *storage.Application, actor po
 	}
 	u, err := p.people.UserByName(ctx, r.Owner)
 	if errors.Is(err, oauth.ErrNotFound) {
-		found.Add("owner", "There is no user with that username.")
+		found.Add("owner", "There is no person with that username.")
 		return nil
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ func (p *Clients) TakeOver(ctx context.Context, actor policy.Actor, id string) (
 }
 
 // Assign gives an application to another owner, who becomes responsible for it. It
-// returns an Invalid if there is no such active user.
+// returns an Invalid if there is no such person with an enabled account.
 func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id, username string) (storage.Application, error) {
 	found := &oauth.Invalid{}
 	if username == "" {
@@ -37,12 +37,12 @@ func (p *Clients) Assign(ctx context.Context, actor policy.Actor, id, username s
 	u, err := p.people.UserByName(ctx, username)
 	switch {
 	case errors.Is(err, oauth.ErrNotFound):
-		found.Add("owner", "There is no user with that username.")
+		found.Add("owner", "There is no person with that username.")
 		return storage.Application{}, found
 	case err != nil:
 		return storage.Application{}, err
 	case !u.Active:
-		found.Add("owner", "The account of this user is not active, so the application would be suspended.")
+		found.Add("owner", "The account of this person is disabled, so the application would be suspended.")
 		return storage.Application{}, found
 	}
 	return p.assign(ctx, actor, id, &u.ID, storage.ByOwner)

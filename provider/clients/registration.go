@@ -17,7 +17,7 @@ import (
 // application, was only says who is responsible for it.
 func (p *Clients) checkRegistration(found *oauth.Invalid, actor policy.Actor, r Registration, was storage.Application) {
 	if strings.TrimSpace(r.Name) == "" {
-		found.Add("name", "This field is required: people see it when they are asked for their approval.")
+		found.Add("name", "This field is required: people see it on the consent page.")
 	}
 	people.CheckText(found, "name", r.Name)
 	if r.ClientType != policy.Confidential && r.ClientType != policy.Public {

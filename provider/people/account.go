@@ -59,7 +59,7 @@ func (p *People) EndSessions(ctx context.Context, userID string) (int, error) {
 	return n, oauth.Stored(err)
 }
 
-// Revoke withdraws a person's consent to an application, and revokes all
+// Revoke deletes a person's consent to an application, and revokes all
 // tokens that were issued by it.
 func (p *People) Revoke(ctx context.Context, userID, applicationID string) error {
 	return oauth.Stored(p.store.RevokeConsent(ctx, userID, applicationID))

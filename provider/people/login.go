@@ -82,8 +82,8 @@ type Attempt struct {
 	Queue  []string
 }
 
-// CheckPassword returns the active person with a user name's key (see FoldName) and
-// this password, or WrongPassword. A name that does not exist takes as long as a wrong
+// CheckPassword returns the person with an enabled account, a user name's key (see FoldName)
+// and this password, or WrongPassword. A name that does not exist takes as long as a wrong
 // password.
 func (p *People) CheckPassword(ctx context.Context, by Attempt, key, password string) (storage.User, error) {
 	giveBack, err := p.limits.Take(by.Tries...)
@@ -183,7 +183,7 @@ func (p *People) IdleSince(at int64) int64 {
 }
 
 // SetupLink returns the secret part of the first administrator's link, or "" if the
-// server has a user already.
+// server has an account already.
 func (p *People) SetupLink(ctx context.Context) (string, error) {
 	somebody, err := p.store.HasUsers(ctx)
 	if err != nil || somebody {
@@ -193,8 +193,8 @@ func (p *People) SetupLink(ctx context.Context) (string, error) {
 }
 
 // Setup creates the first administrator, or returns ErrNotFound if the link is wrong or
-// used. The link works once: the store refuses to add a first user if there is another
-// user.
+// used. The link works once: the store refuses to add a first account if there is another
+// one.
 func (p *People) Setup(ctx context.Context, link string, person Person) error {
 	err := p.CheckSetup(ctx, link)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package people manages the users of the server: their accounts, groups, profiles
+// Package people manages the people of the server: their accounts, groups, profiles
 // (OIDC Core §5.1), passwords (NIST SP 800-63B-4) and browser sessions.
 package people
 
@@ -19,7 +19,7 @@ type Config struct {
 	PasswordMinLength int
 }
 
-// People manages the users, and their groups, passwords and browser sessions.
+// People manages the accounts of people, and their groups, passwords and browser sessions.
 type People struct {
 	config  Config
 	rules   *policy.Rules

@@ -18,7 +18,7 @@ import (
 	"mandate/storage"
 )
 
-// Person is a user as an administrator, the CLI or the sample API describes it.
+// Person is the description of a person by an administrator, the CLI or the sample API.
 type Person struct {
 	Username, Email, FirstName, LastName string
 
@@ -162,7 +162,7 @@ func (p *People) checkSubject(ctx context.Context, subject string) error {
 		_, err = p.store.UserByID(ctx, subject)
 	}
 	if err == nil {
-		found.Add("subject", "A user with that subject already exists.")
+		found.Add("subject", "A person with that subject already exists.")
 		return found
 	}
 	if errors.Is(err, storage.ErrNotFound) {
@@ -190,10 +190,10 @@ func personError(err error) error {
 	found := &oauth.Invalid{}
 	switch {
 	case errors.Is(err, storage.ErrConflict):
-		found.Add("username", "A user with that username already exists.")
+		found.Add("username", "A person with that username already exists.")
 		return found
 	case errors.Is(err, storage.ErrLastAdministrator):
-		found.Add("administrator", "This is the last active administrator. Make somebody else an administrator first.")
+		found.Add("administrator", "This is the last enabled administrator. Make somebody else an administrator first.")
 		return found
 	case errors.Is(err, storage.ErrNotFound):
 		found.Add("group", "There is no group with that name. Add the group first.")
@@ -211,8 +211,8 @@ func endError(err error) error {
 }
 
 // UpdateUser changes a person as an administrator asks. It refuses to remove the last
-// active administrator. It also refuses to take administrator rights from the actor, or
-// to deactivate the actor.
+// enabled administrator. It also refuses to take administrator rights from the actor, or
+// to disable the actor's account.
 func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, person Person) error {
 	err := actor.MustAdminister("change an account")
 	if err != nil {
@@ -228,7 +228,7 @@ func (p *People) UpdateUser(ctx context.Context, actor policy.Actor, id string, 
 		p.config.checkNewPassword(found, "password", person.Password, person.Username)
 	}
 	if actor.Is(id) && (person.Inactive || !person.Administrator) {
-		found.Add("administrator", "You cannot deactivate yourself or give up your own administrator rights. Ask another administrator.")
+		found.Add("administrator", "You cannot disable your own account or give up your own administrator rights. Ask another administrator.")
 	}
 	if err := found.Err(); err != nil {
 		return err
@@ -303,8 +303,8 @@ func (p *People) GroupsOf(ctx context.Context, id string) ([]string, error) {
 	return names, oauth.Stored(err)
 }
 
-// DisableUser deactivates a person, ends their sessions and revokes their tokens. It
-// refuses to deactivate the last active administrator.
+// DisableUser disables an account, ends its sessions and revokes its tokens. It
+// refuses to disable the last enabled administrator.
 func (p *People) DisableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {
@@ -313,8 +313,8 @@ func (p *People) DisableUser(ctx context.Context, username string) error {
 	return endError(p.store.DisableUser(ctx, u.ID, oauth.Now()))
 }
 
-// EnableUser activates a person, who can then sign in again. The applications that only
-// this person is responsible for work again.
+// EnableUser enables an account, whose person can then sign in again. The applications that
+// only this person is responsible for work again.
 func (p *People) EnableUser(ctx context.Context, username string) error {
 	u, err := p.UserByName(ctx, username)
 	if err != nil {

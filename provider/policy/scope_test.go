@@ -29,7 +29,7 @@ func TestScopeResolution(t *testing.T) {
 		{"the default is cut to what the application may have", c, few, "", "read groups", "no error"},
 		{"the default is as configured, without introspection, openid and what is not a scope", chosen, all, "", "groups read", "no error"},
 		{"a configured default is cut too", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "read"}, "", "read", "no error"},
-		{"introspection is no default, also with the switch", c, may, "", "write read groups", "no error"},
+		{"introspection is no default, even if it is allowed", c, may, "", "write read groups", "no error"},
 		{"introspection is no default, also where it is configured as one", chosen, may, "", "groups read", "no error"},
 		{"RFC6749/3.3 without a default the request fails", c, none, "", "", "400 invalid_scope"},
 		{"RFC6749/3.3 without a common default the request fails", chosen, storage.Application{Responsible: storage.ByOperator, Scopes: "write"}, "", "", "400 invalid_scope"},
@@ -41,10 +41,10 @@ func TestScopeResolution(t *testing.T) {
 		{"there are no wildcards", c, all, "*", "", "400 invalid_scope"},
 		{"there are no hierarchies", c, all, "read.all", "", "400 invalid_scope"},
 		{"a scope that the application may not have is refused, and not left out", c, few, "read write", "", "400 invalid_scope"},
-		{"introspection takes the switch", c, all, "introspection", "", "400 invalid_scope"},
-		{"introspection takes the switch, although it is listed", c, none, "introspection", "", "400 invalid_scope"},
-		{"introspection with the switch", c, may, "introspection", "introspection", "no error"},
-		{"introspection with the switch, although it is not listed", c, storage.Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
+		{"introspection must be allowed", c, all, "introspection", "", "400 invalid_scope"},
+		{"introspection must be allowed, even if it is listed", c, none, "introspection", "", "400 invalid_scope"},
+		{"introspection is allowed", c, may, "introspection", "introspection", "no error"},
+		{"introspection is allowed, although it is not listed", c, storage.Application{Responsible: storage.ByOperator, Scopes: "read", MayIntrospect: true}, "introspection read", "introspection read", "no error"},
 		{"a malformed scope is refused", c, all, "read  write", "", "400 invalid_scope"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 func Standings() []Standing { return []Standing{StandingAdministrator, StandingPerson, StandingOpen} }
 
 // StandingOf returns the standing of an application. An application whose owner is
-// missing or not active has StandingPerson, and is suspended.
+// missing or disabled has StandingPerson, and is suspended.
 func StandingOf(a storage.Application) Standing {
 	switch {
 	case a.Responsible == storage.ByNobody:
@@ -39,21 +39,21 @@ func StandingOf(a storage.Application) Standing {
 	return StandingPerson
 }
 
-// StandingOfPerson returns the standing of the applications that an active person owns.
+// StandingOfPerson returns the standing of the applications that a person with an enabled account owns.
 func StandingOfPerson(u storage.User) Standing {
 	return StandingOf(storage.Application{Responsible: storage.ByOwner, OwnerActive: &u.Active, OwnerAdministrator: &u.Administrator})
 }
 
 // Suspended says that the person who is responsible for an application is missing: the
-// account of its owner is not active, or was deleted. The application works again when
-// somebody else takes it over, or when the account is active again.
+// account of its owner is disabled or deleted. The application works again when
+// somebody else takes it over, or when the account is enabled again.
 func Suspended(a storage.Application) bool {
 	return a.Responsible == storage.ByOwner && !oauth.Deref(a.OwnerActive)
 }
 
 // SuspendedText describes the refusal of a suspended application, to a client that has
 // authenticated and to a person whom it sends here.
-const SuspendedText = "This application is suspended: the account of its owner is not active. An administrator can activate the account, or take the application over."
+const SuspendedText = "This application is suspended: the account of its owner is disabled. An administrator can enable the account, or take the application over."
 
 // Allowance is what a standing allows. Every decision that depends on who is
 // responsible for an application uses it. The application's own settings can only

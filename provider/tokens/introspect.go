@@ -63,7 +63,8 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 }
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
-// is unknown, expired or revoked, or whose person or application is inactive.
+// is unknown, expired or revoked, whose person is disabled, or whose application is
+// suspended.
 func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	token, err := p.token(ctx, text)
 	if err != nil {
@@ -142,7 +143,7 @@ func (p *Tokens) introspectionCaller(ctx context.Context, r *http.Request) (stri
 	return a.ClientID, nil
 }
 
-const mayNotIntrospect = "This application may not introspect tokens: an administrator can switch that on, on the page of the application."
+const mayNotIntrospect = "This application may not introspect tokens: an administrator can allow it, on the page of the application."
 
 // bothChallenges adds the challenge Bearer to the challenge Basic, because the caller
 // may use either (RFC 7662 §2.1).
