@@ -12,7 +12,7 @@ import (
 	"mandate/templates"
 )
 
-// account shows a person their own data, approvals and sessions.
+// account shows a person their own data, consents and sessions.
 func (s *server) account(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *server) toAccount(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changePassword changes the password. It ends all other sessions and, if the person
-// wants, the approvals given in them.
+// wants, the token families that were approved in them.
 func (s *server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.person(r)
 	if err != nil {

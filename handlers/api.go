@@ -69,7 +69,7 @@ func number(asked url.Values, name string, standard int) (int, error) {
 	return int(n), err
 }
 
-// apiAddUser creates a user from a form, with a password that can be used to sign
+// apiAddUser creates a person from a form, with a password that can be used to sign
 // in.
 func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	err := s.parseForm(r)
@@ -95,7 +95,7 @@ func (s *server) apiAddUser(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, toAPI(u))
 }
 
-// apiUser shows one user by number.
+// apiUser shows one person by number.
 func (s *server) apiUser(w http.ResponseWriter, r *http.Request) error {
 	n, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
 	if err != nil {

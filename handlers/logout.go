@@ -160,8 +160,8 @@ func (s *server) cannotLogOut(w http.ResponseWriter, r *http.Request, err error)
 	}
 	request.Note(r.Context(), "error", e.Error())
 	page := templates.ErrorPage{Frame: s.frame(r, ""), Status: statusOf(e), Code: e.Code,
-		Heading: "The application’s logout request is not valid", Message: e.Description + " Nobody was logged out.",
-		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: "Log out here"}
+		Heading: "The application’s logout request is not valid", Message: e.Description + " Nobody was signed out.",
+		RequestID: request.ID(r), BackURL: s.path("/logout/"), BackLabel: "Sign out here"}
 	if e.Mismatch != nil {
 		who, err := s.signedIn(r)
 		if err != nil {

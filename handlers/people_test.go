@@ -64,7 +64,7 @@ func TestAccount(t *testing.T) {
 		page := v.follow(t, v.post(t, "/account/password/", form...))
 		page.wants(t, 200, "Your password was changed.")
 		if got := strings.Contains(page.body, "got there has ended"); got != ends {
-			t.Errorf("%s: the page says that approvals have ended: %t, want %t", fields, got, ends)
+			t.Errorf("%s: the page says that access has ended: %t, want %t", fields, got, ends)
 		}
 	}
 	for range 20 {
@@ -107,7 +107,7 @@ func TestAdministration(t *testing.T) {
 	got.wants(t, 422, `value="bo b"`, `value="Bob"`, `href="#username"`, `href="#email"`, `href="#password"`, `value="night / shift" checked`)
 	root.post(t, "/admin/users/new/", "username", "alice", "password", goodPassword).wants(t, 422, "already exists")
 	root.follow(t, root.post(t, "/admin/users/new/", "username", "bob", "email", "bob@example.com", "password", goodPassword, "group", "night / shift", "active", "on")).
-		wants(t, 200, "bob@example.com", "night / shift", "The user is added.")
+		wants(t, 200, "bob@example.com", "night / shift", "The person is added.")
 	bob, elsewhere := s.as(t, "bob"), s.as(t, "bob")
 	u, err := s.provider.People.UserByName(t.Context(), "bob")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestAdministration(t *testing.T) {
 	bob.post(t, end[0][1]).wants(t, 403)
 	root.follow(t, root.post(t, end[0][1])).wants(t, 200, "That browser is signed out.")
 	root.post(t, end[0][1]).wants(t, 404)
-	root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "The user is signed out everywhere.", "Nowhere.")
+	root.follow(t, root.post(t, path+"sessions/end/")).wants(t, 200, "The person is signed out everywhere.", "Nowhere.")
 	for _, browser := range []*visitor{bob, elsewhere} {
 		browser.get(t, "/account/").wants(t, 303)
 	}
@@ -132,7 +132,7 @@ func TestAdministration(t *testing.T) {
 	bob.get(t, "/account/").wants(t, 303)
 	root.post(t, path, "username", "", "group", "none").wants(t, 422)
 	root.get(t, path+"delete/").wants(t, 200, "Delete “bob”?")
-	root.follow(t, root.post(t, path+"delete/")).wants(t, 200, "The user is deleted.")
+	root.follow(t, root.post(t, path+"delete/")).wants(t, 200, "The person is deleted.")
 
 	// Nobody locks themselves out.
 	self, err := s.provider.People.UserByName(t.Context(), "root")
@@ -140,14 +140,14 @@ func TestAdministration(t *testing.T) {
 		t.Fatal(err)
 	}
 	path = "/admin/users/" + self.ID + "/"
-	root.post(t, path, "username", "root").wants(t, 422, "yourself")
+	root.post(t, path, "username", "root").wants(t, 422, "your own account")
 	root.post(t, path+"delete/").wants(t, 422, "yourself")
 	root.get(t, "/admin/users/?q=ROOT").wants(t, 200, "root")
 
 	group := "/admin/groups/night%20%2F%20shift/delete/"
 	root.get(t, group).wants(t, 200, "night / shift")
 	root.follow(t, root.post(t, group)).wants(t, 200, "The group is deleted.")
-	// Who is added without being active cannot sign in.
+	// Whoever is added with a disabled account cannot sign in.
 	root.post(t, "/admin/users/new/", "username", "eve", "password", goodPassword).wants(t, 303)
 	s.visitor(t).post(t, "/login/", "username", "eve", "password", goodPassword).wants(t, 422)
 }

@@ -156,9 +156,9 @@ func (s *server) confirmUserDeletion(w http.ResponseWriter, r *http.Request, sta
 		return err
 	}
 	page := templates.Confirm{Frame: s.frame(r, ""), Heading: "Delete “" + u.Username + "”?",
-		Message: "This cannot be undone. To block the account for a while, deactivate it instead.",
-		Details: []string{"The user is signed out everywhere, and all tokens of the user are revoked at once."},
-		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the user", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
+		Message: "This cannot be undone. To block the account for a while, disable it instead.",
+		Details: []string{"The person is signed out everywhere, and all tokens of the person are revoked at once."},
+		Action:  s.userPath(u.ID) + "delete/", Button: "Delete the person", CancelURL: s.userPath(u.ID), Danger: true, Owned: owned}
 	if slices.ContainsFunc(owned, func(a templates.OwnedApplication) bool { return !a.Stays }) {
 		page.Fate = checked(r.PostForm["applications"],
 			templates.Option{Value: provider.TakeOver, Label: "I take them over", Help: "They continue to work, and you become responsible for them. Replace their secrets afterwards: this person may know them."},
@@ -246,9 +246,9 @@ func changedMeanwhile(u provider.User, form url.Values) error {
 }
 
 func accountState(u provider.User) string {
-	state := "deactivated"
+	state := "disabled"
 	if u.Active {
-		state = "active"
+		state = "enabled"
 	}
 	if u.Administrator {
 		state += ", an administrator's"

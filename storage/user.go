@@ -137,7 +137,7 @@ func (t tx) confirm(userID, hash string) error {
 var ErrLastAdministrator = errors.New("no active administrator would be left")
 
 // keepAdministrator runs a change of a person. It returns ErrLastAdministrator if the
-// change removes the last active administrator, and the transaction is rolled back. The
+// change removes the last enabled administrator, and the transaction is rolled back. The
 // counter's row is a lock: two administrators may demote each other at the same moment.
 func (t tx) keepAdministrator(change func() error) error {
 	const anybody = `SELECT EXISTS (SELECT 1 FROM users WHERE administrator AND active)`

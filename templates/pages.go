@@ -86,7 +86,7 @@ type Consent struct {
 	SwitchURL          string // leads to the login page, for another account
 }
 
-// ConsentScope is one scope. New means that the last approval did not contain it.
+// ConsentScope is one scope. New means that the last consent did not contain it.
 type ConsentScope struct {
 	Name, Description string
 	New               bool
@@ -243,7 +243,7 @@ type Account struct {
 	Sessions                     SessionList
 	PasswordAction               string
 	CurrentPassword, NewPassword Field
-	KeepApprovals                bool // clears the box that revokes the approvals given in other sessions
+	KeepApprovals                bool // clears the box that revokes what was approved in other sessions
 }
 
 // Fact is a name with its value.

@@ -35,7 +35,7 @@ const (
 the target file names, and reports the result of each rule. Some checks send
 invalid requests on purpose: run them against your own servers only.
 
-The target file contains the issuer, a user who can sign in, and a client for each
+The target file contains the issuer, a person who can sign in, and a client for each
 role. --write-target asks for them and writes the file. A rule that needs something
 that the file lacks is skipped.
 

@@ -238,7 +238,7 @@ func TestRFC9068Ended(t *testing.T) {
 			s.mustToken(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
 			s.token(t, app.auth(), params("grant_type", "refresh_token", "refresh_token", got.RefreshToken))
 		},
-		"the person is deactivated": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {
+		"the account is disabled": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {
 			s.mustCLI(t, "", "user", "disable", "alice")
 		},
 		"the session ends": func(t *testing.T, s *server, _ application, _ *browser, _ tokens) {

@@ -29,7 +29,7 @@ func TestAttackPrivilegesComeBack(t *testing.T) {
 	for way, next := range map[string]func(id string, app application){
 		"deleted": func(id string, _ application) {
 			root.open(t, "/admin/users/"+id+"/delete/")
-			root.submit(t, "Delete the user", params("applications", "take-over"))
+			root.submit(t, "Delete the person", params("applications", "take-over"))
 		},
 		"taken over": func(_ string, app application) {
 			root.send(t, "/o/applications/"+app.ID+"/owner/", params("take_over", "on"))
@@ -107,7 +107,7 @@ func TestAttackPagesThatWereOpen(t *testing.T) {
 	if root.Status != http.StatusUnprocessableEntity || !strings.Contains(root.Body, "after the page was opened") {
 		t.Errorf("a page from before brings her back: %d", root.Status)
 	}
-	s.wantOwn(t, "deactivated", app, http.StatusUnauthorized, "invalid_client")
+	s.wantOwn(t, "disabled", app, http.StatusUnauthorized, "invalid_client")
 	// The page with the error shows the current account.
 	root.submit(t, "Save changes", url.Values{"active": nil, "first_name": {"Eve"}})
 	if root.Status != http.StatusOK {
@@ -118,11 +118,11 @@ func TestAttackPagesThatWereOpen(t *testing.T) {
 	known, id := otto.registered(t), s.userID(t, "otto")
 	root.open(t, "/admin/users/"+id+"/delete/")
 	late := otto.registered(t)
-	root.submit(t, "Delete the user", params("applications", "take-over"))
+	root.submit(t, "Delete the person", params("applications", "take-over"))
 	if root.Status != http.StatusUnprocessableEntity || !strings.Contains(root.Body, late.ClientID) {
 		t.Errorf("an application that nobody saw is taken over: %d", root.Status)
 	}
-	root.submit(t, "Delete the user", params("applications", "take-over"))
+	root.submit(t, "Delete the person", params("applications", "take-over"))
 	s.wantOwn(t, "taken over", known, http.StatusOK, "")
 	s.wantOwn(t, "taken over too, once it was shown", late, http.StatusOK, "")
 }

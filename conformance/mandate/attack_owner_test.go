@@ -137,7 +137,7 @@ func TestAttackApplicationOutlivesItsOwner(t *testing.T) {
 		}
 		suspended("before", false)
 		s.mustCLI(t, "", "user", "disable", "mallory")
-		suspended("its owner is deactivated", true)
+		suspended("its owner is disabled", true)
 		s.mustCLI(t, "", "user", "enable", "mallory")
 		suspended("its owner is active again", false)
 		// The owner is deleted in the way of the previous release.

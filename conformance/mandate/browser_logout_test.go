@@ -60,7 +60,7 @@ func TestBrowserLogout(t *testing.T) {
 	asked.Set("post_logout_redirect_uri", bye+"/other")
 	b.look("logout-error", s.URL+"/o/logout/?"+asked.Encode())
 	b.expect(400, "The application’s logout request is not valid")
-	b.follow("Log out here")
+	b.follow("Sign out here")
 	b.press("Sign out")
 	b.says("You are signed out.")
 	b.look("signed-out", "/login/", func() {

@@ -179,5 +179,5 @@ func TestBrowserPagesFitAPhone(t *testing.T) {
 	empty.follow("Delete this person")
 	remove := empty.URL().Path
 	empty.look("user-owner-delete", remove)
-	empty.look("user-owner-delete-wrong", remove, func() { empty.press("Delete the user") })
+	empty.look("user-owner-delete-wrong", remove, func() { empty.press("Delete the person") })
 }

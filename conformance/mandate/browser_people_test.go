@@ -107,7 +107,7 @@ func TestBrowserPeople(t *testing.T) {
 		b.fill("Username", bob.Name)
 		b.fill("Password", bob.Password)
 		b.press("Add person")
-		b.says("The user is added.", "night shift")
+		b.says("The person is added.", "night shift")
 
 		his := s.window(t, browser)
 		his.open("/account/")
@@ -128,8 +128,8 @@ func TestBrowserPeople(t *testing.T) {
 		b.follow("bob")
 		b.follow("Delete this person")
 		b.expect(200, "Delete “bob”?")
-		b.press("Delete the user")
-		b.says("The user is deleted.")
+		b.press("Delete the person")
+		b.says("The person is deleted.")
 		if strings.Contains(b.text(), "night shift") {
 			t.Error("the list still shows bob")
 		}

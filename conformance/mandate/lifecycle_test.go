@@ -95,7 +95,7 @@ func TestLifecycle(t *testing.T) {
 				l.check(t, other, c.want)
 			})
 		}
-		t.Run("introspection_switched_off", func(t *testing.T) { v.stopsIntrospection(t, root) })
+		t.Run("introspection_no_longer_allowed", func(t *testing.T) { v.stopsIntrospection(t, root) })
 		t.Run("rights_taken_away", func(t *testing.T) { v.endsAdministration(t, root) })
 	})
 }

@@ -93,25 +93,25 @@ var everyNews = []news{
 		token := c.own(t, c.client(t))
 		return c.alive(t, token), func() { c.mustCLI(t, token, "token", "revoke") }
 	}},
-	{"person_deactivated", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+	{"account_disabled", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		l := &life{fixture: c.fixture, root: c.root, person: p}
 		path, token := l.userPath(t), c.typed(t, p)
 		l.root.open(t, path)
 		return c.alive(t, token), func() { l.root.submit(t, "Save changes", url.Values{"active": nil}) }
 	}},
-	{"person_deactivated_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+	{"account_disabled_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		return c.alive(t, c.typed(t, p)), func() { c.mustCLI(t, "", "user", "disable", p.Name) }
 	}},
-	{"owner_deactivated", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+	{"owner_disabled", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		token, _ := c.server.own(t, c.signedIn(t, p).registered(t))
 		l := &life{fixture: c.fixture, root: c.root, person: p}
 		l.root.open(t, l.userPath(t))
 		return c.alive(t, token.AccessToken), func() { l.root.submit(t, "Save changes", url.Values{"active": nil}) }
 	}},
-	{"owner_deactivated_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+	{"owner_disabled_by_command", true, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		token, _ := c.server.own(t, c.signedIn(t, p).registered(t))
 		return c.alive(t, token.AccessToken), func() { c.mustCLI(t, "", "user", "disable", p.Name) }
@@ -124,7 +124,7 @@ var everyNews = []news{
 		a := c.client(t)
 		return c.alive(t, c.own(t, a)), func() { c.mustCLI(t, "", "application", "delete", a.ClientID) }
 	}},
-	{"consent_withdrawn", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
+	{"consent_revoked", false, func(t testing.TB, c *cluster) (func(*server) bool, func()) {
 		p := c.somebody(t)
 		tab := c.signedIn(t, p)
 		token := tab.family(t, c.client(t), p, "scope", "read").AccessToken

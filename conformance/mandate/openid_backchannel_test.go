@@ -100,7 +100,7 @@ func TestBackChannel_2_7_every_way_to_end_a_session_tells_every_application(t *t
 			},
 			"deleted": func(t *testing.T, _ *browser, id string, _ person, _ tokens) {
 				administrator.open(t, "/admin/users/"+id+"/delete/")
-				administrator.submit(t, "Delete the user", nil)
+				administrator.submit(t, "Delete the person", nil)
 			},
 		} {
 			who := s.person(t, "a-"+strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", ""))

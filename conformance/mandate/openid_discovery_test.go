@@ -76,7 +76,7 @@ func TestOIDCDiscovery3Metadata(t *testing.T) {
 	})
 }
 
-// If OpenID Connect is switched off, none of its endpoints exists.
+// If OpenID Connect is off, none of its endpoints exists.
 func TestOIDCOff(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, db database) {
 		s := startServer(t, options{database: db})

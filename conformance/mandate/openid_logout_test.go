@@ -248,7 +248,7 @@ func TestRPLogout_4_nothing_is_redirected_on_an_error(t *testing.T) {
 		"a scheme that runs (of URI only)": {"client_id", app.ClientID, "post_logout_redirect_uri", "javascript:alert(1)"},
 	} {
 		b.open(t, s.endSession(request...))
-		if b.Status != http.StatusBadRequest || b.Away != nil || !strings.Contains(b.Body, "Log out here") {
+		if b.Status != http.StatusBadRequest || b.Away != nil || !strings.Contains(b.Body, "Sign out here") {
 			t.Errorf("%s: %d, sent to %v\n%s", name, b.Status, b.Away, b.Body)
 		}
 		if b.signedOut(t) {

@@ -167,7 +167,7 @@ func TestSpecAuthorizationError(t *testing.T) {
 			{"code_challenge has no padding", "invalid_request", app, []string{"code_challenge", base64.URLEncoding.EncodeToString(make([]byte, sha256.Size))}},
 			{"code_challenge is the digest", "invalid_request", app, []string{"code_challenge", "abc"}},
 			{"an unknown scope is refused", "invalid_scope", app, []string{"scope", "read admin"}},
-			{"introspection is refused where it was not switched on", "invalid_scope", app, []string{"scope", "introspection"}},
+			{"introspection is refused where it was not allowed", "invalid_scope", app, []string{"scope", "introspection"}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				address, _ := s.authorizeURL(c.app, append([]string{"state", "a b+c%2F&"}, c.more...)...)

@@ -195,7 +195,7 @@ func TestSpecInactiveToken(t *testing.T) {
 			{"token revoked by the operator", func(t *testing.T, app application, p person, pair tokens) {
 				s.mustCLI(t, pair.RefreshToken+"\n", "token", "revoke")
 			}},
-			{"deactivated user", func(t *testing.T, app application, p person, pair tokens) {
+			{"disabled account", func(t *testing.T, app application, p person, pair tokens) {
 				s.mustCLI(t, "", "user", "disable", p.Name)
 			}},
 			{"deleted application", func(t *testing.T, app application, p person, pair tokens) {

@@ -90,7 +90,7 @@ func TestSpecScope(t *testing.T) {
 			{"an unknown scope is refused", app, "read admin"},
 			{"a scope in another case is another scope", app, "Read"},
 			{"a scope that the application may not have is refused", writer, "read"},
-			{"introspection is refused where it was not switched on", app, "introspection"},
+			{"introspection is refused where it was not allowed", app, "introspection"},
 			{"scopes are separated by one space", app, "read  write"}, // RFC 6749 §3.3
 		} {
 			t.Run(c.name, func(t *testing.T) {

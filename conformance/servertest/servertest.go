@@ -1,4 +1,4 @@
-// Package servertest runs the built server for tests, with a user and a client for each role.
+// Package servertest runs the built server for tests, with a person and a client for each role.
 package servertest
 
 import (
@@ -284,7 +284,7 @@ func (s *Server) launch() error {
 	return fmt.Errorf("the server does not answer at %s", s.URL)
 }
 
-// target adds a user and the clients.
+// target adds a person and the clients.
 func (s *Server) target() (*target.Target, error) {
 	t := &target.Target{Issuer: s.known() + "/o", User: target.User{Username: "alice", Password: "pw " + rand.Text()}, Clients: map[need.Need]*target.Client{},
 		API: target.API{URL: s.known() + "/resource", Restricted: s.known() + "/groups/", Scope: "groups"}, Backchannel: FreeAddress()}
@@ -323,7 +323,7 @@ func (s *Server) Register(role need.Role, backchannel string) (*target.Client, e
 	return target.NewClient(role, made.ID, made.Secret), err
 }
 
-// AddPerson adds a user who has a value for every claim (OIDC Core §5.1).
+// AddPerson adds a person who has a value for every claim (OIDC Core §5.1).
 func (s *Server) AddPerson(u target.User) error {
 	_, err := s.CLI(u.Password+"\n", "user", "add", u.Username, "--password-stdin", "--email", u.Username+"@example.com",
 		"--first-name", "Alice", "--last-name", "Liddell", "--group", "readers", "--email-verified", "--middle-name", "Pleasance", "--nickname", "al",
