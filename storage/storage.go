@@ -24,9 +24,10 @@ import (
 type Store struct {
 	read, write          *sqlx.DB
 	embedded             bool
-	url                  string // for notifications of PostgreSQL
-	most                 int    // the limit of connections to PostgreSQL
-	noPreparedStatements bool   // statements are not prepared
+	busyWait             time.Duration // how long one attempt waits for a locked SQLite file
+	url                  string        // for notifications of PostgreSQL
+	most                 int           // the limit of connections to PostgreSQL
+	noPreparedStatements bool          // statements are not prepared
 	noReadTimeout        *atomic.Bool
 	prepared             sync.Map // pool and SQL text to *sqlx.Stmt
 
@@ -71,7 +72,7 @@ func (c Config) open() (*Store, error) {
 	scheme, rest, _ := strings.Cut(c.URL, "://")
 	switch scheme {
 	case "sqlite":
-		return openSQLite(strings.TrimPrefix(rest, "/"))
+		return openSQLite(strings.TrimPrefix(rest, "/"), busyWait)
 	case "postgres", "postgresql":
 		return openPostgres(c)
 	}
@@ -79,15 +80,19 @@ func (c Config) open() (*Store, error) {
 	return nil, errors.New("the database URL must begin with sqlite:/// or postgres://")
 }
 
+// busyWait is how long one attempt waits for a SQLite file that another process has locked.
+// A request makes several attempts, and has 25 seconds.
+const busyWait = 4 * time.Second
+
 // openSQLite opens one connection for writes, because SQLite allows one writer. The
 // pool is then a fair queue; SQLite's own lock would be polled.
-func openSQLite(path string) (*Store, error) {
+func openSQLite(path string, wait time.Duration) (*Store, error) {
 	if path == "" || path == ":memory:" { // each connection would have its own database
 		return nil, fmt.Errorf("the database URL contains no file name: write sqlite:///mandate.db")
 	}
 	// synchronous(FULL): a token that was sent to a client survives a power failure.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
+		fmt.Sprintf("?_pragma=busy_timeout(%d)", wait.Milliseconds()) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"
 	write, err := sqlx.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -99,7 +104,7 @@ func openSQLite(path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
-	return newStore(&Store{read: read, write: write, embedded: true, noReadTimeout: &atomic.Bool{}}), nil
+	return newStore(&Store{read: read, write: write, embedded: true, busyWait: wait, noReadTimeout: &atomic.Bool{}}), nil
 }
 
 // maxWaiting limits the writes that wait for the database. A waiting token needs a few

@@ -95,8 +95,14 @@ const savepoint = "unit"
 var errPanicked = errors.New("panic in a transaction")
 
 // share runs a unit together with others. A panic of the unit reaches only its own
-// caller.
+// caller. A unit that waits for its turn leaves the queue so early that its turn would end
+// before the caller's deadline, even if the file is locked.
 func (s *Store) share(ctx context.Context, u unit) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, deadline.Add(-s.busyWait))
+		defer stop()
+	}
 	var cause any
 	work := u.work
 	u.work = func(t tx) (err error) {

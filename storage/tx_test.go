@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +137,23 @@ func mixed(ctx context.Context, s *Store, userID, applicationID, name string) er
 		}
 	}
 	return nil
+}
+
+// A request must answer before its deadline also while another process keeps the SQLite file
+// locked. So no attempt begins that may wait for the file until after the deadline.
+func TestWriteToSQLiteThatMayExceedTheDeadlineDoesNotBegin(t *testing.T) {
+	w := migrated(t, sqliteURL(t))
+	s, err := openSQLite(strings.TrimPrefix(w.url, "sqlite:///"), time.Hour)
+	must(t, err)
+	defer s.Close()
+	for left, want := range map[time.Duration]error{30 * time.Minute: context.DeadlineExceeded, 2 * time.Hour: nil} {
+		ctx, stop := context.WithTimeout(t.Context(), left)
+		is(t, "with "+left.String(), s.AddGroup(ctx, "group", at), want)
+		stop()
+	}
+	// An attempt that may begin is one of several, so it must be much shorter than the 25
+	// seconds of a request.
+	if attempts*busyWait > 20*time.Second {
+		t.Errorf("%d attempts wait for %v each", attempts, busyWait)
+	}
 }
