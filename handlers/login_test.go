@@ -238,3 +238,14 @@ func TestLogout(t *testing.T) {
 	v.get(t, "/logout/").wants(t, 303)
 	v.post(t, "/logout/").wants(t, 303)
 }
+
+// RFC 9110 §9.2.1: HEAD is safe.
+func TestHeadOfALogoutRequestChangesNothing(t *testing.T) {
+	v := newSite(t, "", func(c *Config) { c.OpenID, c.RPLogout = true, true }).visitor(t)
+	head := v.do(t, v.request(t, http.MethodHead, "/o/logout/", ""))
+	head.wants(t, 200)
+	if len(head.cookies()) > 0 {
+		t.Errorf("HEAD changes cookies: %v", head.cookies())
+	}
+	v.get(t, "/o/logout/").wants(t, 303)
+}

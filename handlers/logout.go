@@ -78,6 +78,11 @@ func (s *server) logoutRequest(w http.ResponseWriter, r *http.Request) error {
 	// anywhere.
 	askFirst := who == nil && l.RedirectURI != "" && !s.provider.Logouts.EndedInThisBrowser(l, s.cookie(r, "ended"))
 	if !askFirst && (who == nil || !s.provider.Logouts.MustConfirm(l, who)) {
+		// RFC 9110 §9.2.1: HEAD is safe, so it ends no session and changes no cookie.
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}
 		return s.logoutFor(w, r, l, who)
 	}
 	page := templates.Logout{Frame: s.frame(r, ""), Action: s.path("/logout/"), Ticket: ticket, OpenID: true}

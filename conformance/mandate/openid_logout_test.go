@@ -151,6 +151,26 @@ func TestRPLogout_2_hint_of_this_very_session_logs_out_at_once(t *testing.T) {
 	})
 }
 
+// RFC 9110 §9.2.1: HEAD is safe. A program that only looks at a link ends no session.
+func TestRPLogout_2_head_ends_no_session(t *testing.T) {
+	s := logoutServer(t, newSQLite(t))
+	alice, app := s.person(t, "alice"), s.relyingParty(t, "--post-logout-redirect-uri", bye)
+	b := s.browser(t)
+	request := s.endSession("id_token_hint", b.signsIn(t, app, alice).IDToken, "post_logout_redirect_uri", bye)
+	a, err := b.client.Head(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Body.Close()
+	if a.StatusCode != http.StatusOK || len(a.Cookies()) > 0 || b.signedOut(t) {
+		t.Errorf("got %d, cookies %v", a.StatusCode, a.Cookies())
+	}
+	b.open(t, request)
+	if b.Away == nil || !b.signedOut(t) {
+		t.Errorf("after GET: sent to %v", b.Away)
+	}
+}
+
 // userInfoStatus returns the status of the UserInfo endpoint's answer for a token.
 func (s *server) userInfoStatus(t testing.TB, token string) int {
 	t.Helper()
