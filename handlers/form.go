@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -60,13 +61,20 @@ func checkValues(values url.Values, lists []string) error {
 			return badRequest("The name of a field is not UTF-8 text.")
 		}
 		if len(list) > 1 && !slices.Contains(lists, name) {
-			return badRequest("The field " + oauth.Clip(name, 40) + " is sent more than once. Send it once.")
+			return badField("The field %s is sent more than once. Send it once.", name)
 		}
 		if slices.ContainsFunc(list, func(v string) bool { return !oauth.PlainText(v) }) {
-			return badRequest("The field " + oauth.Clip(name, 40) + " is not UTF-8 text.")
+			return badField("The field %s is not UTF-8 text.", name)
 		}
 	}
 	return nil
+}
+
+// badField returns an error about a field. The client chose the name, so the log has only
+// the format.
+func badField(format, name string) error {
+	return &provider.Error{Status: http.StatusBadRequest, Code: "invalid_request",
+		Description: fmt.Sprintf(format, oauth.Clip(name, 40)), LogText: format}
 }
 
 // variable returns a variable of the path. A value that is not valid text is not

@@ -209,12 +209,14 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	v.get(t, "/healthz")
 	v.get(t, "/readyz")
 	v.post(t, "/o/applications/register/", "redirect_uris", "http://urisecret.example.com", "name", "n", "scope", "read")
+	v.do(t, v.request(t, post, "/login/", "namesecret=a&namesecret=b")).wants(t, 400, "The field namesecret is sent more than once.")
+	v.do(t, v.request(t, post, "/login/", "bytesecret=%ff")).wants(t, 400, "The field bytesecret is not UTF-8 text.")
 	// A line is written after the answer.
-	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 10 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(s.log.String(), "\n") < 12 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	text := s.log.String()
-	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "grantsecret", "urisecret", goodPassword} {
+	for _, secret := range []string{"hunter2secret", "nextsecret", "querysecret", "linksecret", "pathsecret", "codesecret", "clientsecret", "grantsecret", "urisecret", "namesecret", "bytesecret", goodPassword} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the log has %s:\n%s", secret, text)
 		}
