@@ -88,6 +88,20 @@ func TestRegistration(t *testing.T) {
 	v.do(t, r).wants(t, 200, "access_token")
 }
 
+// Refresh tokens come with the grants in which a person takes part.
+func TestApplicationPageShowsRefreshTokens(t *testing.T) {
+	s := newSite(t, "")
+	v := s.as(t, "alice")
+	for grant, refresh := range map[string]bool{provider.GrantCode: true, provider.GrantPassword: true, provider.GrantClient: false} {
+		page := v.follow(t, v.post(t, "/o/applications/register/", "name", "App", "client_type", "confidential", "grant_type", grant,
+			"redirect_uris", "https://app.example.com/cb", "scope", "read", "hash_client_secret", "on"))
+		page.wants(t, 200, "<li><code>"+grant+"</code></li>")
+		if strings.Contains(page.body, "Refresh token lifetime") != refresh || strings.Contains(page.body, "<code>"+provider.GrantRefresh+"</code>") != refresh {
+			t.Errorf("%s: refresh tokens on the page: %v\n%s", grant, !refresh, page.body)
+		}
+	}
+}
+
 func TestRegistrationLosesNothing(t *testing.T) {
 	s := newSite(t, "")
 	v := s.as(t, "alice")

@@ -90,7 +90,8 @@ var layers = map[string][]string{
 // never lists modules that no package may import: provider/jose does what they do.
 var never = []string{"github.com/go-jose/go-jose"}
 
-// forbidden lists the imports and names that a layer must not use.
+// forbidden lists the imports and names that a layer, and everything below it, must not
+// use.
 var forbidden = map[string][]string{
 	"storage":  {"net/http"},
 	"provider": {"http.ResponseWriter"},
@@ -135,7 +136,7 @@ func checkFile(t *testing.T, path string) {
 	}
 	for _, spec := range file.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
-		if !mayImport(allowed, imported) || slices.Contains(forbidden[layer], imported) {
+		if !mayImport(allowed, imported) || isForbidden(layer, imported) {
 			t.Errorf("%s must not import %s", path, imported)
 		}
 	}
@@ -150,11 +151,20 @@ func checkFile(t *testing.T, path string) {
 		}
 		used := of.Name + "." + selector.Sel.Name
 		program := layer == "cmd/mandate" || layer == "conformance/bench" || layer == "storage/postgrestest" || layer == "conformance/servertest" || layer == "testkit"
-		if slices.Contains(forbidden[layer], used) || !program && slices.Contains(ofTheProgram, used) {
+		if isForbidden(layer, used) || !program && slices.Contains(ofTheProgram, used) {
 			t.Errorf("%s must not use %s", path, used)
 		}
 		return true
 	})
+}
+
+func isForbidden(layer, name string) bool {
+	for base, names := range forbidden {
+		if (layer == base || strings.HasPrefix(layer, base+"/")) && slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func mayImport(allowed []string, imported string) bool {
