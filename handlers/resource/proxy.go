@@ -66,6 +66,7 @@ type Proxy struct {
 	closing   context.Context
 	close     context.CancelFunc
 	log       *slog.Logger
+	uncovered uncoveredLog
 }
 
 // NewProxy returns a Proxy, or an error that says what is wrong with c.
@@ -90,6 +91,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		preflight: c.AllowPreflight,
 		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
+		uncovered: newUncoveredLog(),
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
@@ -151,7 +153,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h = p.forward
 	}
 	if h == nil {
-		p.log.Warn("no rule covers the request", "method", r.Method, "path", r.URL.Path)
+		p.logUncovered(r)
 		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: no rule of this server covers it.")
 		return
 	}
@@ -302,7 +304,7 @@ func visibleAll(scopes []string) string {
 // unreachable writes the response if the upstream gave no answer or a forbidden one.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errSwitched) {
-		p.log.Error("the upstream's response was not forwarded", "path", r.URL.Path, "error", err)
+		p.log.Error("the upstream's response was not forwarded", "path", printable(r.URL.Path), "error", err)
 		writeDetail(w, http.StatusBadGateway, "The service behind this address switched to another protocol.")
 		return
 	}
