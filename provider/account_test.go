@@ -167,7 +167,7 @@ func TestChangePassword(t *testing.T) {
 	}
 	t.Run("guessing at the current password is slowed", func(t *testing.T) {
 		s := f.login("bob")
-		for range int(limits.PerPair.Tries) {
+		for range int(limits.Of(limits.OfPair).Tries) {
 			wantInvalid(t, f.People.ChangePassword(t.Context(), s, people.Passwords{Current: "wrong", Next: next}), "current_password")
 		}
 		wantError(t, f.People.ChangePassword(t.Context(), s, people.Passwords{Current: goodPassword, Next: next}), "429 temporarily_unavailable")

@@ -102,7 +102,7 @@ func TestClientAuthentication(t *testing.T) {
 		for _, app := range []*clients.Registered{app, chosen} {
 			wrong := &clients.Registered{Application: app.Application, Secret: "wrong"}
 			for n := 1; guess(wrong, "198.51.100.1") == "401 invalid_client"; n++ {
-				if n > int(limits.PerPair.Tries) {
+				if n > int(limits.Of(limits.OfPair).Tries) {
 					t.Fatal("still not slowed")
 				}
 			}
@@ -128,8 +128,8 @@ func TestClientAuthentication(t *testing.T) {
 		unknown := func(n int) *clients.Registered {
 			return &clients.Registered{Application: Application{ClientID: fmt.Sprint("nobody", n), ClientType: policy.Confidential}, Secret: "x"}
 		}
-		before := f.limits.Throttle.Size()
-		for n := range limits.PerAddress.Tries {
+		before := f.limits.Tries.Size()
+		for n := range limits.Of(limits.OfAddress).Tries {
 			if got := guess(unknown(n), "198.51.100.3"); got != "401 invalid_client" {
 				t.Fatal(n, got)
 			}
@@ -143,7 +143,7 @@ func TestClientAuthentication(t *testing.T) {
 		if got := guess(app, "198.51.100.3"); got != "no error" {
 			t.Error("an id that somebody has:", got)
 		}
-		if n := f.limits.Throttle.Size() - before; n != 2 {
+		if n := f.limits.Tries.Size() - before; n != 2 {
 			t.Errorf("%d counters are new, want one for each address", n)
 		}
 	})
@@ -193,10 +193,10 @@ func TestChosenSecretIsSlowed(t *testing.T) {
 					_, err := f.token(&clients.Registered{Application: app.Application, Secret: secret}, "grant_type", policy.GrantClient)
 					wantError(t, err, want)
 				}
-				for range 3 * int(limits.PerPair.Tries) { // the right secret uses no try
+				for range 3 * int(limits.Of(limits.OfPair).Tries) { // the right secret uses no try
 					ask(app.Secret, "no error")
 				}
-				for range int(limits.PerPair.Tries) { // a wrong secret uses one try
+				for range int(limits.Of(limits.OfPair).Tries) { // a wrong secret uses one try
 					ask("wrong", "401 invalid_client")
 				}
 				ask(app.Secret, "429 temporarily_unavailable")

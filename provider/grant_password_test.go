@@ -126,7 +126,7 @@ func TestPasswordGrantIsSlowed(t *testing.T) {
 	runOut := func(t *testing.T, app *clients.Registered, address string) {
 		t.Helper()
 		for n := 0; guess(app, "alice", "wrong", address) == "400 invalid_grant"; n++ {
-			if n > int(limits.PerPair.Tries) {
+			if n > int(limits.Of(limits.OfPair).Tries) {
 				t.Fatal("still not slowed")
 			}
 		}
@@ -163,7 +163,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 	// spray guesses passwords, at different names or at one name. It returns how many guesses were checked.
 	spray := func(f *fixture, app func(i int) *clients.Registered, name, address func(i int) string) int {
 		n := 0
-		for i := range 3 * limits.PerOwner.Tries {
+		for i := range 3 * limits.Of(limits.OfOwner).Tries {
 			_, _, err := f.Grants.Token(f.t.Context(), by(app(i), "grant_type", policy.GrantPassword, "username", name(i), "password", "wrong"), address(i))
 			switch got := kind(err); got {
 			case looked:
@@ -182,10 +182,10 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 		name, address func(int) string
 		want          int
 	}{
-		{"many names from one address", each("name"), always("a"), limits.PerAddress.Tries},
-		{"many names from many addresses", each("name"), each("a"), limits.PerOwner.Tries},
-		{"one name from one address", always("alice"), always("a"), limits.PerPair.Tries},
-		{"one name from many addresses", always("alice"), each("a"), limits.PerPair.Tries},
+		{"many names from one address", each("name"), always("a"), limits.Of(limits.OfAddress).Tries},
+		{"many names from many addresses", each("name"), each("a"), limits.Of(limits.OfOwner).Tries},
+		{"one name from one address", always("alice"), always("a"), limits.Of(limits.OfPair).Tries},
+		{"one name from many addresses", always("alice"), each("a"), limits.Of(limits.OfPair).Tries},
 	} {
 		t.Run("whoever may register applications has no more tries for it: "+test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			mallory, trent := f.owned(f.person("mallory")), f.owned(f.person("trent"))
 			n := spray(f, func(i int) *clients.Registered { return []*clients.Registered{mallory, trent}[i%2] }, each("name"), always("a"))
-			if n != limits.PerAddress.Tries {
-				t.Errorf("%d guesses, want %d", n, limits.PerAddress.Tries)
+			if n != limits.Of(limits.OfAddress).Tries {
+				t.Errorf("%d guesses, want %d", n, limits.Of(limits.OfAddress).Tries)
 			}
 		})
 	})
@@ -229,21 +229,21 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f.t = t
 			f.person("alice")
 			phone := f.app(public)
-			at := func(i int) string { return fmt.Sprint("a", i/limits.PerPair.Tries) }
-			for i := range limits.PerAccount.Tries {
+			at := func(i int) string { return fmt.Sprint("a", i/limits.Of(limits.OfPair).Tries) }
+			for i := range limits.Of(limits.OfAccount).Tries {
 				_, _, err := f.Grants.Token(t.Context(), by(phone, "grant_type", policy.GrantPassword, "username", "alice", "password", "wrong"), at(i))
 				wantError(t, err, looked)
 			}
 			if got := guess(f, phone, "alice", goodPassword); got != refused {
 				t.Error("the account at a program:", got)
 			}
-			for i := range limits.PerAccount.Tries {
+			for i := range limits.Of(limits.OfAccount).Tries {
 				_, err := f.People.Login(t.Context(), "alice", "wrong", people.Browser{Address: at(i)})
 				wantError(t, err, looked)
 			}
 			_, err := f.People.Login(t.Context(), "alice", goodPassword, people.Browser{Address: "home"})
 			wantError(t, err, refused)
-			time.Sleep(limits.PerAccount.Refill)
+			time.Sleep(limits.Of(limits.OfAccount).Refill)
 			if got := guess(f, phone, "alice", goodPassword); got != "no error" {
 				t.Error("after a while:", got)
 			}
@@ -254,7 +254,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			f := begin(t)
 			f.person("alice")
 			app, other := f.app(), f.app()
-			for i := range int(limits.PerAddress.Tries) {
+			for i := range int(limits.Of(limits.OfAddress).Tries) {
 				if got := guess(f, app, fmt.Sprint("nobody", i), "wrong"); got != "400 invalid_grant" {
 					t.Fatal(i, got)
 				}
@@ -265,7 +265,7 @@ func TestPasswordGrantIsSlowedInAll(t *testing.T) {
 			if got := guess(f, other, "alice", goodPassword); got != "no error" {
 				t.Error("another application:", got)
 			}
-			time.Sleep(limits.PerAddress.Refill)
+			time.Sleep(limits.Of(limits.OfAddress).Refill)
 			for range 10 {
 				if got := guess(f, app, "alice", goodPassword); got != "no error" {
 					t.Fatal("who is right spends none:", got)

@@ -66,9 +66,9 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			app := chosen(f)
 			take(t, f.limits.Programs) // no request gets a slot for its hash
 			ended := f.asked(app, "a", append(wrongOnes(50), app.Secret)...)
-			wants(t, "at once:", ended(), map[string]int{refused: 51 - limits.PerPair.Tries})
+			wants(t, "at once:", ended(), map[string]int{refused: 51 - limits.Of(limits.OfPair).Tries})
 			f.limits.Programs.Release()
-			wants(t, "then:", ended(), map[string]int{wrong: limits.PerPair.Tries})
+			wants(t, "then:", ended(), map[string]int{wrong: limits.Of(limits.OfPair).Tries})
 			wants(t, "afterwards:", f.asked(app, "a", "wrong", app.Secret)(), map[string]int{refused: 2})
 		})
 	})
@@ -87,7 +87,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			}
 			f.limits.Programs.Release()
 			wants(t, "the right one:", ended(), map[string]int{right: 50})
-			if n := f.limits.Throttle.Size(); n != 0 {
+			if n := f.limits.Tries.Size(); n != 0 {
 				t.Error(n, "counters are left")
 			}
 			for i := range same {
@@ -96,7 +96,7 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			take(t, f.limits.Programs)
 			ended = f.asked(app, "a", same...)
 			f.limits.Programs.Release()
-			wants(t, "a wrong one:", ended(), map[string]int{wrong: limits.PerPair.Tries, refused: 50 - limits.PerPair.Tries})
+			wants(t, "a wrong one:", ended(), map[string]int{wrong: limits.Of(limits.OfPair).Tries, refused: 50 - limits.Of(limits.OfPair).Tries})
 		})
 	})
 	t.Run("who leaves does not answer for the others", func(t *testing.T) {
@@ -121,9 +121,9 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			take(t, f.limits.Programs)
 			n := 0
 			for _, address := range []string{"a", "b", "c"} {
-				n += f.asked(app, address, wrongOnes(limits.PerPair.Tries)...)()[refused]
+				n += f.asked(app, address, wrongOnes(limits.Of(limits.OfPair).Tries)...)()[refused]
 			}
-			if want := 3*limits.PerPair.Tries - password.QueueEach; n != want || f.limits.Programs.Stats().Waiting != password.QueueEach {
+			if want := 3*limits.Of(limits.OfPair).Tries - password.QueueEach; n != want || f.limits.Programs.Stats().Waiting != password.QueueEach {
 				t.Errorf("%d are refused, want %d; %d hashes wait", n, want, f.limits.Programs.Stats().Waiting)
 			}
 			ended := f.asked(other, "d", other.Secret)
@@ -136,14 +136,14 @@ func TestChosenSecretIsNotGuessedInParallel(t *testing.T) {
 			take(t, f.limits.Programs)
 			n = 0
 			for _, app := range many {
-				n += f.asked(app, "e", wrongOnes(limits.PerPair.Tries)...)()[refused]
+				n += f.asked(app, "e", wrongOnes(limits.Of(limits.OfPair).Tries)...)()[refused]
 			}
-			if want := 3*limits.PerPair.Tries - password.QueueEach; n != want {
+			if want := 3*limits.Of(limits.OfPair).Tries - password.QueueEach; n != want {
 				t.Errorf("of one address %d are refused, want %d", n, want)
 			}
 			f.limits.Programs.Release()
 			// The refused requests above have not used a try.
-			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.PerPair.Tries)...)(), map[string]int{wrong: limits.PerPair.Tries})
+			wants(t, "afterwards:", f.asked(chosen(f), "e", wrongOnes(limits.Of(limits.OfPair).Tries)...)(), map[string]int{wrong: limits.Of(limits.OfPair).Tries})
 		})
 	})
 	t.Run("who is right comes in any number", func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestOneAddressDoesNotFillTheQueueOfHashes(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"400 invalid_grant": password.QueueEach, "no error": 2}, got); d != "" {
 			t.Error(d)
 		}
-		if n := left(f.limits.Throttle, throttle.Try{Kind: limits.OfAddress, Key: limits.AtPage + "a", Wide: ""}); n != limits.PerAddress.Tries-password.QueueEach || f.limits.People.Stats().Parties != 0 {
+		if n := left(f.limits.Tries, throttle.Try{Kind: limits.OfAddress, Key: limits.AtPage + "a", Wide: ""}); n != limits.Of(limits.OfAddress).Tries-password.QueueEach || f.limits.People.Stats().Parties != 0 {
 			t.Errorf("the address has %d tries left; %v", n, f.limits.People.Stats().Parties)
 		}
 	})

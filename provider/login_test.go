@@ -101,7 +101,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range int(limits.PerPair.Tries) {
+	for range int(limits.Of(limits.OfPair).Tries) {
 		if got := try("alice", "wrong", here); got != "400 invalid_grant" {
 			t.Fatal(got)
 		}
@@ -128,7 +128,7 @@ func TestLoginIsSlowed(t *testing.T) {
 	}
 	t.Run("a stolen device cookie has few tries too", func(t *testing.T) {
 		b := people.Browser{Device: known.Device}
-		for range int(limits.PerPair.Tries) {
+		for range int(limits.Of(limits.OfPair).Tries) {
 			if got := try("alice", "wrong", b); got != "400 invalid_grant" {
 				t.Fatal(got)
 			}
@@ -148,7 +148,7 @@ func TestLoginIsSlowed(t *testing.T) {
 			at := func(i int) people.Browser {
 				return people.Browser{Address: string(rune('a'+i%26)) + string(rune('a'+i/26))}
 			}
-			for i := range int(limits.PerAccount.Tries) {
+			for i := range int(limits.Of(limits.OfAccount).Tries) {
 				_, err = f.People.Login(t.Context(), "carol", "wrong", at(i))
 				wantError(t, err, "400 invalid_grant")
 			}
@@ -156,7 +156,7 @@ func TestLoginIsSlowed(t *testing.T) {
 			wantError(t, err, "429 temporarily_unavailable")
 			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "home", Device: in.Device})
 			wantError(t, err, "no error")
-			time.Sleep(limits.PerAccount.Refill)
+			time.Sleep(limits.Of(limits.OfAccount).Refill)
 			_, err = f.People.Login(t.Context(), "carol", goodPassword, people.Browser{Address: "new"})
 			wantError(t, err, "no error")
 		})
@@ -164,13 +164,13 @@ func TestLoginIsSlowed(t *testing.T) {
 	t.Run("guesses at many accounts from one address are counted together", func(t *testing.T) {
 		f := begin(t)
 		n := 0
-		for ; n <= int(limits.PerAddress.Tries)+5; n++ {
+		for ; n <= int(limits.Of(limits.OfAddress).Tries)+5; n++ {
 			_, err := f.People.Login(t.Context(), "nobody"+string(rune('a'+n%26))+string(rune('a'+n/26)), "wrong", here)
 			if kind(err) == "429 temporarily_unavailable" {
 				break
 			}
 		}
-		if n < int(limits.PerAddress.Tries) || n > int(limits.PerAddress.Tries)+5 {
+		if n < int(limits.Of(limits.OfAddress).Tries) || n > int(limits.Of(limits.OfAddress).Tries)+5 {
 			t.Error(n, "guesses")
 		}
 	})

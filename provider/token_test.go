@@ -146,7 +146,7 @@ func FuzzTokenForm(f *testing.F) {
 			return r
 		}
 		// The limit of guesses is reset, because it would refuse all later requests here.
-		h.limits.Throttle = limits.NewThrottle(limits.Size)
+		h.limits.Tries = limits.NewThrottle(limits.Size)
 		_, _, err := h.Grants.Token(t.Context(), made(), "")
 		check(t, err)
 		_, _, err = h.Tokens.Introspect(t.Context(), made(), "")

@@ -23,16 +23,20 @@ const (
 	OfAddress
 )
 
-// The limits by kind. The limit of an account is high. While strangers guess its password
-// from many networks, logins to it are slow. The limit does not apply to a browser
-// in which the person has signed in before, nor to an application that an administrator
-// is responsible for.
-var (
-	PerPair    = throttle.Limit{Tries: 10, Refill: 10 * time.Second}
-	PerAccount = throttle.Limit{Tries: 100, Refill: 5 * time.Second}
-	PerOwner   = throttle.Limit{Tries: 100, Refill: time.Second}
-	PerAddress = throttle.Limit{Tries: 100, Refill: time.Second}
-)
+// Of returns the limit of a kind of counters.
+func Of(kind int) throttle.Limit {
+	switch kind {
+	case OfAccount:
+		// It is high. While strangers guess the password from many networks, logins to
+		// the account are slow. The limit does not apply to a browser in which the
+		// person has signed in before, nor to an application that an administrator is
+		// responsible for.
+		return throttle.Limit{Tries: 100, Refill: 5 * time.Second}
+	case OfOwner, OfAddress:
+		return throttle.Limit{Tries: 100, Refill: time.Second}
+	}
+	return throttle.Limit{Tries: 10, Refill: 10 * time.Second}
+}
 
 // Size is the number of counters of each kind. Each kind has another eighth of it for
 // wide networks. A counter takes about 100 bytes, and there are six kinds: 35 MB if all
@@ -42,9 +46,9 @@ const Size = 50_000
 // Limits protects passwords and client secrets from guessing: it counts attempts, and
 // limits the slow hashes.
 type Limits struct {
-	*throttle.Throttle
-	People   Hasher // for pages
-	Programs Hasher // for requests by programs, so that people do not wait behind them
+	Tries    *throttle.Throttle // one kind of counter for each constant above
+	People   Hasher             // for pages
+	Programs Hasher             // for requests by programs, so that people do not wait behind them
 }
 
 // New makes the limits. cost is the cost of a password hash. concurrency is how many
@@ -56,13 +60,13 @@ func New(cost password.Cost, concurrency int) *Limits {
 // NewThrottle makes the throttle with one kind of counter for each constant above, and
 // room for most counters of each kind.
 func NewThrottle(most int) *throttle.Throttle {
-	return throttle.New(most, PerAccount, PerPair, PerPair, PerPair, PerOwner, PerAddress)
+	return throttle.New(most, Of(OfAccount), Of(OfPair), Of(OfDevice), Of(OfClient), Of(OfOwner), Of(OfAddress))
 }
 
 // Take uses a try of each counter. It returns a function that gives the tries back, or
 // an Error with status 429 if one of the counters is exhausted.
 func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
-	giveBack, wait := l.Throttle.Take(tries...)
+	giveBack, wait := l.Tries.Take(tries...)
 	if wait > 0 {
 		return nil, tooMany(wait)
 	}
@@ -72,7 +76,7 @@ func (l *Limits) Take(tries ...throttle.Try) (func(), error) {
 // CheckOnly returns an Error with status 429 if one of the counters is exhausted, and
 // uses no try: any number of correct requests may come at once.
 func (l *Limits) CheckOnly(tries ...throttle.Try) error {
-	wait := l.Wait(tries...)
+	wait := l.Tries.Wait(tries...)
 	if wait > 0 {
 		return tooMany(wait)
 	}
