@@ -118,11 +118,17 @@ func broken(err error) bool {
 // attempts is how often work is tried before its error is returned.
 const attempts = 5
 
-// retry runs work again while it fails with a transient error.
-func retry(ctx context.Context, work func() error) error {
+// retry runs work again while it fails with a transient error. It does not begin another
+// attempt if less time is left than one attempt may take, so that the caller gets the error
+// before its deadline.
+func retry(ctx context.Context, longest time.Duration, work func() error) error {
 	for try := 1; ; try++ {
 		err := work()
 		if try == attempts || !transient(err) {
+			return err
+		}
+		deadline, ok := ctx.Deadline()
+		if ok && time.Until(deadline) < longest {
 			return err
 		}
 		pause := time.NewTimer(time.Duration(try) * time.Duration(5+rand.IntN(20)) * time.Millisecond)

@@ -21,7 +21,7 @@ func TestOnlyWhatTheDatabaseWantsRunAgainIsRunAgain(t *testing.T) {
 		"lost connection":       {errors.New("connection reset by peer"), 1},
 	} {
 		ran := 0
-		err := retry(t.Context(), func() error { ran++; return c.err })
+		err := retry(t.Context(), 0, func() error { ran++; return c.err })
 		if err != c.err || ran != c.want {
 			t.Errorf("%s: ran %d times, want %d; got %v", name, ran, c.want, err)
 		}
@@ -29,7 +29,7 @@ func TestOnlyWhatTheDatabaseWantsRunAgainIsRunAgain(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	ran := 0
-	err := retry(ended, func() error { ran++; return &pq.Error{Code: "40001"} })
+	err := retry(ended, 0, func() error { ran++; return &pq.Error{Code: "40001"} })
 	if err == nil || ran != 1 {
 		t.Errorf("with a context that has ended: ran %d times, got %v", ran, err)
 	}

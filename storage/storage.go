@@ -82,7 +82,7 @@ func (c Config) open() (*Store, error) {
 
 // busyWait is how long one attempt waits for a SQLite file that another process has locked.
 // A request makes several attempts, and has 25 seconds.
-const busyWait = 4 * time.Second
+const busyWait = 3 * time.Second
 
 // openSQLite opens one connection for writes, because SQLite allows one writer. The
 // pool is then a fair queue; SQLite's own lock would be polled.
@@ -209,7 +209,7 @@ func (s *Store) all(ctx context.Context, dest any, query string, args ...any) er
 // look runs a read, and repeats it if the connection breaks.
 func (s *Store) look(ctx context.Context, query string, read func(querier) error) error {
 	ctx, done := s.begin(ctx, query)
-	err := retry(ctx, func() error {
+	err := retry(ctx, s.busyWait, func() error {
 		q, err := s.querier(ctx, s.read, query)
 		if err == nil {
 			err = read(q)
@@ -231,7 +231,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 func (s *Store) run(ctx context.Context, repeatable bool, query string, args []any) (int64, error) {
 	var n int64
 	ctx, done := s.begin(ctx, query)
-	err := retry(ctx, func() error {
+	err := retry(ctx, s.busyWait, func() error {
 		if s.embedded {
 			return s.share(ctx, unit{func(t tx) error {
 				var err error

@@ -16,7 +16,7 @@ import (
 
 func TestEveryConnectionOfSQLiteIsDurable(t *testing.T) {
 	w := migrated(t, sqliteURL(t))
-	want := map[string]string{"journal_mode": "wal", "synchronous": "2" /* FULL */, "foreign_keys": "1", "busy_timeout": "4000"}
+	want := map[string]string{"journal_mode": "wal", "synchronous": "2" /* FULL */, "foreign_keys": "1", "busy_timeout": "3000"}
 	for name, db := range map[string]*sqlx.DB{"read": w.read, "write": w.write} {
 		for i := range db.Stats().MaxOpenConnections { // each stays open, so the next is another connection
 			conn, err := db.Connx(t.Context())

@@ -27,7 +27,7 @@ type afterCommit struct {
 // atomically runs work in one transaction, and again if the database requires it.
 func (s *Store) atomically(ctx context.Context, work func(tx) error) error {
 	ctx, done := s.begin(ctx, transaction)
-	err := retry(ctx, func() error {
+	err := retry(ctx, s.busyWait, func() error {
 		if s.embedded {
 			return s.share(ctx, unit{work, true, ctx})
 		}
@@ -95,14 +95,8 @@ const savepoint = "unit"
 var errPanicked = errors.New("panic in a transaction")
 
 // share runs a unit together with others. A panic of the unit reaches only its own
-// caller. A unit that waits for its turn leaves the queue so early that its turn would end
-// before the caller's deadline, even if the file is locked.
+// caller.
 func (s *Store) share(ctx context.Context, u unit) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, deadline.Add(-s.busyWait))
-		defer stop()
-	}
 	var cause any
 	work := u.work
 	u.work = func(t tx) (err error) {
