@@ -3,6 +3,7 @@ package resource
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -35,6 +36,27 @@ func TestPathIsEscapedAndClippedInTheLog(t *testing.T) {
 		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 1 {
 			t.Errorf("%.20q: got %.400s", path, log)
 		}
+	}
+}
+
+// The same holds for a covered path whose upstream switches to another protocol.
+func TestPathOfASwitchedResponseIsEscapedInTheLog(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "other")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}))
+	defer upstream.Close()
+	var log bytes.Buffer
+	p, err := NewProxy(ProxyConfig{Upstream: parseURL(t, upstream.URL), Guard: newGuard(t, GuardConfig{Verifier: &counter{}}),
+		Rules: []Rule{{Path: "/", Public: true}}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("GET", "/a%C2%9Bb", nil))
+	if w.Code != http.StatusBadGateway || !strings.Contains(log.String(), `"path":"/a\\u009bb"`) {
+		t.Errorf("%d %s", w.Code, &log)
 	}
 }
 
