@@ -18,7 +18,7 @@ type logout struct {
 	state     string
 	redirects bool // to the suite
 	signedOut bool
-	shows     int // how often a page is kept as a picture
+	shows     int // how often the suite's log keeps a page
 }
 
 var logouts = []logout{
@@ -71,7 +71,7 @@ func (r *rehearsal) logout(t *testing.T, p plan, l logout) {
 	}
 	b.visit(p.entries(l.name), r.endpoints.EndSession+"?"+q.Encode())
 	if l.redirects != (b.at == to) || b.shown != l.shows {
-		t.Errorf("ended at %s after %d pictures, want %d and %s: %v", b.at, b.shown, l.shows, to, l.redirects)
+		t.Errorf("ended at %s after %d kept pages, want %d and %s: %v", b.at, b.shown, l.shows, to, l.redirects)
 	}
 	b.visit(p.entries(l.name), r.request(p, p.Client, url.Values{"prompt": {"none"}}))
 	if r.answer().Has("error") != l.signedOut {

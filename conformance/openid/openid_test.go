@@ -101,6 +101,7 @@ func TestRehearsal(t *testing.T) {
 	for _, name := range files {
 		plans[name] = readPlan(t, filepath.Join(folder, name+".json"))
 	}
+	checkExpected(t, folder)
 	r := rehearsal{suite: suite.URL, answers: answers, told: told}
 	serve(t, folder, base)
 	r.discover(t, plans["config"].Server.DiscoveryURL)
@@ -133,7 +134,7 @@ func TestRehearsal(t *testing.T) {
 type module struct {
 	name   string
 	visits []url.Values // added to the request; a nil value takes the parameter away
-	shows  int          // how often a page is kept as a picture
+	shows  int          // how often the suite's log keeps a page
 	ends   string       // how the last visit ends: code, an error, or the status of an error page
 }
 
@@ -292,7 +293,7 @@ func (r *rehearsal) module(t *testing.T, p plan, m module) {
 		}
 	}
 	if ends != m.ends || b.shown != m.shows {
-		t.Errorf("ended with %s after %d pictures, want %s after %d", ends, b.shown, m.ends, m.shows)
+		t.Errorf("ended with %s after %d kept pages, want %s after %d", ends, b.shown, m.ends, m.shows)
 	}
 }
 

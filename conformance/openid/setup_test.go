@@ -1,0 +1,57 @@
+package openid
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An expected result is one entry of the files that the suite's driver takes with
+// --expected-skips-file and --expected-failures-file.
+type expected struct {
+	Name      string `json:"test-name"`
+	Variant   string `json:"variant"`
+	File      string `json:"configuration-filename"`
+	Block     string `json:"current-block"`
+	Condition string `json:"condition"`
+	Result    string `json:"expected-result"`
+}
+
+// checkExpected requires both files of expected results in the folder.
+func checkExpected(t *testing.T, folder string) {
+	t.Helper()
+	for name, want := range map[string][]expected{
+		"expected-skips.json": {{Name: "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported", Variant: "*", File: "*"}},
+		"expected-failures.json": {{Name: "oidcc-server-rotate-keys", Variant: "*", File: "*",
+			Condition: "VerifyNewJwksHasNewSigningKey", Result: "failure"}},
+	} {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []expected
+		err = json.Unmarshal(content, &got)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestFolder requires that setup.sh refuses a path that the suite's driver cannot
+// read.
+func TestFolder(t *testing.T) {
+	for _, name := range []string{"a:b", "a~b", "a b", "a+b"} {
+		out, err := exec.Command("sh", "setup.sh", "-o", filepath.Join(t.TempDir(), name), "http://127.0.0.1:8000").CombinedOutput()
+		if err == nil || !bytes.Contains(out, []byte("has a character that is not in A-Z")) {
+			t.Errorf("setup.sh took the folder %q: %v\n%s", name, err, out)
+		}
+	}
+}
