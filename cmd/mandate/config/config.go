@@ -44,7 +44,7 @@ type Config struct {
 	OutboundAllowedNetworks []netip.Prefix `key:"OUTBOUND_ALLOWED_NETWORKS" default:"[]"`
 	// SessionCookieAge is the lifetime of a browser session in seconds, counted from the sign-in.
 	SessionCookieAge time.Duration `key:"SESSION_COOKIE_AGE" default:"1209600" min:"60" max:"31536000"`
-	// SessionIdle is the number of seconds after which a browser session without a request ends. If it is not set, it is at most `SESSION_COOKIE_AGE`.
+	// SessionIdle is the number of seconds after which a browser session without a request ends. The default is lowered to `SESSION_COOKIE_AGE` if that is smaller.
 	SessionIdle time.Duration `key:"SESSION_IDLE_SECONDS" default:"259200" min:"60" max:"31536000"`
 	// LogLevel is the lowest level that is logged.
 	LogLevel string `key:"LOG_LEVEL" default:"info" oneof:"debug info warn error"`
@@ -96,7 +96,7 @@ type Provider struct {
 	WriteScope string `key:"WRITE_SCOPE" default:"write"`
 	// AccessTokenExpire is the lifetime of an access token in seconds. It is also the longest lifetime that an application can have, unless an administrator is responsible for the application.
 	AccessTokenExpire time.Duration `key:"ACCESS_TOKEN_EXPIRE_SECONDS" default:"36000" min:"1" max:"31536000"`
-	// JWTAccessTokenExpire is the lifetime in seconds of an access token that is a JWT (RFC 9068), unless the application has a shorter one. It is also the longest lifetime that an application can have, unless an administrator is responsible for the application. It is short because an API that verifies such a token itself accepts it until it expires, even if it was revoked. If it is not set, it is at most `ACCESS_TOKEN_EXPIRE_SECONDS`.
+	// JWTAccessTokenExpire is the lifetime in seconds of an access token that is a JWT (RFC 9068), unless the application has a shorter one. It is also the longest lifetime that an application can have, unless an administrator is responsible for the application. It is short because an API that verifies such a token itself accepts it until it expires, even if it was revoked. The default is lowered to `ACCESS_TOKEN_EXPIRE_SECONDS` if that is smaller.
 	JWTAccessTokenExpire time.Duration `key:"JWT_ACCESS_TOKEN_EXPIRE_SECONDS" default:"600" min:"1" max:"31536000"`
 	// AdministratorAccessTokenMax is the longest lifetime in seconds of opaque access tokens of an application for which an administrator is responsible. It is never less than `ACCESS_TOKEN_EXPIRE_SECONDS`, the limit for all other applications.
 	AdministratorAccessTokenMax time.Duration `key:"ADMINISTRATOR_ACCESS_TOKEN_MAX_SECONDS" default:"31536000" min:"1" max:"31536000"`
@@ -126,7 +126,7 @@ type Provider struct {
 	OpenMaxLiveTokens int `key:"OPEN_MAX_LIVE_TOKENS" default:"1000000" min:"0" max:"1000000000"`
 	// AuthorizationCodeExpire is the lifetime of an authorization code in seconds. RFC 6749 §4.1.2 recommends ten minutes at most.
 	AuthorizationCodeExpire time.Duration `key:"AUTHORIZATION_CODE_EXPIRE_SECONDS" default:"60" min:"1" max:"600"`
-	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). If it is not set, it is at most `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS`.
+	// RefreshTokenExpire is the number of seconds after which an unused refresh token expires (RFC 9700 §4.14.2). The default is lowered to `REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS` if that is smaller.
 	RefreshTokenExpire time.Duration `key:"REFRESH_TOKEN_EXPIRE_SECONDS" default:"2592000" min:"1" max:"315360000"`
 	// RefreshTokenAbsoluteExpire is the lifetime in seconds of a token family (all tokens that come from one authorization grant), regardless of how often it is refreshed.
 	RefreshTokenAbsoluteExpire time.Duration `key:"REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS" default:"31536000" min:"1" max:"315360000"`
