@@ -133,7 +133,7 @@ func newRegister(t testing.TB, db database) *register {
 // application.
 var actors = map[string]struct{ who, standing string }{
 	"the owner, standing `person`":               {"owner", "person"},
-	"the owner, for whom the operator answers":   {"owner", "vouched"},
+	"the owner, if the operator is responsible":  {"owner", "vouched"},
 	"another person":                             {"other", "person"},
 	"an administrator, standing `administrator`": {"admin", "administrator"},
 	"an administrator, standing `person`":        {"admin", "person"},
