@@ -76,7 +76,7 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Mandate listens at http://%s for %s\n", listener.Addr(), settings.BaseURL)
+	fmt.Fprintf(p.stdout, "Mandate listens at http://%s. People and applications reach it at BASE_URL %s\n", listener.Addr(), settings.BaseURL)
 	return o.run(ctx, handler, listener, log)
 }
 

@@ -16,8 +16,8 @@ import (
 // check examines values alone and together, and derives the values that depend on
 // others.
 func (l *loader) check() {
-	l.checkBaseURL()
 	l.checkListen()
+	l.checkBaseURL()
 	l.checkOps()
 	l.checkDatabase()
 	l.checkSecretKey()
@@ -118,6 +118,9 @@ func (l *loader) checkBaseURL() {
 	if !l.ok(name) {
 		return
 	}
+	if _, set := l.c.sources[name]; !set && l.ok("LISTEN") {
+		l.c.BaseURL = reachedAt(l.c.Listen, l.c.BaseURL)
+	}
 	l.c.BaseURL = strings.TrimSuffix(l.c.BaseURL, "/")
 	u, wrong := webURL(l.c.BaseURL)
 	switch {
@@ -134,9 +137,40 @@ func (l *loader) checkBaseURL() {
 	}
 }
 
+// reachedAt returns the URL at which this machine reaches a listener. It returns the
+// fallback if no plain http is possible at the address, or if the system chooses the
+// port.
+func reachedAt(listen, fallback string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || strings.Trim(port, "0") == "" {
+		return fallback
+	}
+	addr, err := netip.ParseAddr(host)
+	if host == "" || err == nil && addr.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	if !isLoopback(host) || addr.Zone() != "" {
+		return fallback
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	// Browsers and clients leave the default port out (RFC 9110 §4.2.3).
+	if port = strings.TrimLeft(port, "0"); port != "80" {
+		host += ":" + port
+	}
+	return "http://" + host
+}
+
+// These say how an address to bind is written.
+const (
+	listenForm    = "must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)"
+	opsListenForm = "must be host:port (127.0.0.1:9000, or :9000 for every address)"
+)
+
 func (l *loader) checkListen() {
 	if l.ok("LISTEN") && !isAddress(l.c.Listen) {
-		l.wrong("must be host:port (127.0.0.1:8000, [::1]:8000, or :8000 for every address)", "LISTEN")
+		l.wrong(listenForm, "LISTEN")
 	}
 }
 
@@ -153,7 +187,7 @@ func (l *loader) checkOps() {
 		l.wrong("has no listener: set OPS_LISTEN; LISTEN never serves profiles", pprof)
 	case l.c.OpsListen == "":
 	case !isAddress(l.c.OpsListen):
-		l.wrong("must be host:port (127.0.0.1:9000, or :9000 for every address)", ops)
+		l.wrong(opsListenForm, ops)
 	case l.c.OpsListen == l.c.Listen:
 		l.wrong("is the same as LISTEN, which everybody can reach; use another port", ops)
 	}

@@ -86,6 +86,33 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
+// The default of BASE_URL leads to the address that LISTEN binds. If it named another
+// port, the one-time link for the first administrator would lead to another program.
+func TestBaseURLFollowsListen(t *testing.T) {
+	const fixed = "http://127.0.0.1:8000"
+	for listen, want := range map[string]string{
+		"127.0.0.1:8001": "http://127.0.0.1:8001",
+		"127.0.0.2:8001": "http://127.0.0.2:8001",
+		"localhost:8001": "http://localhost:8001",
+		"[::1]:8001":     "http://[::1]:8001",
+		"127.0.0.1:80":   "http://127.0.0.1",
+		":8001":          "http://127.0.0.1:8001",
+		"0.0.0.0:8001":   "http://127.0.0.1:8001",
+		"[::]:8001":      "http://127.0.0.1:8001",
+		"127.0.0.1:0":    fixed,
+		"192.0.2.1:8001": fixed,
+		"example:8001":   fixed,
+		"[::1%lo]:8001":  fixed,
+	} {
+		if got := mustLoad(t, "LISTEN: '"+listen+"'\n").BaseURL; got != want {
+			t.Errorf("LISTEN %s: BASE_URL is %s, want %s", listen, got, want)
+		}
+		if got := mustLoad(t, "BASE_URL: https://a.example\nLISTEN: '"+listen+"'\n").BaseURL; got != "https://a.example" {
+			t.Errorf("LISTEN %s: BASE_URL was set, and is now %s", listen, got)
+		}
+	}
+}
+
 // Every setting has a default, every number has limits, and no key exists twice.
 func TestConfigTags(t *testing.T) {
 	seen := map[string]bool{}
@@ -272,7 +299,7 @@ func TestConfigEachKey(t *testing.T) {
 		reflect.TypeFor[int](): "64", reflect.TypeFor[int64](): "9000",
 	}
 	special := map[string]string{
-		"BASE_URL": "https://a.example", "LISTEN": ":1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
+		"BASE_URL": "https://a.example", "LISTEN": "192.0.2.1:1", "OPS_LISTEN": ":1", "DATABASE_URL": "sqlite:////a.db", "SECRET_KEY": testKey, "LOGIN_URL": "/in",
 		"LOG_LEVEL": "warn", "LOG_FORMAT": "json", "REQUEST_APPROVAL_PROMPT": "force", "READ_SCOPE": "r", "WRITE_SCOPE": "w", "DEFAULT_SCOPES": "read",
 		"ALLOWED_REDIRECT_URI_SCHEMES": "https", "GRANTS_BY_ADMINISTRATOR": "password", "SCOPES_BY_ADMINISTRATOR": "write", "SESSION_COOKIE_AGE": "999999", "SESSION_IDLE_SECONDS": "61", "REFRESH_TOKEN_ABSOLUTE_EXPIRE_SECONDS": "9999999",
 		"ACCESS_TOKEN_EXPIRE_SECONDS": "7200", "RESOURCE_SERVER_AUDIENCE": "https://api.example",

@@ -132,7 +132,16 @@ func (l *loader) decode(node *yaml.Node, f field) {
 }
 
 func (l *loader) text(node *yaml.Node, f field) string {
-	if !isScalar(node, "!!str") {
+	switch {
+	case isScalar(node, "!!str"):
+	// A port alone is the usual mistake. In quotes it would be wrong too.
+	case isScalar(node, "!!int") && f.name == "LISTEN":
+		l.report(l.position(node), f.name, listenForm)
+		return ""
+	case isScalar(node, "!!int") && f.name == "OPS_LISTEN":
+		l.report(l.position(node), f.name, opsListenForm)
+		return ""
+	default:
 		l.report(l.position(node), f.name, "must be text, not "+kindOf(node)+quotesHelp(node))
 		return ""
 	}

@@ -24,7 +24,7 @@ func TestConfigPrint(t *testing.T) {
 		"  RESOURCE_SERVER_INTROSPECTION_URL: https://a/\n  RESOURCE_SERVER_INTROSPECTION_CREDENTIALS: [hunter4, hunter5]\n",
 		"MANDATE_SECRET_KEY="+testKey))
 	for _, want := range []string{
-		"BASE_URL: \"http://127.0.0.1:8000\" # default\n",
+		"BASE_URL: \"http://127.0.0.1:9000\" # default\n",
 		"LISTEN: \":9000\" # ", "mandate.yaml:1\n",
 		"DATABASE_URL: \"postgres://u:********@db/m?sslmode=disable&password=********\" # ",
 		"SECRET_KEY: \"********\" # environment: MANDATE_SECRET_KEY\n",

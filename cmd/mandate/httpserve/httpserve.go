@@ -4,19 +4,24 @@ package httpserve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
 // Listen binds a TCP address. Its error names the setting that the address came from.
 func Listen(address, setting string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: set %s to another port, for example %s: 127.0.0.1:8001, or free this one", err, setting, setting)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: change %s, or free the address", err, setting)
+		return nil, fmt.Errorf("%w: change %s", err, setting)
 	}
 	return l, nil
 }
