@@ -21,8 +21,9 @@ func TestSetup(t *testing.T) {
 		t.Error("the page contains the password")
 	}
 	v.follow(t, v.post(t, "/setup/"+link+"/", "username", "boss", "email", "boss@example.com", "password", goodPassword)).wants(t, 200, "Your account was created.")
-	v.get(t, "/setup/"+link+"/").wants(t, 404)
-	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404)
+	const used, advice = "<h1>This link is no longer valid</h1>", "mandate user add NAME --admin --password-stdin"
+	v.get(t, "/setup/"+link+"/").wants(t, 404, used, advice)
+	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404, used, advice)
 	s.as(t, "boss").get(t, "/admin/users/").wants(t, 200, "boss")
 }
 

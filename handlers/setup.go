@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"mandate/handlers/request"
 	"mandate/provider"
 	"mandate/templates"
 )
@@ -17,13 +18,24 @@ func (s *server) setupPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.provider.People.CheckSetup(r.Context(), link)
 	if errors.Is(err, provider.ErrNotFound) {
-		return &provider.Error{Status: http.StatusNotFound, Code: "not_found", Description: "This link was already used, or is not valid. " +
-			"Sign in instead; if there is no administrator, create one with: mandate user add NAME --admin --password-stdin"}
+		return s.usedLink(w, r)
 	}
 	if err != nil {
 		return err
 	}
 	return s.render(w, r, http.StatusOK, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath()})
+}
+
+// usedLink shows that a setup link is not valid. A second click on the button of the
+// form leads here too.
+func (s *server) usedLink(w http.ResponseWriter, r *http.Request) error {
+	const status, code = http.StatusNotFound, "not_found"
+	request.Note(r.Context(), "error", "the setup link was already used, or is not valid")
+	request.Outcome(r.Context(), code)
+	return s.render(w, r, status, templates.ErrorPage{Frame: s.frame(r, ""), Status: status, Heading: "This link is no longer valid",
+		Message: "It was already used, or it is not the link that the server printed when it last started. If you just created the account, sign in. " +
+			"If there is no administrator, create one with: mandate user add NAME --admin --password-stdin",
+		Code: code, RequestID: request.ID(r), BackURL: s.path("/login/"), BackLabel: "Sign in"})
 }
 
 // setup creates the first administrator.
@@ -39,6 +51,9 @@ func (s *server) setup(w http.ResponseWriter, r *http.Request) error {
 	person := provider.Person{Username: strings.TrimSpace(r.PostForm.Get("username")), Email: strings.TrimSpace(r.PostForm.Get("email")),
 		Password: r.PostForm.Get("password")}
 	err = s.provider.People.Setup(r.Context(), link, person)
+	if errors.Is(err, provider.ErrNotFound) {
+		return s.usedLink(w, r)
+	}
 	if invalid, ok := errors.AsType[*provider.Invalid](err); ok {
 		noteInvalid(r, invalid)
 		return s.render(w, r, invalidForm, templates.Setup{Frame: s.frame(r, ""), Action: r.URL.EscapedPath(),
