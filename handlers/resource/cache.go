@@ -145,7 +145,10 @@ func (c *Cache) finish(s *shard, k key, asked *call, now time.Time) {
 	s.mu.Lock()
 	switch {
 	case errors.Is(asked.err, ErrInactive):
-		e.token = nil
+		e.token, e.why = nil, ErrInactive
+		if known, ok := errors.AsType[*reasonError](asked.err); ok {
+			e.why = known
+		}
 		s.dead.add(e)
 	case asked.err == nil && asked.token != nil:
 		if end := asked.token.ExpiresAt; !end.IsZero() && end.Before(e.until) {
@@ -185,12 +188,13 @@ func (a *call) wait(ctx context.Context, s *shard, k key) (*Token, error) {
 type entry struct {
 	key   key
 	token *Token
+	why   error // an ErrInactive, with the reason if it is known
 	until time.Time
 }
 
 func (e *entry) verdict() (*Token, error) {
 	if e.token == nil {
-		return nil, ErrInactive
+		return nil, e.why
 	}
 	return e.token, nil
 }

@@ -115,6 +115,8 @@ func refuseRedirect(*http.Request, []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
+var errNotActive = inactive("the introspection endpoint answered active: false; the token is unknown, expired or revoked, or another server issued it")
+
 // Verify asks the endpoint about the token. It returns [ErrInactive] for a token that
 // is not active, and another error if the endpoint gives no clear answer.
 func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error) {
@@ -126,7 +128,7 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	// RFC 7662 §2.3: 401 means that our credentials are wrong; it says nothing about the
 	// token.
 	case status == http.StatusUnauthorized:
-		return nil, fmt.Errorf("the introspection endpoint refused the credentials of this server with status %d%s: check %s", status, reason(body), i.setting)
+		return nil, fmt.Errorf("the introspection endpoint refused the credentials of this resource server with status %d%s: check %s", status, reason(body), i.setting)
 	case status == http.StatusForbidden:
 		return nil, fmt.Errorf("the introspection endpoint does not allow this client to introspect tokens (status %d): an administrator can allow it, or a token with the scope introspection is needed", status)
 	case status != http.StatusOK:
@@ -138,8 +140,11 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*Token, error
 	if err != nil {
 		return nil, fmt.Errorf("read the introspection answer: %w", err)
 	}
-	if t == nil || !t.liveAt(time.Now()) {
-		return nil, ErrInactive
+	if t == nil {
+		return nil, errNotActive
+	}
+	if !t.liveAt(time.Now()) {
+		return nil, t.notLive()
 	}
 	return t, nil
 }
@@ -185,6 +190,14 @@ func (t *Token) liveAt(now time.Time) bool {
 	// RFC 7662 §4: the server checks both times. We check them again, because the answer
 	// may come from a cache.
 	return !now.Before(t.NotBefore) && (t.ExpiresAt.IsZero() || now.Before(t.ExpiresAt))
+}
+
+// notLive returns the error for a token that is not valid at this time.
+func (t *Token) notLive() error {
+	if time.Now().Before(t.NotBefore) {
+		return inactive("it is not valid before %s (nbf)", t.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return inactive("it expired at %s", t.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
 // decode reads an introspection response. For a token that is not active it returns nil

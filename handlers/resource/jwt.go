@@ -50,6 +50,11 @@ type Signed struct {
 	keys             *keySet
 }
 
+var (
+	errNotAccessToken = inactive("it is not a well-formed JWT of the type at+jwt with an accepted algorithm")
+	errSignature      = inactive("its signature is wrong")
+)
+
 // NewSigned returns a Signed, or an error that names the setting to change.
 func NewSigned(c SignedConfig) (*Signed, error) {
 	if c.Issuer == "" || c.Audience == "" {
@@ -76,13 +81,14 @@ func NewSigned(c SignedConfig) (*Signed, error) {
 func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 	if strings.Count(token, ".") != 2 {
 		if s.opaque == nil {
-			return nil, ErrInactive
+			return nil, inactive("it is not a JWT, and no introspection is configured (RESOURCE_SERVER_INTROSPECTION_URL)")
 		}
 		return s.opaque.Verify(ctx, token)
 	}
 	if !isB64Token(token) {
-		return nil, ErrInactive
+		return nil, inactive("it is not a well-formed bearer token, or is too long")
 	}
+	why := errNotAccessToken
 	claims, err := jose.Verifier{
 		// RFC 9068 §4: the algorithm is one of the configured ones, and never none.
 		Algorithms: s.algorithms,
@@ -95,13 +101,15 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 				return nil, err
 			}
 			if key == nil || !key.Supports(h.Algorithm) {
+				why = inactive("RESOURCE_SERVER_JWKS_URL has no key with its kid %s for its alg %s", h.KeyID, h.Algorithm)
 				return nil, jose.ErrInvalid
 			}
+			why = errSignature
 			return []any{key.public}, nil
 		},
 	}.Verify(token)
 	if errors.Is(err, jose.ErrInvalid) {
-		return nil, ErrInactive
+		return nil, why
 	}
 	if err != nil {
 		return nil, err
@@ -113,16 +121,23 @@ func (s *Signed) Verify(ctx context.Context, token string) (*Token, error) {
 func (s *Signed) claims(raw []byte) (*Token, error) {
 	var claims map[string]json.RawMessage
 	if json.Unmarshal(raw, &claims) != nil {
-		return nil, ErrInactive
+		return nil, inactive("its claims are not a JSON object")
 	}
 	t, err := decodeClaims(claims)
 	if err != nil {
-		return nil, ErrInactive
+		return nil, inactive("%s", err)
 	}
 	// RFC 9068 §4: the issuer and the audience match, and the token has not expired. A
 	// token without exp is refused (§2.2).
-	if t.Issuer != s.issuer || !slices.Contains(t.Audience, s.audience) || t.ExpiresAt.IsZero() || !t.liveAt(time.Now()) {
-		return nil, ErrInactive
+	switch {
+	case t.Issuer != s.issuer:
+		return nil, inactive("its iss is %s, RESOURCE_SERVER_ISSUER is %s", t.Issuer, s.issuer)
+	case !slices.Contains(t.Audience, s.audience):
+		return nil, wrongAudience(t, s.audience)
+	case t.ExpiresAt.IsZero():
+		return nil, inactive("it has no exp")
+	case !t.liveAt(time.Now()):
+		return nil, t.notLive()
 	}
 	return t, nil
 }

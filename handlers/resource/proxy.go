@@ -66,7 +66,7 @@ type Proxy struct {
 	closing   context.Context
 	close     context.CancelFunc
 	log       *slog.Logger
-	uncovered uncoveredLog
+	uncovered requestLog
 }
 
 // NewProxy returns a Proxy, or an error that says what is wrong with c.
@@ -91,7 +91,7 @@ func NewProxy(c ProxyConfig) (*Proxy, error) {
 		preflight: c.AllowPreflight,
 		recheck:   cmp.Or(c.WebSocketCheck, DefaultCacheTTL),
 		log:       logger(c.Logger),
-		uncovered: newUncoveredLog(),
+		uncovered: newRequestLog(),
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.forward = &httputil.ReverseProxy{
@@ -153,7 +153,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h = p.forward
 	}
 	if h == nil {
-		p.logUncovered(r)
+		p.uncovered.write(p.log, slog.LevelWarn, r, "no rule covers the request", "method", printable(r.Method), "path", printable(r.URL.Path))
 		writeDetail(w, http.StatusForbidden, "You do not have permission to perform this action: no rule of this server covers it.")
 		return
 	}

@@ -27,6 +27,22 @@ import (
 // Any other error of a [Verifier] means that it could not check the token.
 var ErrInactive = errors.New("the access token is not active")
 
+// reasonError is an ErrInactive with the reason, which the [Guard] logs for the operator.
+type reasonError struct{ text string }
+
+func (e *reasonError) Error() string { return ErrInactive.Error() + ": " + e.text }
+
+func (e *reasonError) Unwrap() error { return ErrInactive }
+
+// inactive returns a reasonError. The arguments may come from a token, which anybody can
+// invent, so each is escaped and clipped.
+func inactive(format string, args ...any) error {
+	for i, a := range args {
+		args[i] = `"` + printable(fmt.Sprint(a)) + `"`
+	}
+	return &reasonError{fmt.Sprintf(format, args...)}
+}
+
 // Verifier checks whether an access token is active. It returns the facts of the token,
 // or [ErrInactive], or another error if it could not check the token. For such an error
 // the [Guard] answers 503, never 401. A Verifier must be safe for concurrent use.
@@ -82,8 +98,8 @@ type GuardConfig struct {
 	// ShowScopes adds required_scopes to the response body if the token lacks a scope.
 	ShowScopes bool
 
-	// Logger logs why a token could not be checked. Tokens and secrets are never logged.
-	// nil means no logging.
+	// Logger logs why a token could not be checked, and, limited in rate, why a token was
+	// refused. Tokens and secrets are never logged. nil means no logging.
 	Logger *slog.Logger
 }
 
@@ -95,6 +111,7 @@ type Guard struct {
 	audience   string
 	showScopes bool
 	log        *slog.Logger
+	refused    requestLog
 }
 
 // NewGuard returns a Guard, or an error that says what is wrong with c.
@@ -110,7 +127,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return nil, fmt.Errorf("guard: realm %q: use printable ASCII without quotes and backslashes", realm)
 	}
-	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, c.ShowScopes, logger(c.Logger)}, nil
+	return &Guard{c.Verifier, `Bearer realm="` + realm + `"`, c.Audience, c.ShowScopes, logger(c.Logger), newRequestLog()}, nil
 }
 
 // Require returns a handler that calls next if the token is active and has all the
@@ -156,7 +173,11 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 		g.report(r.Context(), err)
 		return nil, &refusal{http.StatusServiceUnavailable, "", "The access token cannot be checked at the moment.", nil}
 	}
-	if err != nil || !g.acceptable(token) {
+	if err == nil {
+		err = g.acceptable(token)
+	}
+	if err != nil {
+		g.logReason(r, err)
 		// RFC 6750 §3.1: invalid_token is the error for expired, revoked and malformed
 		// tokens, and for tokens that are not acceptable here.
 		const why = "The access token is invalid, expired or revoked"
@@ -174,22 +195,29 @@ func (g *Guard) check(r *http.Request, scopes []string) (*Token, *refusal) {
 	return token, nil
 }
 
-// acceptable reports whether an active token may be used at this service as a bearer
-// token.
-func (g *Guard) acceptable(t *Token) bool {
+// acceptable returns why an active token may not be used at this service as a bearer
+// token, or nil.
+func (g *Guard) acceptable(t *Token) error {
 	// RFC 7662 §2.2: the endpoint also answers for refresh tokens. Only the type
 	// distinguishes them from access tokens.
 	// RFC 9449 §7.2: a DPoP token is not accepted as a bearer token, without its proof.
 	if t.TokenType != "" && !strings.EqualFold(t.TokenType, "Bearer") {
-		return false
+		return inactive("its token_type is %s, not Bearer", t.TokenType)
 	}
 	// RFC 8705 §3: a token that is bound to a key requires proof of that key. This guard
 	// does not check such proof, so it refuses the token.
 	if cnf, bound := t.Claims["cnf"]; bound && string(cnf) != "null" {
-		return false
+		return inactive("it is bound to a key (cnf), and this guard does not check the proof")
 	}
 	// RFC 9700 §2.3: a token for another service is refused.
-	return g.audience == "" || t.Audience == nil || slices.Contains(t.Audience, g.audience)
+	if g.audience != "" && t.Audience != nil && !slices.Contains(t.Audience, g.audience) {
+		return wrongAudience(t, g.audience)
+	}
+	return nil
+}
+
+func wrongAudience(t *Token, audience string) error {
+	return inactive("its aud is %s, RESOURCE_SERVER_AUDIENCE is %s", strings.Join(t.Audience, " "), audience)
 }
 
 // report logs why a token could not be checked. A cancelled request is logged only at
@@ -200,6 +228,17 @@ func (g *Guard) report(ctx context.Context, err error) {
 		level = slog.LevelDebug
 	}
 	g.log.Log(ctx, level, "the access token could not be checked", "error", err)
+}
+
+// logReason logs why a token was refused. The client is not told: the reason concerns the
+// settings of this server. The log has the reasons of this package only, because the
+// error of another [Verifier] could contain the token.
+func (g *Guard) logReason(r *http.Request, err error) {
+	text := ErrInactive.Error()
+	if known, ok := errors.AsType[*reasonError](err); ok {
+		text = known.text
+	}
+	g.refused.write(g.log, slog.LevelInfo, r, "the access token was refused", "reason", text)
 }
 
 func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {

@@ -1,0 +1,60 @@
+package resource
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mandate/provider/throttle"
+)
+
+// requestLog limits the log lines about requests that anybody can send, without a token
+// or with an invented one.
+type requestLog struct {
+	rate    *throttle.Throttle
+	leftOut atomic.Int64 // requests without a line since the last line
+}
+
+const (
+	ofNetwork = iota
+	ofAll
+)
+
+// newRequestLog allows 3 lines a second for one network, and 30 for all together.
+func newRequestLog() requestLog {
+	return requestLog{rate: throttle.New(1000, throttle.Limit{Tries: 30, Refill: time.Second / 3}, throttle.Limit{Tries: 300, Refill: time.Second / 30})}
+}
+
+// write writes a line about a request, unless there were too many. The line also has the
+// number of requests that were left out before it.
+func (l *requestLog) write(log *slog.Logger, level slog.Level, r *http.Request, message string, facts ...any) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	_, wait := l.rate.Take(throttle.Try{Kind: ofNetwork, Key: throttle.Network(host), Wide: throttle.WideNetwork(host)}, throttle.Try{Kind: ofAll})
+	if wait > 0 {
+		l.leftOut.Add(1)
+		return
+	}
+	if n := l.leftOut.Swap(0); n > 0 {
+		facts = append(facts, "left_out", n)
+	}
+	log.Log(r.Context(), level, message, facts...)
+}
+
+// printable returns at most 200 bytes of a text that a client chose. Characters other
+// than printable ASCII are escaped: a log in JSON would contain them as they are.
+func printable(text string) string {
+	if len(text) > maxLogged {
+		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
+	}
+	quoted := strconv.QuoteToASCII(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+const maxLogged = 200
