@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"mandate/provider/redirect"
@@ -47,10 +48,17 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Refuse returns an Error with status 400, the given code and the formatted
-// description. The log contains the format only, without the arguments.
+// description. The log has an ellipsis in the place of each argument.
 func Refuse(code, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...)), LogText: format}
+	e := &Error{Status: http.StatusBadRequest, Code: code, Description: ASCII(fmt.Sprintf(format, args...))}
+	if len(args) > 0 {
+		e.LogText = verb.ReplaceAllString(format, "…")
+	}
+	return e
 }
+
+// verb is a verb of fmt that prints an argument.
+var verb = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z]`)
 
 // ASCII replaces each character that error_description may not contain (RFC 6749
 // §4.1.2.1, §5.2). A description can quote parts of the request.

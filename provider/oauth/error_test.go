@@ -36,3 +36,20 @@ func TestErrorText(t *testing.T) {
 		}
 	})
 }
+
+// What a client sent may be a secret in the wrong place, so the log does not have it. It
+// has no verb of a format either.
+func TestLogHasAnEllipsisForWhatTheClientSent(t *testing.T) {
+	for _, test := range []struct {
+		err  *oauth.Error
+		want string
+	}{
+		{oauth.Refuse("invalid_scope", "There is no scope %q here.", "s3cret"), "invalid_scope: There is no scope … here."},
+		{oauth.Refuse("invalid_request", "%s has %d characters, %.40q.", "s3cret", 7, "s3cret"), "invalid_request: … has … characters, …."},
+		{oauth.Refuse("invalid_request", "Send state once."), "invalid_request: Send state once."},
+	} {
+		if got := test.err.Error(); got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
+		}
+	}
+}
