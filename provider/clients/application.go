@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -62,9 +63,7 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 	if r.ClientID != "" && (len(r.ClientID) > 255 || strings.ContainsFunc(r.ClientID, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' })) {
 		found.Add("client_id", "Use at most 255 printable ASCII characters, without spaces and colons.")
 	}
-	if r.ClientSecret != "" && (len(r.ClientSecret) < 16 || len(r.ClientSecret) > 255) {
-		found.Add("client_secret", "Use 16 to 255 characters, or leave it empty: the server then generates a secret.")
-	}
+	checkSecret(found, r.ClientSecret)
 	if r.ClientID != "" {
 		// RFC 9700 §4.15.1: a subject identifies a person or a client, and never both.
 		_, err := p.store.UserByID(ctx, r.ClientID)
@@ -99,6 +98,21 @@ func (p *Clients) Register(ctx context.Context, actor policy.Actor, r Registrati
 		return nil, oauth.Unavailable(err)
 	}
 	return &Registered{a, secret}, nil
+}
+
+// djangoHash is the beginning of a secret that Django has hashed: the database of
+// django-oauth-toolkit contains secrets in this form.
+var djangoHash = regexp.MustCompile(`^(pbkdf2_sha256|pbkdf2_sha1|argon2|bcrypt_sha256|bcrypt|scrypt|md5|sha1)\$`)
+
+// checkSecret checks a client secret that the operator chose.
+func checkSecret(found *oauth.Invalid, secret string) {
+	switch {
+	case djangoHash.MatchString(secret):
+		found.Add("client_secret", "This is the hash of a secret, as Django stores it. Use the secret itself, which the application has. "+
+			"If nobody knows it, run the command without --client-secret-stdin: the server then generates a secret.")
+	case secret != "" && (len(secret) < 16 || len(secret) > 255):
+		found.Add("client_secret", "Use 16 to 255 characters, or run the command without --client-secret-stdin: the server then generates a secret.")
+	}
 }
 
 // newApplication returns an application for which the actor is responsible.
