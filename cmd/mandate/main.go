@@ -122,16 +122,31 @@ func (p *program) root() *cobra.Command {
 	root.Long = "Mandate is an OAuth 2.0 authorization server.\n\nThe exit code is 0 on success, 1 after an error, and 2 if the command line is wrong."
 	root.SilenceUsage, root.SilenceErrors, root.DisableSuggestions = true, true, true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "the configuration `FILE` (default: $MANDATE_CONFIG, or mandate.yaml if that file exists)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a client id may begin with a dash
 			return wrongUsage("%s: write -- before an argument that begins with a dash", err)
+		}
+		if setting := settingFor(c, err); setting != "" {
+			return wrongUsage("%s: the setting %s is for that, in mandate.yaml or as MANDATE_%s", err, setting, setting)
 		}
 		return err
 	})
 	root.PersistentPreRun = func(*cobra.Command, []string) { p.started = true }
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = thisBuild().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand(root))
 	return root
+}
+
+// settingFor returns the setting that the unknown flag of a server stands for, or "".
+func settingFor(c *cobra.Command, err error) string {
+	unknown, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok || c.Name() != "serve" && c.Name() != "resource-server" {
+		return ""
+	}
+	return map[string]string{"port": "LISTEN", "listen": "LISTEN", "host": "LISTEN", "address": "LISTEN", "bind": "LISTEN",
+		"url": "BASE_URL", "base-url": "BASE_URL", "issuer": "BASE_URL", "database": "DATABASE_URL", "db": "DATABASE_URL"}[unknown]
 }
 
 // group is a command that only contains other commands.

@@ -30,6 +30,14 @@ const serverPatience = 30 * time.Second
 
 func (p *program) serveCommand() *cobra.Command {
 	return &cobra.Command{Use: "serve", Short: "Run the authorization server", Args: arguments(),
+		Long: `Run the authorization server. Its settings are in mandate.yaml or in environment
+variables, such as MANDATE_LISTEN. The most important ones are:
+
+  LISTEN        the address and the port that the server binds (127.0.0.1:8000)
+  BASE_URL      the URL at which people and applications reach it
+  DATABASE_URL  the database (sqlite:///mandate.db)
+
+"mandate config print" shows all settings and their values.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return stopped(c.Context(), p.serve(c.Context()))
 		}}

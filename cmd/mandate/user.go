@@ -39,7 +39,7 @@ func (p *program) userAddCommand() *cobra.Command {
 	c := &cobra.Command{Use: "add USERNAME", Short: "Add a person; standard input contains the password", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
-				return noPassword()
+				return noPassword("add " + args[0])
 			}
 			person.Username = args[0]
 			return p.addUser(c.Context(), person, asJSON)
@@ -83,10 +83,10 @@ func profileFlags(c *cobra.Command) *provider.Profile {
 	return p
 }
 
-// noPassword: a password in a flag would be visible in the list of processes and in
-// the history of the shell.
-func noPassword() error {
-	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user ... --password-stdin < password.txt")
+// noPassword is the error of a command without --password-stdin. A password in a flag
+// would be visible in the list of processes and in the history of the shell.
+func noPassword(command string) error {
+	return wrongUsage("no password: pass it on standard input with --password-stdin, for example: mandate user %s --password-stdin < password.txt", command)
 }
 
 func (p *program) addUser(ctx context.Context, person provider.Person, asJSON bool) error {
@@ -183,7 +183,7 @@ func (p *program) userPasswdCommand() *cobra.Command {
 	c := &cobra.Command{Use: "passwd USERNAME", Short: "Change the password of a person, and sign the person out everywhere", Args: arguments("USERNAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !fromStdin {
-				return noPassword()
+				return noPassword("passwd " + args[0])
 			}
 			password, err := p.readSecret("password")
 			if err != nil {
