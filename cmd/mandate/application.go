@@ -275,11 +275,15 @@ func (p *program) applicationTakeOverCommand() *cobra.Command {
 	return &cobra.Command{Use: "take-over CLIENT_ID", Short: "Make the operator responsible for an application, and remove its owner", Args: arguments("CLIENT_ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withApplication(c.Context(), args[0], func(o *opened, a provider.Application) error {
+				knows := "The previous owner"
+				if a.Owner == nil {
+					knows = "Whoever registered it"
+				}
 				a, err := o.provider.Clients.TakeOver(c.Context(), provider.Operator(), a.ID)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.stdout, "Took over %s (%s). The previous owner may know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name)
+				_, err = fmt.Fprintf(p.stdout, "Took over %s (%s). %s may know its secret: mandate application rotate-secret replaces it.\n", a.ClientID, a.Name, knows)
 				return err
 			})
 		}}

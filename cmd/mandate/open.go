@@ -89,12 +89,21 @@ func openStore(ctx context.Context, settings *config.Config, may purpose) (*stor
 // openAdvice says what to check if a database cannot be opened.
 func openAdvice(file string, err error) string {
 	switch {
+	case file != "" && isMissing(filepath.Dir(file)):
+		return "the folder " + filepath.Dir(absolute(file)) + " does not exist: create it, or change DATABASE_URL"
+	case file != "" && strings.Contains(err.Error(), "file is not a database"):
+		return "the file is not an SQLite database: change DATABASE_URL, or move the file away: " + absolute(file)
 	case file != "":
 		return "check that DATABASE_URL names an SQLite file that this account can read and write, in a folder where it can write: " + absolute(file)
 	case strings.Contains(err.Error(), "SSL is not enabled"):
 		return "add ?sslmode=disable to DATABASE_URL if the database is on this machine, or enable TLS in the database"
 	}
 	return "check DATABASE_URL, and that the database is running"
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func absolute(path string) string {
