@@ -67,7 +67,7 @@ func (p *Clients) checkScopes(found *oauth.Invalid, actor policy.Actor, r Regist
 		case name == policy.Introspection:
 			found.Add("scope", "Remove the scope introspection from the list: only an administrator can give it to an application.")
 		case !slices.Contains(p.rules.ScopeNames(), name):
-			found.Add("scope", "There is no scope %q on this server.", oauth.Clip(name, 80))
+			found.Add("scope", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
 		case !slices.Contains(may.Scopes, name) && !slices.Contains(strings.Fields(was.Scopes), name):
 			found.Add("scope", "The scope %q is only for applications for which an administrator is responsible.", name)
 		}
