@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -100,15 +103,36 @@ func (l *loader) checkUpstream() {
 		l.wrong(wrong, upstream)
 		return
 	}
+	if l.ok("LISTEN") && leadsTo(u, l.c.Listen) {
+		l.wrong("is the address that LISTEN binds, so that this server would forward each request to itself; use another port", upstream)
+	}
 	if l.ok(pass) && l.c.PassAuthorization { // RFC 6750 §5.3: tokens need TLS
 		l.checkTransport(u, upstream)
 	}
 	if l.ok(rules) && len(l.c.Rules) == 0 {
-		l.wrong("needs RULES, which say which scopes a request needs; set them", upstream)
+		l.wrong("needs RULES: for example `- {PATH: /, SCOPES: [read]}`", upstream)
 	}
 	if l.ok(endpoint) && l.c.Provider.ResourceServerIntrospectionURL == "" && l.c.Provider.ResourceServerJWKSURL == "" {
 		l.wrong("needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one", upstream)
 	}
+}
+
+// leadsTo reports whether a URL of this machine leads to a listener.
+func leadsTo(u *url.URL, listen string) bool {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port != u.Port() || !isLoopback(u.Hostname()) {
+		return false
+	}
+	number := func(host string) netip.Addr {
+		if host == "localhost" {
+			host = "127.0.0.1"
+		}
+		addr, _ := netip.ParseAddr(host)
+		return addr
+	}
+	at, to := number(host), number(u.Hostname())
+	// The unspecified IPv6 address accepts connections of both families.
+	return host == "" || at == to || at.IsUnspecified() && (at.Is6() || to.Is4())
 }
 
 // RFC 9110 §5.6.2, in upper case as all registered methods are.

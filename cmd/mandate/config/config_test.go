@@ -113,6 +113,19 @@ func TestBaseURLFollowsListen(t *testing.T) {
 	}
 }
 
+// Other addresses of this machine may have the port of LISTEN.
+func TestUpstreamBesideListen(t *testing.T) {
+	for listen, upstream := range map[string]string{
+		"127.0.0.1:9000": "http://127.0.0.2:9000",
+		"0.0.0.0:9000":   "http://[::1]:9000",
+		":9000":          "http://127.0.0.1:9001",
+		"[::]:9000":      "http://192.0.2.1:9000",
+	} {
+		mustLoad(t, "LISTEN: '"+listen+"'\nUPSTREAM: '"+upstream+"'\nRULES: [{PATH: /}]\n"+
+			"OAUTH2_PROVIDER: {RESOURCE_SERVER_INTROSPECTION_URL: 'https://a/', RESOURCE_SERVER_AUTH_TOKEN: mat_1}\n")
+	}
+}
+
 // Every setting has a default, every number has limits, and no key exists twice.
 func TestConfigTags(t *testing.T) {
 	seen := map[string]bool{}

@@ -12,6 +12,7 @@ func TestConfigErrors(t *testing.T) {
 	const p = "OAUTH2_PROVIDER:\n  "
 	const at, pat = "mandate.yaml:1: ", "mandate.yaml:2: OAUTH2_PROVIDER."
 	const rs = p + "RESOURCE_SERVER_INTROSPECTION_URL: https://a/o/introspect/\n  RESOURCE_SERVER_AUTH_TOKEN: mat_1\n"
+	const self = "UPSTREAM: is the address that LISTEN binds, so that this server would forward each request to itself; use another port"
 	for _, test := range []struct{ text, want string }{
 		// Not YAML.
 		{"LISTEN: :1\n\tSAMPLE_API: true\n", "mandate.yaml:2: is indented with a tab; indent with spaces"},
@@ -139,7 +140,11 @@ func TestConfigErrors(t *testing.T) {
 		{"PASSWORD_HASH_ITERATIONS: 1\n", at + "PASSWORD_HASH_ITERATIONS: PASSWORD_HASH_MEMORY_KIB times PASSWORD_HASH_ITERATIONS is below 35840, which is too weak; raise one of them"},
 		{"RULES: [{PATH: /}]\n", at + "RULES: has no effect without UPSTREAM; set that too, or remove the rules"},
 		{"PASS_AUTHORIZATION: true\n", at + "PASS_AUTHORIZATION: has no effect without UPSTREAM; set that too, or remove this"},
-		{"UPSTREAM: http://api\n", at + "UPSTREAM: needs RULES, which say which scopes a request needs; set them\n" + at + "UPSTREAM: needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one"},
+		{"UPSTREAM: http://api\n", at + "UPSTREAM: needs RULES: for example `- {PATH: /, SCOPES: [read]}`\n" + at + "UPSTREAM: needs OAUTH2_PROVIDER.RESOURCE_SERVER_INTROSPECTION_URL to check tokens, or RESOURCE_SERVER_JWKS_URL; set one"},
+		{"UPSTREAM: http://127.0.0.1:8000\nRULES: [{PATH: /}]\n" + rs, at + self},
+		{"UPSTREAM: http://localhost:9000\nLISTEN: 127.0.0.1:9000\nRULES: [{PATH: /}]\n" + rs, at + self},
+		{"UPSTREAM: 'http://[::1]:9000'\nLISTEN: :9000\nRULES: [{PATH: /}]\n" + rs, at + self},
+		{"UPSTREAM: http://127.0.0.2:9000\nLISTEN: 0.0.0.0:9000\nRULES: [{PATH: /}]\n" + rs, at + self},
 		{"UPSTREAM: http://api?\n", at + "UPSTREAM: contains a query; remove everything from the ? on"},
 		{"UPSTREAM: http://api\nPASS_AUTHORIZATION: true\nRULES: [{PATH: /}]\n" + rs, at + "UPSTREAM: is plain http: everybody on the network path can read the secrets; use https, or set ALLOW_INSECURE_HTTP: true in a test network"},
 		{"UPSTREAM: http://api\nRULES:\n  - {METHODS: [GET]}\n  - {PATH: /a//b}\n  - {PATH: /c, METHODS: [GET, get]}\n  - {PATH: /c, METHODS: [GET], SCOPES: ['a b']}\n" + rs,
