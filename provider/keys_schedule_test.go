@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
+	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,6 +47,9 @@ func TestKeysRotateBySchedule(t *testing.T) {
 				f := begin(t, func(c *Config) {
 					c.OpenID, c.IDTokenLifetime, c.KeyLifetime, c.JWKSMaxAge = true, life, rotation, maxAge
 				})
+				if first := f.logged.String(); !regexp.MustCompile(`created a signing key" kid=\S+ kind=\S+ signs_from=\d{4}-\d\d-\d\dT[\d:]+Z\n`).MatchString(first) {
+					t.Errorf("the line about a key has no time: %s", first)
+				}
 				lead := max(time.Hour, 2*maxAge)
 				node, err := New(t.Context(), f.config, f.store, slog.New(slog.NewTextHandler(io.Discard, nil)))
 				if err != nil {

@@ -185,7 +185,7 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 		return oauth.Unavailable(err)
 	}
 	r.Forget()
-	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from", made.ActiveAt)
+	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from", time.Unix(made.ActiveAt, 0).UTC().Format(time.RFC3339))
 	return nil
 }
 
