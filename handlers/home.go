@@ -19,6 +19,10 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 		if page.SignedOut {
 			page.Notice = ""
 		}
+		page.NoAccount, err = s.provider.People.NoAccount(r.Context())
+		if err != nil {
+			return err
+		}
 		return s.render(w, r, http.StatusOK, page)
 	}
 	page.Applications, err = s.provider.OwnApplications(r.Context(), who.User)

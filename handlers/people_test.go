@@ -13,6 +13,8 @@ func TestSetup(t *testing.T) {
 		t.Fatal(link, err)
 	}
 	v := s.visitor(t)
+	const nobody = "There is no account yet."
+	v.get(t, "/").wants(t, 200, nobody, "in the output of the server")
 	v.get(t, "/setup/"+link+"x/").wants(t, 404)
 	v.get(t, "/setup/"+link+"/").wants(t, 200, "Set up this server")
 	got := v.post(t, "/setup/"+link, "username", "boss", "email", "no", "password", "short")
@@ -25,6 +27,9 @@ func TestSetup(t *testing.T) {
 	v.get(t, "/setup/"+link+"/").wants(t, 404, used, advice)
 	v.post(t, "/setup/"+link+"/", "username", "second", "password", goodPassword).wants(t, 404, used, advice)
 	s.as(t, "boss").get(t, "/admin/users/").wants(t, 200, "boss")
+	if start := s.visitor(t).get(t, "/"); strings.Contains(start.body, nobody) || !strings.Contains(start.body, "Sign in") {
+		t.Errorf("the start page with an account:\n%s", start.body)
+	}
 }
 
 func TestAccount(t *testing.T) {

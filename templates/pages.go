@@ -33,6 +33,7 @@ type Home struct {
 	Frame
 	Applications, AuthorizedApps, Sessions int
 	SignedOut                              bool // the session has just ended in this browser
+	NoAccount                              bool // nobody can sign in yet
 }
 
 // Login asks for the username and the password.

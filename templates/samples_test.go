@@ -61,9 +61,10 @@ func peopleSamples() []sample {
 	again := Again{"request", "Sign in again", "The application requires that you sign in again."}
 	failed := "That username and password do not belong together."
 	return []sample{
-		{"home", Home{alice, 3, 12, 2, false}},
+		{"home", Home{alice, 3, 12, 2, false, false}},
 		{"home-signed-out", Home{SignedOut: true}},
 		{"home-nobody", Home{}},
+		{"home-no-account", Home{NoAccount: true}},
 		{"home-hostile", Home{Frame: nasty}},
 		{"login", Login{Next: "/o/authorize/?x=1", Action: "/login/"}},
 		{"login-failed", Login{Name: Field{Value: "alice"}, Error: failed, Action: "/login/"}},

@@ -192,6 +192,20 @@ func (p *People) SetupLink(ctx context.Context) (string, error) {
 	return p.setup, nil
 }
 
+// NoAccount reports whether the server has no account yet. It asks the database only
+// until there is one, because anybody can open the start page.
+func (p *People) NoAccount(ctx context.Context) (bool, error) {
+	if p.settled.Load() {
+		return false, nil
+	}
+	somebody, err := p.store.HasUsers(ctx)
+	if err != nil {
+		return false, oauth.Unavailable(err)
+	}
+	p.settled.Store(somebody)
+	return !somebody, nil
+}
+
 // Setup creates the first administrator, or returns ErrNotFound if the link is wrong or
 // used. The link works once: the store refuses to add a first account if there is another
 // one.

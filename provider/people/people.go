@@ -4,6 +4,7 @@ package people
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"mandate/provider/limits"
@@ -30,12 +31,14 @@ type People struct {
 	setup   string      // the secret part of the first administrator's link
 	ended   func()      // called when sessions have ended
 	log     *slog.Logger
+	settled atomic.Bool // an account was seen
 }
 
 // New makes the component. setup is the secret part of the first administrator's link.
 // ended is called when sessions have ended.
 func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, sealers Sealers, setup string, ended func(), log *slog.Logger) *People {
-	return &People{config, rules, store, l, sealers.Devices, sealers.Flashes, setup, ended, log}
+	return &People{config: config, rules: rules, store: store, limits: l, devices: sealers.Devices, flashes: sealers.Flashes,
+		setup: setup, ended: ended, log: log}
 }
 
 // Sealers encrypts what the server stores in people's browsers.
