@@ -317,3 +317,23 @@ func answerOnce(conn net.Conn) {
 		}
 	}
 }
+
+// RFC 7662 §2.3: the error about refused credentials says whose they are, and which
+// setting has them.
+func TestRefusedCredentialsNameTheirSetting(t *testing.T) {
+	p := newProvider(t, nil)
+	for setting, c := range map[string]IntrospectionConfig{
+		"RESOURCE_SERVER_AUTH_TOKEN":                {URL: p.URL, AuthToken: "wrong"},
+		"RESOURCE_SERVER_INTROSPECTION_CREDENTIALS": {URL: p.URL, ClientID: "guard", ClientSecret: "wrong"},
+	} {
+		i, err := NewIntrospection(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = i.Verify(t.Context(), "mat_1")
+		want := "refused the credentials of this resource server with status 401: check " + setting
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
