@@ -32,7 +32,7 @@ func TestBrowserPeople(t *testing.T) {
 		b.logIn(admin)
 		b.expect(200, "Hello, root")
 		b.open(link)
-		b.expect(404, "Page not found")
+		b.expect(404, "This link is no longer valid")
 	})
 
 	alice := s.person(t, "alice")
