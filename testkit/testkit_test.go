@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -25,28 +24,12 @@ func TestMissingIsLoud(t *testing.T) {
 			"a database":                   func(t testing.TB) { Missing(t, "a database") },
 			"apt-get install some-package": func(t testing.TB) { Program(t, "no-such-program", "some-package") },
 		} {
-			r := &recorder{TB: t}
+			r := &Recorder{TB: t}
 			ends(r)
-			if !strings.HasPrefix(r.said, c.want) || !strings.Contains(r.said, what) {
-				t.Errorf("CI=%q MANDATE_TEST_REQUIRE=%q: %q", c.ci, c.require, r.said)
+			if !strings.HasPrefix(r.Said, c.want) || !strings.Contains(r.Said, what) {
+				t.Errorf("CI=%q MANDATE_TEST_REQUIRE=%q: %q", c.ci, c.require, r.Said)
 			}
 		}
-	}
-}
-
-// recorder records the first call that ended a test.
-type recorder struct {
-	testing.TB
-	said string
-}
-
-func (r *recorder) Helper()           {}
-func (r *recorder) Fatal(args ...any) { r.say("fatal", args) }
-func (r *recorder) Skip(args ...any)  { r.say("skip", args) }
-
-func (r *recorder) say(kind string, args []any) {
-	if r.said == "" {
-		r.said = kind + ": " + fmt.Sprint(args...)
 	}
 }
 

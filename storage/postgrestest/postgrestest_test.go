@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mandate/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -132,26 +133,10 @@ func TestMissingServerIsLoud(t *testing.T) {
 	} {
 		t.Setenv("CI", c.ci)
 		t.Setenv("MANDATE_TEST_REQUIRE", c.require)
-		r := &recorder{TB: t}
+		r := &testkit.Recorder{TB: t}
 		absent(r)
-		if !strings.HasPrefix(r.said, c.want) || !strings.Contains(r.said, "apt-get install postgresql") {
-			t.Errorf("CI=%q MANDATE_TEST_REQUIRE=%q: %q", c.ci, c.require, r.said)
+		if !strings.HasPrefix(r.Said, c.want) || !strings.Contains(r.Said, "apt-get install postgresql") {
+			t.Errorf("CI=%q MANDATE_TEST_REQUIRE=%q: %q", c.ci, c.require, r.Said)
 		}
-	}
-}
-
-// recorder records the first call that ended a test.
-type recorder struct {
-	testing.TB
-	said string
-}
-
-func (r *recorder) Helper()           {}
-func (r *recorder) Fatal(args ...any) { r.say("fatal", args) }
-func (r *recorder) Skip(args ...any)  { r.say("skip", args) }
-
-func (r *recorder) say(kind string, args []any) {
-	if r.said == "" {
-		r.said = kind + ": " + fmt.Sprint(args...)
 	}
 }
