@@ -49,7 +49,7 @@ type Provider struct {
 	sealers  sealers
 	changes  *copies.Changes
 	counters counters
-	fosite   *fosite.Fosite // what Authorizations and Grants call
+	fosite   *fosite.Fosite // shared by Authorizations and Grants; tests look into it
 }
 
 // New returns a provider that uses this store. The store must be open and migrated.

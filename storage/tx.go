@@ -94,8 +94,7 @@ const savepoint = "unit"
 
 var errPanicked = errors.New("panic in a transaction")
 
-// share runs a unit together with others. A panic of the unit reaches only its own
-// caller.
+// share runs a unit together with others. A panic of the unit reaches only its caller.
 func (s *Store) share(ctx context.Context, u unit) error {
 	var cause any
 	work := u.work

@@ -252,12 +252,12 @@ func mayRead(actor policy.Actor, a storage.Application, err error) (storage.Appl
 // Applications returns one page of the applications that match the search and that the
 // actor may see, and the number of all of them.
 func (p *Clients) Applications(ctx context.Context, actor policy.Actor, search string, limit, offset int) ([]storage.Application, int, error) {
+	if actor.Nobody() {
+		return nil, 0, nil
+	}
 	owner := "" // all of them
 	if !actor.Administers() {
 		owner = actor.Person().ID
-	}
-	if actor.Nobody() {
-		return nil, 0, nil
 	}
 	found, total, err := p.store.Applications(ctx, owner, search, limit, offset)
 	return found, total, oauth.Stored(err)
