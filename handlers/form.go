@@ -70,11 +70,11 @@ func checkValues(values url.Values, lists []string) error {
 	return nil
 }
 
-// badField returns an error about a field. The client chose the name, so the log has only
-// the format.
+// badField returns an error about a field. The client chose the name, so the log has an
+// ellipsis in its place.
 func badField(format, name string) error {
 	return &provider.Error{Status: http.StatusBadRequest, Code: "invalid_request",
-		Description: fmt.Sprintf(format, oauth.Clip(name, 40)), LogText: format}
+		Description: fmt.Sprintf(format, oauth.Clip(name, 40)), LogText: fmt.Sprintf(format, "…")}
 }
 
 // variable returns a variable of the path. A value that is not valid text is not

@@ -232,6 +232,7 @@ func TestLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 		{"route=/setup/{link}/", "status=404"},
 		{"route=/o/token/", "status=401", "error=", "grant_type=authorization_code", "outcome=invalid_client"},
 		{"route=/o/token/", "status=4", "grant_type=other"},
+		{"route=/login/", "status=400", "The field … is sent more than once."},
 		{"level=DEBUG", "route=/healthz/", "status=200"}, // load balancers call it every few seconds
 		{"level=DEBUG", "route=/readyz/", "status=200"},
 		{"route=/o/applications/register/", "status=422", "redirect_uris"},
