@@ -58,7 +58,12 @@ func (a *Answer) String() string {
 	return fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))
 }
 
-const shownBody = 2 << 10
+// How many bytes of a body a report shows, and a log, and one line.
+const (
+	shownBody  = 2 << 10
+	loggedBody = 64 << 10
+	shownLine  = 1 << 10
+)
 
 // Exchange is one request with its answer as a report shows it. The secrets in it are masked.
 type Exchange struct {
@@ -69,10 +74,26 @@ type Exchange struct {
 
 // Exchange returns a request and its answer with their secrets masked.
 func (m *Mask) Exchange(a *Answer) Exchange {
-	return Exchange{m.sent(a), m.got(a), m.curl(a)}
+	m.Learn(a)
+	return Exchange{m.sent(a, shownBody), m.got(a, shownBody), m.curl(a)}
 }
 
-func (m *Mask) sent(a *Answer) string {
+// Whole returns the same for a log, with longer bodies.
+func (m *Mask) Whole(a *Answer) Exchange {
+	m.Learn(a)
+	return Exchange{m.sent(a, loggedBody), m.got(a, loggedBody), m.curl(a)}
+}
+
+// Line returns a request and the status of its answer in one line.
+func (m *Mask) Line(a *Answer) string {
+	line := a.Method + " " + m.Hide(a.URL.String())
+	if a.SentForm != "" {
+		line += "  " + m.Hide(a.SentForm)
+	}
+	return Printable(strings.Join(strings.Fields(Clip(m.hideKnown(line), shownLine)), " ") + " -> " + a.String())
+}
+
+func (m *Mask) sent(a *Answer, most int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", a.Method, m.Hide(a.URL.String()))
 	for _, name := range slices.Sorted(maps.Keys(a.SentHeader)) {
@@ -82,21 +103,21 @@ func (m *Mask) sent(a *Answer) string {
 	}
 	if a.SentForm != "" {
 		// Masking comes before clipping: a clipped text could end with half a secret, which would not be recognized.
-		b.WriteString("\n" + Clip(m.Hide(a.SentForm), shownBody) + "\n")
+		b.WriteString("\n" + Clip(m.Hide(a.SentForm), most) + "\n")
 	}
 	return m.hideKnown(b.String())
 }
 
-func (m *Mask) got(a *Answer) string {
+func (m *Mask) got(a *Answer, most int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", a)
 	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
 		for _, value := range a.Header[name] {
-			fmt.Fprintf(&b, "%s: %s\n", name, Clip(m.gotHeader(name, value), shownBody))
+			fmt.Fprintf(&b, "%s: %s\n", name, Clip(m.gotHeader(name, value), most))
 		}
 	}
 	if len(a.Body) > 0 {
-		b.WriteString("\n" + Clip(m.Hide(string(a.Body)), shownBody) + "\n")
+		b.WriteString("\n" + Clip(m.Hide(string(a.Body)), most) + "\n")
 	}
 	return Printable(m.hideKnown(b.String()))
 }

@@ -23,25 +23,33 @@ var confidential = []string{"access_token", "refresh_token", "id_token", "code",
 const shortest = 8
 
 // Mask replaces secrets by names. The names are those of shell variables, so that a printed curl command works when
-// these variables are set.
+// these variables are set. Secrets are the password and the client secrets of the target, and what the server issues.
+// A value that a check has made up, such as an invented token or a scope, is shown.
 type Mask struct {
 	names  map[string]string // the name of each secret
 	taken  map[string]int
-	fields []string // form fields that a password was typed into
+	fields []string        // form fields that a password was typed into
+	chosen map[string]bool // values that the checks have made up
 }
 
 // NewMask returns a Mask that knows no secret.
-func NewMask() *Mask { return &Mask{names: map[string]string{}, taken: map[string]int{}} }
+func NewMask() *Mask {
+	return &Mask{names: map[string]string{}, taken: map[string]int{}, chosen: map[string]bool{}}
+}
 
 // Clone returns a copy, which learns further secrets on its own.
 func (m *Mask) Clone() *Mask {
-	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields)}
+	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields), maps.Clone(m.chosen)}
 }
 
-// Add gives a secret a name and returns it. A secret keeps the name that it was given first.
+// Add gives a secret a name and returns it. A secret keeps the name that it was given first. A value that a check has
+// made up is no secret: it is returned.
 func (m *Mask) Add(name, secret string) string {
-	if secret == "" || m.names[secret] != "" {
+	switch {
+	case secret == "" || m.names[secret] != "":
 		return m.names[secret]
+	case m.chosen[secret]:
+		return secret
 	}
 	name = strings.ToUpper(noVariable.ReplaceAllString(name, "_"))
 	m.taken[name]++
@@ -50,6 +58,44 @@ func (m *Mask) Add(name, secret string) string {
 	}
 	m.names[secret] = "$" + name
 	return "$" + name
+}
+
+// Show records that a value is no secret.
+func (m *Mask) Show(value string) {
+	if value != "" && m.names[value] == "" {
+		m.chosen[value] = true
+	}
+}
+
+// choose records that a check sends a value that the server has not issued. A value that was made of a secret, such as
+// a token with another last character, is a secret too.
+func (m *Mask) choose(name, value string) {
+	switch {
+	case m.names[value] != "":
+	case m.confidential(name) && m.resembles(value):
+		m.Add(name, value)
+	default:
+		m.Show(value)
+	}
+}
+
+// resembles reports whether a value shares much with a secret: its beginning, its end, or a part of a JWT.
+func (m *Mask) resembles(value string) bool {
+	for secret := range m.names {
+		if len(secret) < shortest && strings.Contains(value, secret) {
+			return true
+		}
+		half := min(len(secret), len(value)) / 2
+		if half >= shortest/2 && (strings.HasPrefix(value, secret[:half]) || strings.HasSuffix(value, secret[len(secret)-half:])) {
+			return true
+		}
+		for part := range strings.SplitSeq(value, ".") {
+			if len(part) >= shortest && strings.Contains(secret, part) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var noVariable = regexp.MustCompile(`[^A-Za-z0-9_]+`)
@@ -72,16 +118,20 @@ var (
 )
 
 // Hide replaces all secrets in a text by their names.
-func (m *Mask) Hide(text string) string { return m.hideKnown(m.hideNamed(text)) }
+func (m *Mask) Hide(text string) string { return m.hideKnown(m.hideNamed(text, m.known)) }
 
-func (m *Mask) hideNamed(text string) string {
+// known returns the name of a secret, or the value if it is none.
+func (m *Mask) known(_, value string) string { return cmp.Or(m.names[value], value) }
+
+// hideNamed replaces the values beside confidential names by what name returns.
+func (m *Mask) hideNamed(text string, name func(of, value string) string) string {
 	text = replaceParts(pairText, text, func(part []string) string {
-		name, err := url.QueryUnescape(part[2])
+		of, err := url.QueryUnescape(part[2])
 		value, err2 := url.QueryUnescape(part[3])
-		if err != nil || err2 != nil || !m.confidential(name) {
+		if err != nil || err2 != nil || !m.confidential(of) {
 			return part[0]
 		}
-		return part[1] + part[2] + "=" + m.Add(name, value)
+		return part[1] + part[2] + "=" + unchanged(part[3], value, name(of, value))
 	})
 	text = replaceParts(memberText, text, func(part []string) string {
 		var value string
@@ -89,14 +139,22 @@ func (m *Mask) hideNamed(text string) string {
 		if err != nil || !m.confidential(part[1]) {
 			return part[0]
 		}
-		return `"` + part[1] + `"` + part[2] + `"` + m.Add(part[1], value) + `"`
+		return `"` + part[1] + `"` + part[2] + unchanged(part[3], value, `"`+name(part[1], value)+`"`)
 	})
-	return inputText.ReplaceAllStringFunc(text, m.hideInput)
+	return inputText.ReplaceAllStringFunc(text, func(tag string) string { return m.hideInput(tag, name) })
+}
+
+// unchanged returns how a value was written if it is shown, and otherwise its name.
+func unchanged(written, value, shown string) string {
+	if strings.Trim(shown, `"`) == value {
+		return written
+	}
+	return shown
 }
 
 // hideInput masks the value of a field that is confidential, or that is hidden and long: such a value can be a ticket
 // that is as good as a session.
-func (m *Mask) hideInput(tag string) string {
+func (m *Mask) hideInput(tag string, shown func(of, value string) string) string {
 	attributes := map[string]string{}
 	for _, found := range attrText.FindAllStringSubmatch(tag, -1) {
 		attributes[strings.ToLower(found[2])] = html.UnescapeString(strings.Trim(found[3], `"'`))
@@ -115,15 +173,21 @@ func (m *Mask) hideInput(tag string) string {
 		if !strings.EqualFold(part[2], "value") {
 			return part[0]
 		}
-		return part[1] + part[2] + `="` + m.Add(name, value) + `"`
+		return part[1] + part[2] + "=" + unchanged(part[3], value, `"`+shown(name, value)+`"`)
 	})
 }
+
+// word matches a secret that could be a word of the protocol, such as password. It is masked only beside its name.
+var word = regexp.MustCompile(`^[a-z_]{1,16}$`)
 
 // hideKnown masks the long secrets in any position.
 func (m *Mask) hideKnown(text string) string {
 	for _, secret := range slices.SortedFunc(maps.Keys(m.names), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
 		if len(secret) < shortest {
 			return text
+		}
+		if word.MatchString(secret) {
+			continue
 		}
 		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret)} {
 			text = strings.ReplaceAll(text, form, m.names[secret])
@@ -137,21 +201,72 @@ func replaceParts(expression *regexp.Regexp, text string, replace func(part []st
 	return expression.ReplaceAllStringFunc(text, func(match string) string { return replace(expression.FindStringSubmatch(match)) })
 }
 
-// Learn finds the secrets of an exchange, so that they are also masked in later texts.
+// Learn finds the secrets that an answer issues, and the values in its request that the check has made up.
 func (m *Mask) Learn(a *Answer) {
-	m.hideNamed(a.URL.String())
-	m.hideNamed(a.SentForm)
-	m.hideNamed(string(a.Body))
 	for name, values := range a.SentHeader {
 		for _, value := range values {
-			m.sentHeader(name, value)
+			m.learnSent(name, value)
 		}
 	}
+	for _, text := range []string{a.URL.RawQuery, a.SentForm} {
+		sent, _ := url.ParseQuery(text) // what cannot be read has no name
+		for name, values := range sent {
+			for _, value := range values {
+				m.choose(name, value)
+			}
+		}
+	}
+	m.hideNamed(string(a.Body), m.Add)
 	for name, values := range a.Header {
 		for _, value := range values {
-			m.gotHeader(name, value)
+			m.learnReceived(name, value)
 		}
 	}
+}
+
+// learnSent learns the values of a request header. All cookies come from the server, perhaps in an earlier check.
+func (m *Mask) learnSent(name, value string) {
+	switch name {
+	case "Authorization":
+		credentials, basic := basicAuth(value)
+		_, rest, found := strings.Cut(value, " ")
+		if !found {
+			rest = value
+		}
+		if basic {
+			_, rest, _ = strings.Cut(credentials, ":")
+			m.choose("client_secret", unescaped(rest))
+		}
+		m.choose("access_token", rest)
+	case "Cookie":
+		for pair := range strings.SplitSeq(value, ";") {
+			m.learnCookie(pair)
+		}
+	}
+}
+
+func (m *Mask) learnReceived(name, value string) {
+	if name != "Set-Cookie" {
+		m.hideNamed(value, m.Add)
+		return
+	}
+	pair, _, _ := strings.Cut(value, ";")
+	m.learnCookie(pair)
+}
+
+func (m *Mask) learnCookie(pair string) {
+	_, value, _ := strings.Cut(pair, "=")
+	if strings.Trim(value, `" `) != "" {
+		m.Add("cookie", value)
+	}
+}
+
+func unescaped(text string) string {
+	plain, err := url.QueryUnescape(text)
+	if err != nil {
+		return text
+	}
+	return plain
 }
 
 // sentHeader returns the value of a request header with its secrets masked.
@@ -162,12 +277,10 @@ func (m *Mask) sentHeader(name, value string) string {
 		switch credentials, basic := basicAuth(value); {
 		case basic:
 			return scheme + " (" + m.basic(credentials) + ")"
-		case strings.EqualFold(scheme, "Bearer"):
-			return scheme + " " + m.Add("access_token", rest)
 		case rest != "":
-			return scheme + " " + m.Add("credentials", rest)
+			return scheme + " " + m.hideKnown(m.known("", rest))
 		}
-		return m.Add("credentials", value)
+		return m.hideKnown(m.known("", value))
 	case "Cookie":
 		pairs := strings.Split(value, ";")
 		for i, pair := range pairs {
@@ -196,7 +309,7 @@ func (m *Mask) cookie(pair string) string {
 	if !found || strings.Trim(value, `" `) == "" {
 		return pair
 	}
-	return name + "=" + m.Add("cookie", value)
+	return name + "=" + m.known("", value)
 }
 
 // basicAuth returns the credentials of HTTP Basic authentication, client_id:client_secret, if the header has such.
@@ -212,11 +325,11 @@ func (m *Mask) basic(credentials string) string {
 	if !found {
 		return m.Hide(credentials)
 	}
-	plain, err := url.QueryUnescape(secret)
-	if err != nil || m.names[plain] == "" && m.names[secret] != "" {
+	plain := unescaped(secret)
+	if m.names[plain] == "" {
 		plain = secret
 	}
-	return id + ":" + m.Add("client_secret", plain)
+	return id + ":" + m.hideKnown(m.known("", plain))
 }
 
 var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]*`)

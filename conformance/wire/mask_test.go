@@ -23,7 +23,7 @@ func wantHidden(t *testing.T, where, text string) {
 	}
 }
 
-// A secret of any length is masked beside its name.
+// A secret of any length is masked beside its name, if the target contains it or the server has issued it.
 func TestMaskByName(t *testing.T) {
 	header := func(pairs ...string) http.Header {
 		h := http.Header{}
@@ -50,6 +50,8 @@ func TestMaskByName(t *testing.T) {
 		m := NewMask()
 		m.Typed("login[pw]")
 		m.Add("code_secret", "s~2")
+		m.Add("password", "p~1")
+		m.Learn(&Answer{URL: &url.URL{}, Body: []byte(`{"access_token": "a~3", "refresh_token": "r~4", "id_token": "i~5", "code": "c~6"}`)})
 		a.Method, a.URL = http.MethodPost, &url.URL{Scheme: "https", Host: "server.example", Path: "/", RawQuery: "code=c~6&code_challenge=x"}
 		e := m.Exchange(a)
 		wantHidden(t, name, e.Sent+e.Got+e.Repeat)
@@ -81,10 +83,44 @@ func TestMaskMangles(t *testing.T) {
 		}
 	}
 	long := &Answer{Method: "GET", URL: &url.URL{Host: "h"}, Body: []byte(strings.Repeat("x", shownBody-5) + "a long secret & <more>")}
-	if got := m.got(long); strings.Contains(got, "a lon") {
+	if got := m.got(long, shownBody); strings.Contains(got, "a lon") {
 		t.Errorf("half a secret is left: %s", got[len(got)-60:])
 	}
 	if got := m.quote("a $HOME of $PASSWORD"); got != `'a $HOME of '"$PASSWORD"` {
 		t.Errorf("a shell would take %s otherwise", got)
+	}
+}
+
+// A value that a check has made up is shown, so that the curl command sends it. A value made of a secret is a secret.
+func TestMaskShowsWhatTheCheckChose(t *testing.T) {
+	const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mLXRoZS1zZXJ2ZXI"
+	m := NewMask()
+	m.Add("password", "password")
+	m.Show("openid profile email")
+	m.Learn(&Answer{URL: &url.URL{}, Body: []byte(`{"access_token": "` + token + `"}`), Header: http.Header{"Set-Cookie": {"scope=openid profile email"}}})
+	invented := &Answer{Method: "POST", URL: &url.URL{Scheme: "https", Host: "server.example", RawQuery: "state=a-state-of-the-check"},
+		SentHeader: http.Header{"Authorization": {"Bearer an-invented-token"}, "User-Agent": {"mandate-conformance"}},
+		SentForm:   "grant_type=password&password=password&code=an-invented-code&scope=openid+profile+email&client_secret=wrong-secret",
+		Body:       []byte(`<input type="hidden" name="x" value="openid profile email"><input type="hidden" name="state" value="a-state-of-the-check">{"code":"an-invented-code"}`)}
+	m.Learn(invented)
+	e := m.Exchange(invented)
+	for _, shown := range []string{"Bearer an-invented-token", "code=an-invented-code", "client_secret=wrong-secret", "grant_type=password&password=$PASSWORD",
+		"scope=openid+profile+email", "state=a-state-of-the-check", "mandate-conformance"} {
+		if !strings.Contains(e.Sent, shown) {
+			t.Errorf("%s is hidden in\n%s", shown, e.Sent)
+		}
+	}
+	for _, shown := range []string{`value="openid profile email"`, `value="a-state-of-the-check"`, `{"code":"an-invented-code"}`} {
+		if !strings.Contains(e.Got, shown) {
+			t.Errorf("%s is hidden in\n%s", shown, e.Got)
+		}
+	}
+	parts := strings.Split(token, ".")
+	for _, altered := range []string{token[:len(token)-1], token + "x", "x" + token[1:], "e30." + parts[1] + "."} {
+		a := &Answer{Method: "GET", URL: &url.URL{}, SentHeader: http.Header{"Authorization": {"Bearer " + altered}}, SentForm: "token=" + altered}
+		m.Learn(a)
+		if e := m.Exchange(a); strings.Contains(e.Sent+e.Repeat, parts[1]) || strings.Contains(e.Sent+e.Repeat, altered) {
+			t.Errorf("a token made of a secret is shown: %s", e.Sent)
+		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 	maxAnswer   = 1 << 20 // how much of an answer is read at most
 	MaxHeader   = 64 << 10
 	maxRequests = 20_000 // of one run
-	InFlight    = 4      // requests at the same time
+	InFlight    = 4      // requests at the same time, unless the options say otherwise
 	deafAfter   = 5      // requests in a row without an answer
 	FormEncoded = "application/x-www-form-urlencoded"
 )
@@ -31,6 +31,7 @@ type Options struct {
 	Owned   bool           // allows hosts other than this machine and private networks
 	CA      *x509.CertPool // nil: what the system trusts
 	Timeout time.Duration  // of one request, its answer read; 15 seconds if zero
+	Workers int            // requests at the same time; InFlight if zero
 }
 
 // Network sends the requests of a run, and limits their number, their size and their duration.
@@ -51,9 +52,12 @@ func NewNetwork(o Options) *Network {
 	if o.Timeout <= 0 {
 		o.Timeout = 15 * time.Second
 	}
+	if o.Workers <= 0 {
+		o.Workers = InFlight
+	}
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		MaxIdleConnsPerHost:    InFlight,
+		MaxIdleConnsPerHost:    o.Workers,
 		MaxResponseHeaderBytes: MaxHeader,
 		TLSClientConfig:        &tls.Config{RootCAs: o.CA},
 		IdleConnTimeout:        30 * time.Second,
@@ -64,7 +68,7 @@ func NewNetwork(o Options) *Network {
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, InFlight), hosts: map[string]error{},
+		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, o.Workers), hosts: map[string]error{},
 	}
 }
 
@@ -146,8 +150,18 @@ func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error
 // Bare returns an address without its query, which may hold secrets.
 func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
-// plainError says in one line why there was no answer.
+// NoAnswerError says why there was no answer.
+type NoAnswerError struct{ reason string }
+
+// Error returns the reason in one line.
+func (e *NoAnswerError) Error() string { return e.reason }
+
 func plainError(err error, timeout time.Duration) error {
+	return &NoAnswerError{reasonOf(err, timeout)}
+}
+
+// reasonOf says in one line why there was no answer.
+func reasonOf(err error, timeout time.Duration) string {
 	where := ""
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		u, parseErr := url.Parse(of.URL)
@@ -157,19 +171,19 @@ func plainError(err error, timeout time.Duration) error {
 		err = of.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%sno answer within %s", where, timeout)
+		return fmt.Sprintf("%sno answer within %s", where, timeout)
 	}
 	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		issuer := ""
 		if unknown.Cert != nil {
 			issuer = " (" + unknown.Cert.Issuer.String() + ")"
 		}
-		return fmt.Errorf("%sits certificate is not signed by an authority that this machine trusts%s: pass the certificate of the authority with --ca FILE", where, issuer)
+		return fmt.Sprintf("%sits certificate is not signed by an authority that this machine trusts%s: pass the certificate of the authority with --ca FILE", where, issuer)
 	}
 	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
-		return fmt.Errorf("%sthe server does not speak TLS there: write the address with http", where)
+		return fmt.Sprintf("%sthe server does not speak TLS there: write the address with http", where)
 	}
-	return fmt.Errorf("%s%s", where, Printable(strings.Join(strings.Fields(err.Error()), " ")))
+	return fmt.Sprintf("%s%s", where, Printable(strings.Join(strings.Fields(err.Error()), " ")))
 }
 
 // allowed protects the servers of other people: the checks send many wrong requests.
