@@ -41,7 +41,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	}
 	r.want(t, 0, "one of 3 more clients: introspection, jwt, password.")
 	path := targetFile(t, written)
-	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "the server names no authorization_endpoint")
+	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "metadata has no authorization_endpoint")
 	server.empty(t, 5)
 	mandate(t, "", "--target", path, "--write-target").want(t, 2, "already exists")
 }

@@ -40,6 +40,17 @@ func (j *Jar) set(u *url.URL, cookies []*http.Cookie) {
 	}
 }
 
+// Clone returns a jar with the same cookies.
+func (j *Jar) Clone() *Jar {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clone := NewJar()
+	for _, told := range j.told {
+		clone.set(told.from, slices.Clone(told.cookies))
+	}
+	return clone
+}
+
 // Browser is a person's browser without scripts. It keeps cookies, follows redirects between the pages of the server,
 // and stops at a redirect that leads away from the server.
 type Browser struct {
@@ -58,6 +69,9 @@ type Browser struct {
 func New(cookies *Jar, send func(*http.Request) *wire.Answer, leaves func(*url.URL) bool) *Browser {
 	return &Browser{send: send, leaves: leaves, jar: cookies}
 }
+
+// Jar returns the jar.
+func (b *Browser) Jar() *Jar { return b.jar }
 
 // With reports whether the browser uses this jar.
 func (b *Browser) With(cookies *Jar) bool { return b.jar == cookies }

@@ -13,10 +13,6 @@ import (
 // NewBrowser returns a browser in which nobody is signed in.
 func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
 
-// SignedIn returns the browser in which the person signs in once for all checks. Only one check at a time uses it. A
-// check that ends the session uses NewBrowser.
-func (t *T) SignedIn() *browser.Browser { return t.browser(t.server.Session) }
-
 func (t *T) browser(cookies *browser.Jar) *browser.Browser {
 	return browser.New(cookies, t.Do, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
 }
@@ -54,20 +50,19 @@ func (t *T) posted(p *browser.Page) *browser.Form {
 // continue.
 func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, approve bool) (*browser.Form, *browser.Control, string) {
 	h := t.server.Target.Forms
-	if *passed && !slices.ContainsFunc(p.Forms, func(f *browser.Form) bool { return f.Password(h) != nil }) {
-		t.server.entered.Store(true)
-	}
 	for _, f := range p.Forms {
 		secret := f.Password(h)
 		if secret == nil {
 			continue
 		}
-		if *passed {
-			t.server.refused.Store(!t.server.entered.Load())
-			return nil, nil, "the server asks for the password again: user.username or user.password of the target may be wrong"
+		if *passed && !t.probing && t.server.signIn.acceptedBefore() {
+			return nil, nil, passwordOnce
 		}
-		if t.server.refused.Load() {
-			return nil, nil, "user.username and user.password of the target were refused before, and are not tried again"
+		if *passed {
+			return nil, nil, passwordAgain
+		}
+		if t.tryPassword() {
+			return nil, nil, passwordRefused
 		}
 		*named, *passed = true, true
 		user := t.User()
@@ -103,6 +98,12 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		return nil, nil, fmt.Sprintf("the page at %s has a form, but no known button %s: name the button in the target under forms", wire.Bare(a.URL), yesOrNo(approve))
 	}
 	return f, button, ""
+}
+
+// passedLogin reports whether the server shows, after the password was sent, that it accepts the password.
+func (t *T) passedLogin(p *browser.Page, r *Response) bool {
+	again := slices.ContainsFunc(p.Forms, func(f *browser.Form) bool { return f.Password(t.server.Target.Forms) != nil })
+	return r.Location != "" || r.Answer.Status < http.StatusBadRequest && !again
 }
 
 func yesOrNo(approve bool) string {

@@ -82,6 +82,7 @@ type Response struct {
 	Answer   *wire.Answer // the redirect, or the last page
 	Asked    bool         // the person was asked for consent
 	Stuck    string       // why the browser could not continue
+	entered  bool         // the server accepted the password
 
 	Request *Request
 	Seen    []*wire.Answer // all redirects and pages
@@ -114,7 +115,7 @@ func (r *Response) String() string {
 	case r.Stuck != "":
 		return r.Stuck
 	case r.ErrorCode() != "":
-		return strings.TrimSpace("the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
+		return strings.TrimSpace("the client received the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
 	case r.Location != "" && !r.Arrived():
 		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Clip(r.Location, 200))
 	case r.Location != "":
@@ -179,19 +180,19 @@ const (
 )
 
 func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
-	if b.With(t.server.Session) {
-		t.server.walking.Lock()
-		defer t.server.walking.Unlock()
+	if b.With(t.session.jar) {
+		t.watchRequest(r)
 	}
 	response := &Response{Request: r}
 	err := b.Open(r.URL())
 	named, passed := false, false // whether user name and password were sent
 	for range steps {
 		response.end(b, err)
+		p := browser.Parse(b.Page)
+		response.entered = passed && err == nil && t.passedLogin(p, response)
 		if err != nil || response.Location != "" {
 			break
 		}
-		p := browser.Parse(b.Page)
 		if f := t.posted(p); f != nil {
 			response.deliver("form_post", f.Action, f.Values)
 			break
@@ -200,6 +201,9 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 		if problem != "" {
 			response.Stuck = problem
 			break
+		}
+		if passed && form != nil && form.Password(t.server.Target.Forms) != nil {
+			t.session.signIns[b.Jar()]++
 		}
 		if form == nil && button == nil {
 			break
@@ -262,6 +266,9 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 	if r.Answer != nil {
 		t.At(r.Answer)
 	}
+	if r.Stuck != "" {
+		t.Blockedf("%s", r.Stuck)
+	}
 	if !r.Arrived() {
 		t.Failf("no response reached the redirect URI; want the error %s: %s", strings.Join(codes, " or "), r)
 	}
@@ -270,10 +277,11 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 			return
 		}
 	}
-	t.Failf("the client is sent %s; want the error %s", r, strings.Join(codes, " or "))
+	t.Failf("%s; want the error %s", r, strings.Join(codes, " or "))
 }
 
-// WantNoCode asserts that no code was issued. If the browser could not continue, the check is blocked.
+// WantNoCode asserts that no code was issued. If the browser could not continue, the check is blocked. An internal
+// error is no error response (RFC 6749 §4.1.2.1).
 func (t *T) WantNoCode(r *Response, why string) {
 	if r.Answer != nil {
 		t.At(r.Answer)
@@ -284,7 +292,7 @@ func (t *T) WantNoCode(r *Response, why string) {
 	case r.Stuck != "":
 		t.Blockedf("%s", r.Stuck)
 	case r.Answer.Status >= http.StatusInternalServerError:
-		t.Blockedf("the server failed: %s", r.Answer)
+		t.Failf("the server answers %s instead of an error, when %s", r.Answer, why)
 	}
 }
 

@@ -20,24 +20,11 @@ func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
 	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
 }
 
-// Try does what Authorize does. If no response comes back to the client, it tries again in a new browser, because
-// some servers mix up parallel requests of one session.
-func (t *T) Try(r *Request) *Response {
-	response := t.Authorize(r)
-	if !response.Arrived() {
-		response = t.Walk(t.NewBrowser(), r, true)
-	}
-	return response
-}
+// Try does what Authorize does.
+func (t *T) Try(r *Request) *Response { return t.Authorize(r) }
 
-// Refuse does the same for Deny.
-func (t *T) Refuse(r *Request) *Response {
-	response := t.Deny(r)
-	if !response.Arrived() {
-		response = t.Walk(t.NewBrowser(), r, false)
-	}
-	return response
-}
+// Refuse does what Deny does.
+func (t *T) Refuse(r *Request) *Response { return t.Deny(r) }
 
 // Questioned blocks the check if the person was not asked for consent.
 func (t *T) Questioned(r *Response) *Response {
@@ -129,12 +116,7 @@ func (t *T) Posted(b *browser.Browser, r *Request) *Response {
 // Approved has the person sign in and approve a request, so that the request can be repeated without pages.
 func (t *T) Approved(r *Request) *browser.Browser {
 	b := t.SignedIn()
-	response := t.Walk(b, r, true)
-	if !response.Arrived() {
-		b = t.NewBrowser()
-		response = t.Walk(b, r, true)
-	}
-	t.CodeOf(response)
+	t.CodeOf(t.Walk(b, r, true))
 	return b
 }
 

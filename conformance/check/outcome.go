@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -20,6 +22,7 @@ const (
 	Skip    Status = "skip"    // the target lacks something that the check needs
 	Blocked Status = "blocked" // a step before the checked one failed
 	Broken  Status = "broken"  // the check itself has a bug
+	Flaky   Status = "flaky"   // the check failed beside others, and not when it was repeated alone
 
 	// For rules without a check.
 	Unobservable Status = "not observable from outside"
@@ -31,14 +34,22 @@ type Result struct {
 	Rule       Rule
 	Status     Status
 	Reason     string
-	Exchange   *wire.Exchange // the exchange that shows the failure
-	Earlier    int            // number of requests before that one
-	Undeclared []need.Need    // used by the check, but missing in its Needs
+	Exchange   *wire.Exchange  // the exchange that shows the failure
+	Second     *wire.Exchange  // for a flaky result: the same of the repeated check
+	Steps      []string        // the requests before that one, each in one line
+	Earlier    int             // number of requests before that one
+	Log        []wire.Exchange // all exchanges, if the server keeps a log
+	Undeclared []need.Need     // used by the check, but missing in its Needs
 	Duration   time.Duration
 }
 
 // Check checks one rule.
-func (s *Server) Check(ctx context.Context, rule Rule) (result Result) {
+func (s *Server) Check(ctx context.Context, rule Rule) Result { return s.check(ctx, rule, false) }
+
+// Repeat does the same, and its result has an exchange even if the rule passes.
+func (s *Server) Repeat(ctx context.Context, rule Rule) Result { return s.check(ctx, rule, true) }
+
+func (s *Server) check(ctx context.Context, rule Rule, explain bool) (result Result) {
 	if status, reason := rule.Unchecked(); status != "" {
 		return Result{Rule: rule, Status: status, Reason: reason}
 	}
@@ -49,11 +60,12 @@ func (s *Server) Check(ctx context.Context, rule Rule) (result Result) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), used: map[need.Need]bool{}}
+	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), session: newSession(), explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}}
 	began := time.Now()
 	defer func() {
 		result = t.result(recover())
 		result.Duration = time.Since(began)
+		t.release(result.Status)
 	}()
 	rule.Check(t)
 	return Result{}
@@ -74,12 +86,30 @@ func (t *T) result(cause any) Result {
 	case stopped:
 		result.Status, result.Reason = ended.status, ended.reason
 	}
+	if result.Status == Pass && !t.server.KeepLog && !t.explain {
+		return result
+	}
 	if result.Reason != "" {
 		result.Reason = wire.Printable(t.secrets().Hide(result.Reason))
 	}
-	if t.seen != nil && (result.Status == Fail || result.Status == Blocked) {
-		shown := t.secrets().Exchange(t.seen)
-		result.Exchange, result.Earlier = &shown, t.earlier
+	if t.server.KeepLog {
+		for _, a := range t.all {
+			result.Log = append(result.Log, t.secrets().Whole(a))
+		}
+	}
+	shows := t.seen
+	if t.failedAt != nil {
+		shows = t.failedAt
+	}
+	if shows != nil {
+		shown := t.secrets().Exchange(shows)
+		result.Exchange, result.Earlier = &shown, max(0, slices.Index(t.all, shows))
+		for _, a := range t.all[max(0, result.Earlier-shownSteps):result.Earlier] {
+			result.Steps = append(result.Steps, t.secrets().Line(a))
+		}
 	}
 	return result
 }
+
+// shownSteps is how many requests before the failed one a report shows.
+const shownSteps = 12

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"mandate/conformance/browser"
 	"mandate/conformance/need"
@@ -24,22 +23,22 @@ type Server struct {
 	Target   *target.Target
 	Metadata Metadata            // what the server publishes; empty if it publishes nothing
 	Refusals map[need.Need]error // why clients could not be registered
-	Session  *browser.Jar        // cookies of the browser in which the person is signed in
 
-	network *wire.Network
-	mask    *wire.Mask
-	origins map[string]bool // origins of the server's pages
-	found   string          // the address of the metadata
-	login
+	// IntrospectsOwn says that the client introspection is a client that can introspect only its own tokens.
+	IntrospectsOwn bool
+	// KeepLog says that the results of checks contain all their exchanges.
+	KeepLog bool
+
+	network  *wire.Network
+	mask     *wire.Mask
+	origins  map[string]bool // origins of the server's pages
+	found    string          // the address of the metadata
+	visited  sync.Map        // sid of each visit
+	invented sync.Map        // the status that each resource answers to an invented token
+	silence  silence
+	signIn   signIn
+	sessions
 	receiver
-}
-
-// login is the state of the person's logins.
-type login struct {
-	walking sync.Mutex  // held by a check that uses the shared session
-	entered atomic.Bool // the server has accepted the password
-	refused atomic.Bool // the server has rejected the password: it is not sent again
-	visited sync.Map    // sid of each visit
 }
 
 // receiver receives logout tokens.
@@ -53,7 +52,7 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 	if of.Clients == nil {
 		of.Clients = map[need.Need]*target.Client{}
 	}
-	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, Session: browser.NewJar(), network: n, mask: wire.NewMask(), origins: map[string]bool{}}
+	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, sessions: sessions{NewSession: browser.NewJar}, network: n, mask: wire.NewMask(), origins: map[string]bool{}}
 }
 
 // Send sends a request outside of a check.
@@ -63,9 +62,16 @@ func (s *Server) Send(ctx context.Context, r *http.Request) (*wire.Answer, error
 
 // Hide masks the secrets of the target in all reports.
 func (s *Server) Hide() {
+	s.mask.Show(s.Target.User.Username)
+	s.mask.Show(s.Target.Scope)
 	s.mask.Add("password", s.Target.User.Password)
+	s.mask.Add("initial_access_token", s.Target.InitialAccessToken)
 	for _, role := range slices.Sorted(maps.Keys(s.Target.Clients)) {
-		s.mask.Add(string(role)+"_secret", s.Target.Clients[role].Secret)
+		c := s.Target.Clients[role]
+		s.mask.Show(c.ID)
+		s.mask.Show(c.Scope)
+		s.mask.Add(string(role)+"_secret", c.Secret)
+		s.mask.Add("registration_access_token", c.RegistrationAT)
 	}
 }
 
@@ -102,6 +108,8 @@ func (s *Server) Discover(ctx context.Context) error {
 	return nil
 }
 
+// readMetadata reads all documents that the server publishes. They may have different members: an OpenID Provider can
+// leave out of the one what only the other defines (RFC 8414 §5). Of a member in several, the first document counts.
 func (s *Server) readMetadata(ctx context.Context) error {
 	var first *wire.Answer
 	for _, address := range MetadataAddresses(s.Target.Issuer) {
@@ -118,12 +126,19 @@ func (s *Server) readMetadata(ctx context.Context) error {
 		}
 		var found map[string]any
 		err = json.Unmarshal(a.Body, &found)
-		if a.Status == http.StatusOK && err == nil && found["issuer"] != nil {
-			s.Metadata, s.found = found, address
-			return nil
+		if a.Status != http.StatusOK || err != nil || found["issuer"] == nil {
+			continue
+		}
+		if s.found == "" {
+			s.found = address
+		}
+		for name, value := range found {
+			if s.Metadata[name] == nil {
+				s.Metadata[name] = value
+			}
 		}
 	}
-	if s.Endpoint(need.Token) == "" {
+	if s.found == "" && s.Endpoint(need.Token) == "" {
 		return fmt.Errorf("%s %w: %s answers %s. Correct the issuer, or name authorization_endpoint, token_endpoint and others as endpoints in the target file",
 			s.Target.Issuer, ErrNoMetadata, wire.Bare(first.URL), first)
 	}
@@ -143,21 +158,21 @@ func (s *Server) Endpoint(name need.Need) string {
 func (s *Server) lacks(n need.Need) string {
 	switch {
 	case n == need.User && s.Target.User.Username == "":
-		return "the target has no person who can sign in"
+		return "the target has no person who can sign in: name one under user"
 	case n == need.API && s.Target.API.URL == "":
-		return "the target names no api"
+		return "the target names no api, a resource that accepts the server's access tokens"
 	case n == need.OpenID && !s.openID():
-		return "the server is no OpenID Provider: it does not list the scope openid"
+		return "the server is no OpenID Provider: its metadata does not list the scope openid"
 	case n == need.Backchannel && s.Target.Backchannel == "":
-		return "the target has no backchannel address to listen at"
+		return "the target has no backchannel, the host:port on this machine at which the server sends logout tokens"
 	case n.IsClient() && s.Target.Clients[n] == nil:
 		if refusal := s.Refusals[n]; refusal != nil {
 			return fmt.Sprintf("the server did not register the client %s: %s", n, refusal)
 		}
 		role, _ := need.RoleOf(n)
-		return fmt.Sprintf("the target has no client %s: %s", n, role.Is)
+		return fmt.Sprintf("the target has no client %s under clients: %s", n, role.Is)
 	case n.IsEndpoint() && s.Endpoint(n) == "":
-		return fmt.Sprintf("the server names no %s", n)
+		return fmt.Sprintf("the server's metadata has no %s: if it has one, name it in the target under endpoints", n)
 	}
 	return ""
 }

@@ -31,10 +31,15 @@ type T struct {
 	// long, and only a result with a text needs them.
 	unmasked []*wire.Answer
 
+	session session
+	probing bool // it finds out whether the password is right
+	explain bool // the result has an exchange even if the rule passes
+
 	used     map[need.Need]bool
-	seen     *wire.Answer // the exchange that is shown with a failure
-	earlier  int          // number of exchanges before it
-	count    int
+	issuedTo map[string]*target.Client // the client of each token
+	all      []*wire.Answer
+	seen     *wire.Answer // the exchange that would be shown with a failure now
+	failedAt *wire.Answer // the exchange of the first problem
 	problems []string
 }
 
@@ -55,7 +60,13 @@ type stop struct {
 
 // Errorf reports that the rule is violated. The check continues.
 func (t *T) Errorf(format string, args ...any) {
-	t.problems = append(t.problems, fmt.Sprintf(format, args...))
+	if t.failedAt == nil {
+		t.failedAt = t.seen
+	}
+	problem := fmt.Sprintf(format, args...)
+	if !slices.Contains(t.problems, problem) {
+		t.problems = append(t.problems, problem)
+	}
 }
 
 // Failf reports that the rule is violated, and ends the check.
@@ -191,15 +202,17 @@ const patience = 30 * time.Second
 // answers 429, the request is repeated after the time in Retry-After, since the many wrong requests of a run can
 // exceed a rate limit.
 func (t *T) Do(r *http.Request) *wire.Answer {
+	t.watch(r)
 	var waited time.Duration
 	for {
 		a, err := t.server.network.Do(t.ctx, r)
 		if err != nil {
+			t.server.silence.note(t.rule, r, err)
 			t.Blockedf("no answer: %v", err)
 		}
 		t.unmasked = append(t.unmasked, a)
-		t.seen, t.earlier = a, t.count
-		t.count++
+		t.all = append(t.all, a)
+		t.seen = a
 		wait := retryAfter(a)
 		if wait == 0 {
 			return a
@@ -245,15 +258,15 @@ func (t *T) WantError(a *wire.Answer, codes ...string) {
 	}
 }
 
-// WantRefused asserts that no token was issued. The error code is checked by another rule. An internal error of the
-// server proves nothing, so that the check is blocked.
+// WantRefused asserts that no token was issued. The error code is checked by another rule. An internal error is no
+// error response (RFC 6749 §5.2).
 func (t *T) WantRefused(a *wire.Answer, why string) {
+	t.At(a)
 	switch {
 	case a.Granted():
-		t.At(a)
 		t.Failf("tokens were issued, although %s", why)
 	case a.Status >= http.StatusInternalServerError:
-		t.Blockedf("the server failed: %s", a)
+		t.Failf("the server answers %s instead of an error response, when %s", a, why)
 	}
 }
 

@@ -41,7 +41,9 @@ func (c *Code) Form() url.Values {
 
 // Token sends a token request as a client.
 func (t *T) Token(c *target.Client, form url.Values) *wire.Answer {
-	return t.Post(t.Endpoint(need.Token), form, c.Credentials())
+	a := t.Post(t.Endpoint(need.Token), form, c.Credentials())
+	t.issuedTo[TokensOf(a).Access], t.issuedTo[TokensOf(a).Refresh] = c, c
+	return a
 }
 
 // Redeem sends the token request for a code.
@@ -75,7 +77,7 @@ func (t *T) GrantRefresh(c *target.Client) *Tokens { return t.WithRefresh(c, t.G
 // WithRefresh skips the check if a client received no refresh token.
 func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 	if tokens.Refresh == "" {
-		t.Skipf("the server issues no refresh token to the client %s", c.Role)
+		t.Skipf("the server issues no refresh token to the client %s: if it does for a certain scope, such as offline_access, name it in the target under scope, and prompt: consent under parameters", c.Role)
 	}
 	return tokens
 }
@@ -84,7 +86,7 @@ func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 func (t *T) Scopes(tokens *Tokens) []string {
 	scopes := strings.Fields(tokens.Scope)
 	if len(scopes) < 2 {
-		t.Skipf("the client has one scope only")
+		t.Skipf("the token has less than two scopes (%q): name several in the target, under scope or as scope of the client", tokens.Scope)
 	}
 	return scopes
 }
@@ -110,17 +112,19 @@ func (t *T) Revoke(c *target.Client, token string, more ...string) *wire.Answer 
 // Introspected does what Introspect does, for a check that does not depend on it and knows that the target has an
 // introspection client.
 func (t *T) Introspected(token string, more ...string) map[string]any {
-	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), t.server.Target.Clients[need.Introspect].Credentials())
+	caller := t.server.Target.Clients[need.Introspect]
+	if t.server.IntrospectsOwn && t.issuedTo[token] != nil {
+		caller = t.issuedTo[token]
+		if caller.Secret == "" {
+			t.Skipf("%s", ownTokensOnly)
+		}
+	}
+	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), caller.Credentials())
 	object := a.JSON()
 	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
 		t.Blockedf("introspection failed: %s", a.Failure())
 	}
 	return object
-}
-
-// Accepted reports whether a resource accepted a token, even if its scope is not sufficient there (RFC 6750 §3.1).
-func (t *T) Accepted(a *wire.Answer) bool {
-	return a.Status/100 == 2 || a.Status == http.StatusForbidden
 }
 
 // Works reports whether an access token works. It uses introspection, the API or the UserInfo endpoint, whichever the
@@ -130,20 +134,57 @@ func (t *T) Works(access string) bool {
 	case t.Has(need.Introspection) && t.Has(need.Introspect):
 		return t.Introspected(access)["active"] == true
 	case t.Has(need.API):
-		return t.Accepted(t.Get(t.server.Target.API.URL, wire.Bearer(access)))
+		return t.accepts(t.server.Target.API.URL, access)
 	case t.Has(need.UserInfo):
-		return t.Accepted(t.Get(t.server.Endpoint(need.UserInfo), wire.Bearer(access)))
+		return t.accepts(t.server.Endpoint(need.UserInfo), access)
 	}
-	t.Skipf("nothing in the target shows whether an access token works: it has no introspection client and no api")
+	t.Skipf("nothing in the target shows whether an access token works: name an api, or a client introspection")
 	return false
 }
+
+// accepts reports whether a resource accepts an access token. 403 says nothing: some resources answer it to every token
+// without a certain scope, also to a revoked one. A resource that answers an invented token in the same way says
+// nothing either. Then the check is blocked.
+func (t *T) accepts(resource, access string) bool {
+	a := t.Get(resource, wire.Bearer(access))
+	if a.Status == http.StatusForbidden {
+		t.Blockedf("%s answers %s, which does not show whether the token works: %s", wire.Bare(a.URL), a, anotherAPI)
+	}
+	if a.Status/100 != 2 {
+		return false
+	}
+	if invented := t.toInvented(resource); invented/100 == 2 {
+		t.Blockedf("%s answers %d to an invented token too, so that it does not show whether a token works: %s", wire.Bare(a.URL), invented, anotherAPI)
+	}
+	t.At(a)
+	return true
+}
+
+const anotherAPI = "name an api in the target that answers 200 to every valid token, and 401 to others"
+
+// toInvented returns the status with which a resource answers an invented token. It asks once in a run.
+func (t *T) toInvented(resource string) int {
+	if status, known := t.server.invented.Load(resource); known {
+		return status.(int)
+	}
+	a := t.Get(resource, wire.Bearer(t.Random()))
+	t.server.invented.Store(resource, a.Status)
+	return a.Status
+}
+
+const ownTokensOnly = "the target has no client introspection, and another client can introspect only its own tokens, which a public client cannot"
 
 // AsMachine requests a token by client credentials. Further parameters alternate with their values.
 func (t *T) AsMachine(as wire.Auth, pairs ...string) *wire.Answer {
 	return t.Post(t.Endpoint(need.Token), wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...), as)
 }
 
-// Machine gets tokens for the client machine (RFC 6749 §4.4). Further parameters alternate with their values.
+// Machine gets tokens for the client machine (RFC 6749 §4.4), with the scope that the target names for it. Further
+// parameters alternate with their values.
 func (t *T) Machine(pairs ...string) *Tokens {
-	return t.Granted(t.AsMachine(t.Client(need.Machine).Credentials(), pairs...))
+	c := t.Client(need.Machine)
+	if c.Scope != "" && !wire.Params(pairs...).Has("scope") {
+		pairs = append(pairs, "scope", c.Scope)
+	}
+	return t.Granted(t.Token(c, wire.Params(append([]string{"grant_type", "client_credentials"}, pairs...)...)))
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -16,12 +18,12 @@ import (
 )
 
 // register registers the clients that the target lacks (RFC 7591 §3.1). If the server refuses one of them, for
-// example because of its grant type, the checks that need it are skipped. If the server refuses all of them, this is
-// an error.
+// example because of its grant type, the checks that need it are skipped. If there is no client at all, this is an
+// error.
 func (r *Runner) register(ctx context.Context) error {
 	address := r.Endpoint(need.Registration)
 	if address == "" {
-		return errors.New("the target contains register, but the metadata of the server has no registration_endpoint")
+		return errors.New("the target contains register, but the metadata of the server has no registration_endpoint: if it has one, name it in the target under endpoints")
 	}
 	var refused error
 	for _, role := range need.Roles() {
@@ -41,7 +43,7 @@ func (r *Runner) register(ctx context.Context) error {
 		r.Target.Clients[role.Name] = c
 		r.made = append(r.made, c)
 	}
-	if len(r.made) == 0 {
+	if len(r.Target.Clients) == 0 {
 		return refused
 	}
 	return nil
@@ -87,7 +89,82 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 		c.Auth = given
 	}
 	c.Configuration, c.RegistrationAT = a.Text("registration_client_uri"), a.Text("registration_access_token")
+	if lost := dropped(metadata, a.JSON()); lost != "" {
+		return nil, errors.Join(fmt.Errorf("it registered the client without %s (RFC 7591 §3.2.1)", lost), r.remove(ctx, c))
+	}
 	return c, nil
+}
+
+// dropped names the first member that the server registered otherwise than requested, or not at all. A server may do
+// so, and says what it registered in its answer (RFC 7591 §3.2.1). A client that is not what its role describes would
+// show nothing.
+func dropped(requested, registered map[string]any) string {
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type"}, name) {
+			continue
+		}
+		want, err := json.Marshal(requested[name])
+		if err != nil {
+			return name
+		}
+		got, _ := json.Marshal(registered[name]) // it was JSON before
+		_, given := registered[name]
+		if !given && slices.Contains([]string{"redirect_uris", "grant_types"}, name) || includes(got, want) {
+			continue
+		}
+		return fmt.Sprintf("%s %s", name, want)
+	}
+	return ""
+}
+
+// includes reports whether a value is as requested. A list may be longer, and in another order.
+func includes(got, want []byte) bool {
+	var wanted, given []any
+	if json.Unmarshal(want, &wanted) != nil || json.Unmarshal(got, &given) != nil {
+		return string(got) == string(want)
+	}
+	return !slices.ContainsFunc(wanted, func(one any) bool { return !slices.Contains(given, one) })
+}
+
+// introspectOwn lets the client machine introspect tokens if no other client of the target may, and if the server
+// accepts this for the client's own tokens.
+func (r *Runner) introspectOwn(ctx context.Context) {
+	machine := r.Target.Clients[need.Machine]
+	if r.Target.Clients[need.Introspect] != nil || machine == nil || r.Endpoint(need.Token) == "" || r.Endpoint(need.Introspection) == "" {
+		return
+	}
+	form := wire.Params("grant_type", need.GrantMachine)
+	if machine.Scope != "" {
+		form.Set("scope", machine.Scope)
+	}
+	token := r.post(ctx, r.Endpoint(need.Token), form, machine)
+	if token == nil || !token.Granted() {
+		return
+	}
+	a := r.post(ctx, r.Endpoint(need.Introspection), wire.Params("token", token.Text("access_token")), machine)
+	if a == nil || a.JSON()["active"] != true {
+		r.Refusals[need.Introspect] = errors.New("the client machine may not introspect its own token")
+		return
+	}
+	own := *machine
+	own.Role = need.Introspect
+	r.Target.Clients[need.Introspect], r.IntrospectsOwn = &own, true
+}
+
+// post sends a form as a client. It returns nil if there is no answer.
+func (r *Runner) post(ctx context.Context, address string, form url.Values, as *target.Client) *wire.Answer {
+	header := http.Header{"Content-Type": {wire.FormEncoded}}
+	as.Credentials()(header, form)
+	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil
+	}
+	request.Header = header
+	a, err := r.Send(ctx, request)
+	if err != nil {
+		return nil
+	}
+	return a
 }
 
 // Close deletes the clients that were registered (RFC 7592 §2.3). It also tries if the server has stopped answering

@@ -21,6 +21,7 @@ type Report struct {
 	Began    time.Time
 	Duration time.Duration
 	Results  []check.Result
+	Hung     string // the first request that the server did not answer, or empty
 
 	// What else a report for people shows. Empty fields are left out.
 	Target    string           // the target file
@@ -62,6 +63,7 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Skip, ""), "skipped")
 	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
 	add(r.Count(check.Inapplicable, ""), string(check.Inapplicable))
+	add(r.Count(check.Flaky, ""), string(check.Flaky))
 	add(r.Count(check.Broken, ""), string(check.Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }

@@ -133,5 +133,9 @@ func rfc6749Grants() []Rule {
 
 func passwordForm(t *T) url.Values {
 	u := t.User()
-	return wire.Params("grant_type", "password", "username", u.Username, "password", u.Password)
+	form := wire.Params("grant_type", "password", "username", u.Username, "password", u.Password)
+	if c := t.OptionalClient(need.Password); c != nil && c.Scope != "" {
+		form.Set("scope", c.Scope)
+	}
+	return form
 }

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// A client is not used if the server registered it otherwise than requested (RFC 7591 §3.2.1).
+func TestRegisterDropped(t *testing.T) {
+	requested := map[string]any{"client_name": "conformance", "redirect_uris": []string{"https://client.example/"}, "grant_types": []string{"authorization_code", "refresh_token"},
+		"id_token_signed_response_alg": "HS256", "backchannel_logout_session_required": true}
+	full := `"redirect_uris":["https://client.example/"],"grant_types":["refresh_token","authorization_code","implicit"],"id_token_signed_response_alg":"HS256","backchannel_logout_session_required":true`
+	for answer, want := range map[string]string{
+		`{` + full + `}`: "",
+		`{"id_token_signed_response_alg":"HS256","backchannel_logout_session_required":true}`:      "",
+		`{` + strings.Replace(full, "HS256", "RS256", 1) + `}`:                                     `id_token_signed_response_alg "HS256"`,
+		`{"backchannel_logout_session_required":true}`:                                             `id_token_signed_response_alg "HS256"`,
+		`{` + strings.Replace(full, "true", "false", 1) + `}`:                                      `backchannel_logout_session_required true`,
+		`{` + strings.Replace(full, `"refresh_token",`, "", 1) + `}`:                               `grant_types ["authorization_code","refresh_token"]`,
+		`{` + strings.Replace(full, `["https://client.example/"]`, `"https://client.example/"`, 1): `redirect_uris ["https://client.example/"]`,
+	} {
+		if !strings.HasSuffix(answer, "}") {
+			answer += "}"
+		}
+		var registered map[string]any
+		err := json.Unmarshal([]byte(answer), &registered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dropped(requested, registered); got != want {
+			t.Errorf("%s: %q, want %q", answer, got, want)
+		}
+	}
+}
+
+// office is a server whose clients introspect their own tokens, and whose UserInfo endpoint and API have a fixed status
+// for each token.
+func office(t *testing.T, statuses map[string]int, otherwise int) (*httptest.Server, *target.Target) {
+	t.Helper()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	n, owners := 0, map[string]string{}
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		id, _, _ := r.BasicAuth()
+		n++
+		token := fmt.Sprintf("token-number-%d", n)
+		owners[token] = id
+		_, _ = io.WriteString(w, `{"token_type":"Bearer","access_token":"`+token+`"}`)
+	})
+	mux.HandleFunc("/introspect", func(w http.ResponseWriter, r *http.Request) {
+		id, _, _ := r.BasicAuth()
+		_ = json.NewEncoder(w).Encode(map[string]any{"active": id != "" && owners[r.PostFormValue("token")] == id})
+	})
+	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
+		status, known := statuses[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+		if !known {
+			status = otherwise
+		}
+		w.WriteHeader(status)
+	})
+	return server, &target.Target{Issuer: server.URL, Endpoints: map[string]string{"token_endpoint": server.URL + "/token"}, Clients: map[need.Need]*target.Client{
+		need.Machine: {ID: "machine", Secret: "a-secret"}, need.Code: {ID: "code", Secret: "a-secret", RedirectURIs: []string{"https://client.example/"}}}}
+}
+
+func checkOne(t *testing.T, of *target.Target, one func(*check.T)) check.Result {
+	t.Helper()
+	err := of.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := NewRunner(t.Context(), of, nil, wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runner.Check(t.Context(), check.Rule{ID: "TEST/1/one", Level: check.Must, Check: one})
+}
+
+// Without a client that may introspect all tokens, each client introspects its own.
+func TestRegisterIntrospectsOwn(t *testing.T) {
+	server, of := office(t, nil, 0)
+	of.Endpoints["introspection_endpoint"] = server.URL + "/introspect"
+	result := checkOne(t, of, func(t *check.T) {
+		for _, role := range []need.Need{need.Machine, need.Code} {
+			c := t.Client(role)
+			token := t.Granted(t.Token(c, wire.Params("grant_type", "client_credentials"))).Access
+			if !t.Works(token) {
+				t.Errorf("the token of %s is inactive", role)
+			}
+		}
+	})
+	if result.Status != check.Pass {
+		t.Errorf("%s: %s", result.Status, result.Reason)
+	}
+}
+
+// What a resource answers to an invented token, and 403, do not show that a token works.
+func TestWorksHasAControl(t *testing.T) {
+	for name, row := range map[string]struct {
+		token, invented int
+		want            check.Status
+		reason          string
+	}{
+		"it works":             {200, 401, check.Pass, ""},
+		"it is refused":        {401, 401, check.Fail, "it does not work"},
+		"everything works":     {200, 200, check.Blocked, "to an invented token too"},
+		"every token gets 403": {403, 403, check.Blocked, "name an api"},
+		"the scope is missing": {403, 401, check.Blocked, "name an api"},
+	} {
+		server, of := office(t, map[string]int{"the-token-of-the-client": row.token}, row.invented)
+		of.API.URL = server.URL + "/api"
+		result := checkOne(t, of, func(t *check.T) {
+			if !t.Works("the-token-of-the-client") {
+				t.Errorf("it does not work")
+			}
+		})
+		if result.Status != row.want || !strings.Contains(result.Reason, row.reason) {
+			t.Errorf("%s: %s %s, want %s %s", name, result.Status, result.Reason, row.want, row.reason)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"mandate/conformance/browser"
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// door is a server with a login page. The correct password leads to the client without another page.
+type door struct {
+	*httptest.Server
+	mu     sync.Mutex
+	logins map[string]int // by password
+}
+
+func newDoor(t *testing.T) *door {
+	t.Helper()
+	d := &door{logins: map[string]int{}}
+	mux := http.NewServeMux()
+	d.Server = httptest.NewServer(mux)
+	t.Cleanup(d.Close)
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": d.URL, "authorization_endpoint": d.URL + "/authorize", "token_endpoint": d.URL + "/token"})
+	})
+	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		password := r.PostForm.Get("password")
+		if r.Method == http.MethodPost {
+			d.mu.Lock()
+			d.logins[password]++
+			d.mu.Unlock()
+		}
+		session, err := r.Cookie("session")
+		switch {
+		case password == "open sesame" && !r.Form.Has("mistake"):
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "a-session-of-alice"})
+		case err != nil || session.Value == "":
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<form method="post"><input name="login"><input type="password" name="password"><button>Go</button></form>`)
+			return
+		}
+		http.Redirect(w, r, r.Form.Get("redirect_uri")+"?"+url.Values{"code": {"a-code"}, "state": r.Form["state"]}.Encode(), http.StatusFound)
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
+	return d
+}
+
+func (d *door) tried(password string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.logins[password]
+}
+
+// run checks rules with a password.
+func (d *door) run(t *testing.T, password string, rules ...check.Rule) []check.Result {
+	t.Helper()
+	of := &target.Target{Issuer: d.URL, User: target.User{Username: "alice", Password: password}, Clients: map[need.Need]*target.Client{
+		need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
+	err := of.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := NewRunner(t.Context(), of, nil, wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rules {
+		rules[i].ID, rules[i].Level = fmt.Sprintf("TEST/1/rule-%d", i), check.Must
+	}
+	var told []string
+	report := runner.Run(t.Context(), rules, func(r check.Result) { told = append(told, r.Rule.ID) })
+	if slices.Sort(told); len(slices.Compact(told)) != len(rules) {
+		t.Errorf("progress is told of %v", told)
+	}
+	return report.Results
+}
+
+// A check that fails beside others, and passes alone, is flaky. A check that fails alone has failed.
+func TestRunRepeats(t *testing.T) {
+	d := newDoor(t)
+	var mu sync.Mutex
+	runs := map[string]int{}
+	nth := func(name string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		runs[name]++
+		return runs[name]
+	}
+	results := d.run(t, "open sesame",
+		check.Rule{Check: func(t *check.T) {
+			n := nth("flaky")
+			t.Get(fmt.Sprintf("%s/run-%d", t.Issuer(), n))
+			if n == 1 {
+				t.Errorf("it fails at first")
+			}
+		}},
+		check.Rule{Check: func(t *check.T) { nth("always"); t.Get(t.Issuer() + "/always"); t.Errorf("it always fails") }},
+		check.Rule{Check: func(t *check.T) {
+			if nth("blocked") == 1 {
+				t.Blockedf("it is blocked at first")
+			}
+		}},
+		check.Rule{Check: func(t *check.T) { nth("passes") }},
+		check.Rule{Alone: true, Check: func(t *check.T) { nth("stuck"); t.Blockedf("it is always blocked") }},
+	)
+	for i, want := range []check.Status{check.Flaky, check.Fail, check.Pass, check.Pass, check.Blocked} {
+		if results[i].Status != want {
+			t.Errorf("rule %d: %s %s, want %s", i, results[i].Status, results[i].Reason, want)
+		}
+	}
+	flaky := results[0]
+	if flaky.Exchange == nil || !strings.Contains(flaky.Exchange.Sent, "/run-1") || flaky.Second == nil || !strings.Contains(flaky.Second.Sent, "/run-2") {
+		t.Errorf("the flaky rule has the exchanges %+v and %+v", flaky.Exchange, flaky.Second)
+	}
+	if want := map[string]int{"flaky": 2, "always": 2, "blocked": 2, "passes": 1, "stuck": 2}; fmt.Sprint(runs) != fmt.Sprint(want) {
+		t.Errorf("the checks ran %v times, want %v", runs, want)
+	}
+	report := &Report{Results: results[:1]}
+	if report.Failed() || !strings.Contains(report.Summary(), "1 flaky") {
+		t.Errorf("a flaky rule: failed is %t, %s", report.Failed(), report.Summary())
+	}
+}
+
+// The failure shows the exchange of the first assertion that failed, and the requests before it.
+func TestRunShowsTheFailedAssertion(t *testing.T) {
+	d := newDoor(t)
+	results := d.run(t, "open sesame", check.Rule{Check: func(t *check.T) {
+		t.Get(t.Issuer() + "/before")
+		t.Get(t.Issuer() + "/wrong")
+		t.Errorf("this is wrong")
+		t.Errorf("this is wrong")
+		t.Get(t.Issuer() + "/after")
+	}})
+	got := results[0]
+	if got.Exchange == nil || !strings.Contains(got.Exchange.Sent, "/wrong") || !strings.Contains(got.Exchange.Repeat, "/wrong") || got.Earlier != 1 ||
+		len(got.Steps) != 1 || !strings.Contains(got.Steps[0], "/before -> 404") || got.Reason != "this is wrong" {
+		t.Errorf("%q after %d, steps %q: %+v", got.Reason, got.Earlier, got.Steps, got.Exchange)
+	}
+}
+
+// Two checks never use one session at the same time. A check continues the session of another one, unless that one
+// changed it.
+func TestRunSharesSessions(t *testing.T) {
+	d := newDoor(t)
+	var mu sync.Mutex
+	used, inUse := map[*browser.Jar]int{}, map[*browser.Jar]bool{}
+	rule := func(of func(t *check.T, b *browser.Browser)) check.Rule {
+		return check.Rule{Check: func(ct *check.T) {
+			b := ct.SignedIn()
+			mu.Lock()
+			if inUse[b.Jar()] {
+				t.Error("two checks use one session")
+			}
+			inUse[b.Jar()] = true
+			used[b.Jar()]++
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				inUse[b.Jar()] = false
+			}()
+			ct.Code(ct.Request(ct.Client(need.Code)))
+			of(ct, b)
+		}}
+	}
+	usual := func(*check.T, *browser.Browser) {}
+	rules := make([]check.Rule, 40)
+	for i := range rules {
+		rules[i] = rule(usual)
+	}
+	d.run(t, "open sesame", rules...)
+	if len(used) > wire.InFlight {
+		t.Errorf("%d checks used %d sessions", len(rules), len(used))
+	}
+	for name, change := range map[string]func(t *check.T, b *browser.Browser){
+		"another scope": func(t *check.T, b *browser.Browser) { t.Authorize(t.Request(t.Client(need.Code)).Set("scope", "x")) },
+		"another login": func(t *check.T, b *browser.Browser) {
+			t.Authorize(t.Request(t.Client(need.Code)).Set("prompt", "login"))
+		},
+		"a replay": func(t *check.T, b *browser.Browser) {
+			c := t.Code(t.Request(t.Client(need.Code)))
+			t.Redeem(c)
+			t.Redeem(c)
+		},
+		"a skip": func(t *check.T, b *browser.Browser) { t.Skipf("the usual") },
+	} {
+		used = map[*browser.Jar]int{}
+		first, second := rule(change), rule(usual)
+		first.Alone, second.Alone = true, true
+		d.run(t, "open sesame", first, second)
+		if want := map[bool]int{true: 1, false: 2}[name == "a skip"]; len(used) != want {
+			t.Errorf("%s: two checks used %d sessions, want %d", name, len(used), want)
+		}
+	}
+}
+
+// A password that the server refuses is sent once. A refusal that a check causes by a mistake of its own concerns no
+// other check.
+func TestRunPassword(t *testing.T) {
+	signIn := check.Rule{Check: func(t *check.T) { t.Code(t.Request(t.Client(need.Code))) }}
+	d := newDoor(t)
+	for _, result := range d.run(t, "wrong password", signIn, signIn, signIn, signIn, signIn, signIn) {
+		if result.Status != check.Blocked || !strings.Contains(result.Reason, "user.password of the target") {
+			t.Errorf("%s: %s", result.Status, result.Reason)
+		}
+	}
+	if n := d.tried("wrong password"); n != 1 {
+		t.Errorf("the wrong password was sent %d times", n)
+	}
+	mistake := check.Rule{Check: func(t *check.T) {
+		b := t.NewBrowser()
+		r := t.Walk(b, t.Request(t.Client(need.Code)).Set("mistake", "1"), true)
+		if t.SignIns(b) != 1 {
+			t.Errorf("the password was entered %d times", t.SignIns(b))
+		}
+		t.WantRedirectError(r, "invalid_request")
+	}}
+	results := d.run(t, "open sesame", mistake, signIn, signIn, mistake, signIn)
+	for i, result := range results {
+		want := check.Pass
+		if i == 0 || i == 3 {
+			want = check.Blocked
+		}
+		if result.Status != want {
+			t.Errorf("rule %d: %s %s, want %s", i, result.Status, result.Reason, want)
+		}
+	}
+}
