@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -236,7 +235,7 @@ func (s *Server) Start(database string) error {
 		return err
 	}
 	s.cmd = exec.Command(path, "serve")
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr, s.cmd.SysProcAttr = s.dir, Environment(), &s.log, &s.log, childAttributes()
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, Environment(), &s.log, &s.log
 	err = s.launch()
 	if err != nil {
 		return err
@@ -253,19 +252,7 @@ func (s *Server) known() string { return cmp.Or(s.Front, s.URL) }
 
 // launch starts the process, and waits until it answers.
 func (s *Server) launch() error {
-	started := make(chan error)
-	go func() {
-		// The kernel ends the child when the thread that started it ends. So this thread has to stay.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := s.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = s.cmd.Wait()
-		}
-		close(s.exited)
-	}()
-	err := <-started
+	err := StartChild(s.cmd, s.exited)
 	if err != nil {
 		return err
 	}
