@@ -23,7 +23,7 @@ LAST := mandate/conformance/faults
 RUNNING := $(FIRST) $(LAST)
 PACKAGES = $(shell go list ./...)
 
-.PHONY: help build test test-fast tools lint docs vulnerabilities fuzz bench demo clean
+.PHONY: help build test test-fast tools lint docs foreign vulnerabilities fuzz bench demo clean
 
 build: ## the binary bin/mandate
 	go build -o bin/mandate ./cmd/mandate
@@ -55,11 +55,18 @@ lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet ./...
+	go vet -tags foreign ./conformance/foreign
 	go run $(STATICCHECK) ./...
+	go run $(STATICCHECK) -tags foreign ./conformance/foreign
 
 # Writes the tables of docs that are generated from the source. The tests compare them.
 docs: ## write the tables of docs that are generated
 	go test $$(grep -rlF --include=*_test.go 'testkit.DocsBlock(' . | xargs -n 1 dirname | sort -u) -run Docs -update
+
+# Downloads the servers once, to the user's cache folder, and checks all rules on each three times. It installs nothing: it
+# says which program is missing. One server: `make foreign ARGS="-run Keycloak"`.
+foreign: ## all rules on servers of other projects, which it downloads
+	@MANDATE_TEST_REQUIRE=all $(if $(MEMORY),TMPDIR=$(MEMORY)) go test -tags foreign -count 1 -timeout $(TIMEOUT) -v ./conformance/foreign $(ARGS)
 
 # Needs a network, so it is not part of .ci/run; `make vulnerabilities ARGS="-db URL"` asks another database.
 vulnerabilities: ## known vulnerabilities of what the binary is built from

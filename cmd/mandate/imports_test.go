@@ -77,6 +77,7 @@ var layers = map[string][]string{
 	// For tests alone: it runs the built server, on a database of its own.
 	"conformance/servertest":    {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "mandate/storage/postgrestest"},
 	"conformance/faults":        {},
+	"conformance/foreign":       {},
 	"conformance/mandate":       {},
 	"conformance/bench":         {"mandate/conformance/bench/load", "mandate/conformance/bench/process", "mandate/handlers/resource", "flag", "database/sql", "github.com/lib/pq", "modernc.org/sqlite"},
 	"conformance/bench/load":    {standardOnly},
