@@ -27,6 +27,7 @@ type rulesRun struct {
 	target, profile, format, ca string
 	only                        []string
 	list, ask                   bool
+	known                       baselineRun
 	options                     wire.Options
 }
 
@@ -41,12 +42,15 @@ that the file lacks is skipped.
 
 The exit code is 0 if the server satisfies every MUST that could be checked, 1 if it
 violates one or a step before a check failed, and 2 if the rules were not checked
-because of the command line, the target file or the server.`
+because of the command line, the target file or the server. With --baseline, the
+exit code is 1 if a failure is not in that file, or a rule in the file passes.`
 
 	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask questions, and write the target file
   mandate conformance --target t.yaml                  check all rules
   mandate conformance --target t.yaml --only RFC6749/4.1 --only RFC7636
   mandate conformance --target t.yaml --profile oauth21 --format html > report.html
+  mandate conformance --target t.yaml --write-baseline known.yaml
+  mandate conformance --target t.yaml --baseline known.yaml
   mandate conformance --list --only RFC7009            the rules of a document`
 )
 
@@ -61,6 +65,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))
 	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(engine.Formats()))
+	run.known.flags(c)
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
 	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
@@ -94,16 +99,27 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if run.ask {
 		return p.writeTarget(ctx, run)
 	}
+	err = run.known.open()
+	if err != nil {
+		return err
+	}
 	report, err := p.tryRules(ctx, run, rules)
 	if err != nil {
-		return &untriedError{err}
+		return &untriedError{errors.Join(err, run.known.abandon())}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
+	err = run.known.compare(report)
+	if err != nil {
+		return err
+	}
 	err = write(report, p.stdout)
 	if err != nil {
 		return err
 	}
-	if report.Failed() {
+	switch {
+	case report.Failed() && report.Baseline != nil:
+		return errors.New("the server differs from the baseline: " + report.Baseline.Summary())
+	case report.Failed():
 		return errors.New("the server does not satisfy every MUST: see the rules that failed or were blocked")
 	}
 	return nil

@@ -57,6 +57,7 @@ type (
 	}
 	htmlRule struct {
 		ID, Text, Reason string
+		Known            string // the reason in the baseline
 		Level            check.Level
 		Kind, Word, Sign string
 		Exchange         *wire.Exchange
@@ -70,6 +71,7 @@ var outcomes = []htmlOutcome{
 	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that the server violates."},
 	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
+	{Kind: "known", Word: "Known", Sign: "≈", Meaning: "The rule does not hold, and the baseline lists it with the reason shown."},
 	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY that the server decides differently from Mandate. This is not an error."},
 	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
 	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it."},
@@ -78,6 +80,13 @@ var outcomes = []htmlOutcome{
 }
 
 // kind returns the outcome of a result.
+func (r *Report) kind(result check.Result) string {
+	if _, known := r.known(result.Rule.ID); known {
+		return "known"
+	}
+	return kind(result)
+}
+
 func kind(r check.Result) string {
 	switch {
 	case r.Status == check.Pass:
@@ -123,6 +132,9 @@ func (r *Report) Verdict() string {
 	if broken := r.Count(check.Broken, ""); broken > 0 {
 		fmt.Fprintf(&b, " %d %s broken, and of %s rules nothing is known.", broken, number(broken, "check is", "checks are"), number(broken, "its", "their"))
 	}
+	if r.Baseline != nil {
+		fmt.Fprintf(&b, " Compared with %s: %s.", r.Baseline.File, r.Baseline.Summary())
+	}
 	return b.String()
 }
 
@@ -130,7 +142,7 @@ func (r *Report) tone() string {
 	switch {
 	case r.Failed():
 		return "bad"
-	case r.Count(check.Pass, check.Must) == 0:
+	case r.Count(check.Pass, check.Must) == 0, r.Count(check.Fail, check.Must) > 0:
 		return "open"
 	}
 	return "good"
@@ -153,7 +165,7 @@ func (r *Report) document() *htmlReport {
 		titles[d.ID] = d
 	}
 	for _, result := range r.Results {
-		rule := html(result)
+		rule := r.htmlRule(result)
 		if rule.Kind == "failed" || rule.Kind == "broken" || rule.Kind == "missed" || rule.Kind == "blocked" && rule.Level == check.Must {
 			page.Faults = append(page.Faults, rule)
 		}
@@ -178,7 +190,7 @@ func (r *Report) outcomes() []htmlOutcome {
 	for _, o := range outcomes {
 		o.Counts = make([]int, 3)
 		for _, result := range r.Results {
-			if kind(result) != o.Kind {
+			if r.kind(result) != o.Kind {
 				continue
 			}
 			o.Total++
@@ -195,33 +207,40 @@ func (r *Report) outcomes() []htmlOutcome {
 	return occurred
 }
 
-func html(r check.Result) htmlRule {
-	rule := htmlRule{ID: r.Rule.ID, Text: r.Rule.Text, Level: r.Rule.Level, Kind: kind(r)}
+func (r *Report) htmlRule(result check.Result) htmlRule {
+	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, Kind: r.kind(result)}
 	for _, o := range outcomes {
 		if o.Kind == rule.Kind {
 			rule.Word, rule.Sign = o.Word, o.Sign
 		}
 	}
-	if r.Status != check.Pass {
-		rule.Reason = r.Reason
+	if result.Status != check.Pass {
+		rule.Reason = result.Reason
 	}
-	if r.Status == check.Fail && r.Exchange != nil {
-		shown := wire.Exchange{Sent: strings.TrimSpace(r.Exchange.Sent), Got: strings.TrimSpace(r.Exchange.Got), Repeat: r.Exchange.Repeat}
-		rule.Exchange, rule.Earlier = &shown, r.Earlier
+	if e, known := r.known(result.Rule.ID); known {
+		rule.Known = e.Reason
+	}
+	if e, is := r.leftover(result.Rule.ID); is {
+		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
+	}
+	if result.Status == check.Fail && result.Exchange != nil {
+		x := result.Exchange
+		shown := wire.Exchange{Sent: strings.TrimSpace(x.Sent), Got: strings.TrimSpace(x.Got), Repeat: x.Repeat}
+		rule.Exchange, rule.Earlier = &shown, result.Earlier
 	}
 	return rule
 }
 
 func (d *htmlDocument) add(result check.Result, rule htmlRule) {
 	d.Rules++
-	switch rule.Kind {
-	case "held":
+	switch {
+	case rule.Kind == "held":
 		d.Held++
-	case "failed", "broken":
+	case result.Status == check.Broken, result.Status == check.Fail && rule.Level == check.Must:
 		d.Musts++
-	case "missed":
+	case result.Status == check.Fail && rule.Level == check.Should:
 		d.Shoulds++
-	case "otherwise":
+	case result.Status == check.Fail:
 		d.Mays++
 	default:
 		d.Open++

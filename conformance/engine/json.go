@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"time"
 
@@ -17,6 +18,7 @@ type jsonResult struct {
 	Text     string         `json:"text"`
 	Status   check.Status   `json:"status"`
 	Reason   string         `json:"reason,omitempty"`
+	Known    string         `json:"known,omitempty"` // the reason in the baseline
 	Seconds  float64        `json:"seconds"`
 	Exchange *wire.Exchange `json:"exchange,omitempty"`
 }
@@ -25,19 +27,21 @@ type jsonResult struct {
 func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
-		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, x.Status, x.Reason, x.Duration.Seconds(), x.Exchange})
+		e, _ := r.known(x.Rule.ID)
+		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, x.Status, x.Reason, e.Reason, x.Duration.Seconds(), x.Exchange})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
-		Issuer  string       `json:"issuer"`
-		Began   string       `json:"began"`
-		Seconds float64      `json:"seconds"`
-		Summary string       `json:"summary"`
-		Failed  bool         `json:"failed"`
-		Results []jsonResult `json:"results"`
-	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), results})
+		Issuer   string        `json:"issuer"`
+		Began    string        `json:"began"`
+		Seconds  float64       `json:"seconds"`
+		Summary  string        `json:"summary"`
+		Failed   bool          `json:"failed"`
+		Baseline *jsonBaseline `json:"baseline,omitempty"`
+		Results  []jsonResult  `json:"results"`
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Baseline.json(), results})
 }
 
 // The elements of a JUnit report, which build servers read.
@@ -69,8 +73,8 @@ type (
 	}
 )
 
-// JUnit writes the report for a build server, with one suite per document. A SHOULD that failed is reported as
-// skipped, with the reason, because a failure would stop a build.
+// JUnit writes the report for a build server, with one suite per document. A SHOULD that failed and a known failure are
+// reported as skipped, with the reason, because a failure would stop a build.
 func (r *Report) JUnit(w io.Writer) error {
 	var all junitSuites
 	for _, x := range r.Results {
@@ -78,7 +82,7 @@ func (r *Report) JUnit(w io.Writer) error {
 		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != name {
 			all.Suites = append(all.Suites, junitSuite{Name: name})
 		}
-		all.Suites[len(all.Suites)-1].add(x)
+		all.Suites[len(all.Suites)-1].add(r, x)
 	}
 	_, err := io.WriteString(w, xml.Header)
 	if err != nil {
@@ -94,13 +98,22 @@ func (r *Report) JUnit(w io.Writer) error {
 	return err
 }
 
-func (s *junitSuite) add(x check.Result) {
+func (s *junitSuite) add(r *Report, x check.Result) {
 	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
 	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: x.Reason}
 	if x.Exchange != nil {
 		text.Text += "\n\n" + x.Exchange.Sent + "\n" + x.Exchange.Got + "\n" + x.Exchange.Repeat
 	}
+	known, isKnown := r.known(x.Rule.ID)
+	leftover, isLeftover := r.leftover(x.Rule.ID)
 	switch {
+	case isKnown:
+		c.Skipped = &junitText{Message: "known: " + known.Reason, Text: text.Text}
+		s.Skipped++
+	case isLeftover:
+		text.Text = fmt.Sprintf("The rule passes now: remove its entry in line %d of %s.", leftover.Line, r.Baseline.File)
+		c.Failure = text
+		s.Failures++
 	case x.Status == check.Broken, x.Status == check.Blocked && x.Rule.Level == check.Must:
 		c.Error = text
 		s.Errors++
@@ -108,7 +121,7 @@ func (s *junitSuite) add(x check.Result) {
 		c.Failure = text
 		s.Failures++
 	case x.Status != check.Pass:
-		text.Message = word(x) + ": " + text.Message
+		text.Message = r.word(x) + ": " + text.Message
 		c.Skipped = text
 		s.Skipped++
 	}

@@ -28,11 +28,15 @@ type Report struct {
 	Selection string           // the selected rules
 	Version   string           // version of the runner
 	Documents []check.Document // the documents of the rules
+	Baseline  *Comparison      // nil: no result is known
 }
 
 // Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
-// pass.
+// pass. With a baseline it reports whether the results differ from it.
 func (r *Report) Failed() bool {
+	if r.Baseline != nil {
+		return r.Baseline.Failed()
+	}
 	return r.Count(check.Broken, "")+r.Count(check.Fail, check.Must)+r.Count(check.Blocked, check.Must) > 0
 }
 
@@ -100,6 +104,13 @@ func Formats() map[string]func(*Report, io.Writer) error {
 }
 
 // word returns the status as the list shows it.
+func (r *Report) word(result check.Result) string {
+	if _, known := r.known(result.Rule.ID); known {
+		return "known"
+	}
+	return word(result)
+}
+
 func word(r check.Result) string {
 	switch {
 	case r.Status == check.Fail && r.Rule.Level == check.May:
@@ -130,7 +141,7 @@ func (r *Report) Text(w io.Writer) error {
 			clause = c
 			out.printf("  §%s\n", c)
 		}
-		text(result, out)
+		r.text(result, out)
 	}
 	for i, o := range r.obstacles() {
 		if i == 0 {
@@ -138,17 +149,18 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		out.wrapped(fmt.Sprintf("%6d  ", o.Rules), o.Reason)
 	}
+	r.Baseline.text(out)
 	out.printf("\n%s\n", r.Summary())
 	return out.err
 }
 
-func text(r check.Result, out *lines) {
-	word, reason := word(r), r.Reason
-	if r.Status == check.Unobservable || r.Status == check.Inapplicable {
+func (r *Report) text(result check.Result, out *lines) {
+	word, reason := r.word(result), result.Reason
+	if result.Status == check.Unobservable || result.Status == check.Inapplicable {
 		word, reason = "-", word+": "+reason
 	}
-	out.wrapped(fmt.Sprintf("    %-9s %-6s ", word, r.Rule.Level), r.Rule.Name()+": "+r.Rule.Text)
-	switch r.Status {
+	out.wrapped(fmt.Sprintf("    %-9s %-6s ", word, result.Rule.Level), result.Rule.Name()+": "+result.Rule.Text)
+	switch result.Status {
 	case check.Pass:
 		return
 	case check.Broken:
@@ -158,15 +170,19 @@ func text(r check.Result, out *lines) {
 			out.wrapped(below, line)
 		}
 	}
-	if r.Exchange == nil || r.Status == check.Blocked {
+	if e, known := r.known(result.Rule.ID); known {
+		out.wrapped(below, fmt.Sprintf("known, line %d: %s", e.Line, e.Reason))
 		return
 	}
-	if r.Earlier > 0 {
-		out.printf("%safter %d other %s:\n", below, r.Earlier, number(r.Earlier, "request", "requests"))
+	if result.Exchange == nil || result.Status == check.Blocked {
+		return
 	}
-	out.indented(below+"> ", r.Exchange.Sent)
-	out.indented(below+"< ", r.Exchange.Got)
-	out.printf("%srepeat: %s\n", below, r.Exchange.Repeat)
+	if result.Earlier > 0 {
+		out.printf("%safter %d other %s:\n", below, result.Earlier, number(result.Earlier, "request", "requests"))
+	}
+	out.indented(below+"> ", result.Exchange.Sent)
+	out.indented(below+"< ", result.Exchange.Got)
+	out.printf("%srepeat: %s\n", below, result.Exchange.Repeat)
 }
 
 const (

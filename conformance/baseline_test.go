@@ -1,0 +1,243 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mandate/conformance/check"
+	"mandate/conformance/engine"
+)
+
+// The rules of these tests.
+const (
+	aMust       = "TEST/1/must"
+	anotherMust = "TEST/1/other"
+	aThirdMust  = "TEST/2/third"
+	aFourthMust = "TEST/2/fourth"
+	aShould     = "TEST/2/should"
+	aMay        = "TEST/3/may"
+	unchecked   = "TEST/3/unchecked"
+)
+
+func testRules() []check.Rule {
+	checked := func(*check.T) {}
+	return []check.Rule{
+		{ID: aMust, Level: check.Must, Text: "It must.", Check: checked}, {ID: anotherMust, Level: check.Must, Text: "It must too.", Check: checked},
+		{ID: aThirdMust, Level: check.Must, Text: "It must.", Check: checked}, {ID: aFourthMust, Level: check.Must, Text: "It must.", Check: checked},
+		{ID: aShould, Level: check.Should, Text: "It should.", Check: checked}, {ID: aMay, Level: check.May, Text: "It may.", Check: checked},
+		{ID: unchecked, Level: check.Must, Text: "Nobody can see it.", TestedBy: "x_test.go:TestX"},
+	}
+}
+
+func TestBaselineErrors(t *testing.T) {
+	entry := func(rule, rest string) string { return "- rule: " + rule + "\n" + rest }
+	for text, want := range map[string]string{
+		"# known\n" + entry("RFC6749/1/no-such-rule", "  reason: x\n"):                                      `line 2: there is no rule "RFC6749/1/no-such-rule": mandate conformance --list`,
+		entry(aMust, "  reason: x\n") + entry(anotherMust, "  reason: x\n") + entry(aMust, "  reason: y\n"): "line 5: the rule " + aMust + " stands in line 1 too",
+		entry(aMust, "  reason: x\n") + "- reason: y\n":                                                     "line 3: rule is missing",
+		entry(aMust, ""):                              "line 1: the reason is missing",
+		entry(aMust, "  reason: '  '\n"):              "line 1: the reason is missing",
+		entry(aMust, "  reason: x\n  because: y\n"):   "line 3: unknown key because",
+		entry(aMust, "  reason: x\n  reason: y\n"):    "line 3: reason stands twice",
+		entry(aMust, "  reason: [x]\n"):               "line 2: reason must be a text",
+		entry(aMust, "  reason: x\n  result: skip\n"): `line 1: result is "skip": it must be fail, blocked or broken`,
+		entry(aMay, "  reason: x\n"):                  "line 1: the rule " + aMay + " is a MAY",
+		entry(unchecked, "  reason: x\n"):             "line 1: the rule " + unchecked + " is not checked",
+		"- " + aMust + "\n":                           "line 1: an entry has the keys rule and reason",
+		"rule: " + aMust + "\n":                       "line 1: must be a list of entries",
+		"- rule: [\n":                                 "did not find expected node content",
+		"[]\n---\n[]\n":                               "more than one document",
+	} {
+		_, err := engine.ReadBaseline([]byte(text), testRules())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	for _, empty := range []string{"", "# nothing is known\n", "[]\n"} {
+		b, err := engine.ReadBaseline([]byte(empty), testRules())
+		if err != nil || len(b.Entries) > 0 {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// outcome is a report with one result for each rule.
+func outcome(t *testing.T, statuses map[string]check.Status) *engine.Report {
+	t.Helper()
+	report := &engine.Report{Issuer: "https://issuer.example"}
+	for _, r := range testRules() {
+		if status := statuses[r.ID]; status != "" {
+			report.Results = append(report.Results, check.Result{Rule: r, Status: status, Reason: "the server is wrong. It says more.\nAnd more."})
+		}
+	}
+	if len(report.Results) != len(statuses) {
+		t.Fatalf("there is no rule for each of %v", slices.Sorted(maps.Keys(statuses)))
+	}
+	return report
+}
+
+// listed is a baseline with one entry.
+func listed(t *testing.T, rule, result string) *engine.Baseline {
+	t.Helper()
+	b, err := engine.ReadBaseline(fmt.Appendf(nil, "- rule: %s\n  reason: A person accepts it.\n  result: %s\n", rule, result), testRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBaselineComparison(t *testing.T) {
+	const flaky check.Status = "flaky"
+	for _, c := range []struct {
+		rule, listed string // listed as; empty if the rule is not listed
+		now          check.Status
+		want         string // new, known, passing, open or advice
+		failed       bool
+	}{
+		{aMust, "", check.Fail, "new", true},
+		{aMust, "", check.Blocked, "new", true},
+		{aMust, "", check.Broken, "new", true},
+		{aMust, "", check.Pass, "", false},
+		{aMust, "", check.Skip, "", false},
+		{aMust, "", flaky, "", false},
+		{aShould, "", check.Fail, "advice", false},
+		{aShould, "", check.Blocked, "", false},
+		{aShould, "", check.Broken, "new", true},
+		{aMust, "fail", check.Fail, "known", false},
+		{aMust, "fail", check.Pass, "passing", true},
+		{aMust, "fail", check.Blocked, "open", false},
+		{aMust, "fail", check.Broken, "open", false},
+		{aMust, "fail", check.Skip, "open", false},
+		{aMust, "fail", flaky, "open", false},
+		{aMust, "blocked", check.Blocked, "known", false},
+		{aMust, "blocked", check.Broken, "known", false},
+		{aMust, "blocked", check.Fail, "new", true},
+		{aMust, "blocked", check.Pass, "passing", true},
+		{aMust, "blocked", check.Skip, "open", false},
+		{aShould, "fail", check.Fail, "known", false},
+		{aShould, "fail", check.Pass, "passing", true},
+		{aShould, "blocked", check.Fail, "known", false},
+	} {
+		b := &engine.Baseline{}
+		if c.listed != "" {
+			b = listed(t, c.rule, c.listed)
+		}
+		report := outcome(t, map[string]check.Status{c.rule: c.now})
+		report.Baseline = b.Compare(report)
+		is := map[string]int{"new": len(report.Baseline.New), "known": len(report.Baseline.Known), "passing": len(report.Baseline.Passing), "open": len(report.Baseline.Open), "advice": len(report.Baseline.Advice)}
+		for name, n := range is {
+			if (n == 1) != (name == c.want) {
+				t.Errorf("%s, listed as %q, %s now: %d %s, want %q", c.rule, c.listed, c.now, n, name, c.want)
+			}
+		}
+		if report.Failed() != c.failed {
+			t.Errorf("%s, listed as %q, %s now: failed is %t", c.rule, c.listed, c.now, report.Failed())
+		}
+	}
+	// An entry of a rule that is not selected says nothing.
+	report := outcome(t, map[string]check.Status{anotherMust: check.Pass})
+	if c := listed(t, aMust, "fail").Compare(report); c.Failed() || len(c.Open) > 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A written baseline makes the same results succeed. It keeps what a person wrote.
+func TestBaselineUpdate(t *testing.T) {
+	before := listed(t, aMust, "fail")
+	before.Entries = append(before.Entries, listed(t, aThirdMust, "fail").Entries[0], listed(t, aFourthMust, "fail").Entries[0], listed(t, aShould, "fail").Entries[0])
+	report := outcome(t, map[string]check.Status{aMust: check.Fail, anotherMust: check.Blocked, aThirdMust: check.Pass, aFourthMust: check.Skip})
+	var text bytes.Buffer
+	err := before.Updated(report, testRules()).Write(&text, report.Issuer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# Known results of https://issuer.example, for mandate conformance --baseline.
+- rule: TEST/1/must
+  reason: A person accepts it.
+- rule: TEST/1/other
+  result: blocked
+  reason: 'Not explained yet: the server is wrong.'
+- rule: TEST/2/fourth
+  reason: A person accepts it.
+- rule: TEST/2/should
+  reason: A person accepts it.
+`
+	if text.String() != want {
+		t.Errorf("%s\nwant\n%s", &text, want)
+	}
+	after, err := engine.ReadBaseline(text.Bytes(), testRules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := after.Compare(report)
+	if c.Failed() || len(c.Known) != 2 || !strings.Contains(c.Summary(), "2 known results, 1 of them without a reason; 1 listed rule was not tried") {
+		t.Errorf("%s: %+v", c.Summary(), c)
+	}
+}
+
+// Each format shows what is known, and what differs from the baseline.
+func TestBaselineInReports(t *testing.T) {
+	b := listed(t, aMust, "fail")
+	b.Entries = append(b.Entries, listed(t, aThirdMust, "fail").Entries[0], listed(t, aFourthMust, "fail").Entries[0])
+	b.File = "known.yaml"
+	report := outcome(t, map[string]check.Status{aMust: check.Fail, anotherMust: check.Fail, aThirdMust: check.Pass, aFourthMust: check.Skip})
+	report.Documents, report.Baseline = []check.Document{{ID: "TEST", Cited: "Test", Title: "A document"}}, b.Compare(report)
+	for format, words := range map[string][]string{
+		"text":  {"known     MUST   must:", "known, line 1: A person accepts it.", "not listed   " + anotherMust, "passes now   " + aThirdMust + ": remove its entry (line 1)", "not tried    " + aFourthMust + " (line 1): skip"},
+		"json":  {`"known": "A person accepts it."`, `"failed": true`, `"passing": [ "TEST/2/third" ]`, `"not_tried": [ "TEST/2/fourth" ]`},
+		"junit": {`failures="2" errors="0" skipped="2"`, `<skipped message="known: A person accepts it.">`, "The rule passes now: remove its entry in line 1 of known.yaml."},
+		"html":  {"Known: A person accepts it.", "Compared with known.yaml: 1 known result; 1 listed rule was not tried; 1 failure is not listed; 1 listed rule passes now.", "remove its entry in line 1 of known.yaml"},
+	} {
+		var out bytes.Buffer
+		err := engine.Formats()[format](report, &out)
+		text := strings.Join(strings.Fields(out.String()), " ")
+		for _, word := range words {
+			if err != nil || !strings.Contains(text, strings.Join(strings.Fields(word), " ")) {
+				t.Errorf("%s: %v: the report lacks %q:\n%s", format, err, word, &out)
+			}
+		}
+	}
+}
+
+// A server whose only violation is known succeeds, and fails again when the violation is gone.
+func TestCommandBaseline(t *testing.T) {
+	server := newRegistrar(t)
+	target := server.target()
+	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
+	path, known := targetFile(t, target), filepath.Join(t.TempDir(), "known.yaml")
+	only := []string{"--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5"}
+	mandate(t, "", only...).want(t, 1, "the server does not satisfy every MUST")
+	mandate(t, "", append(only, "--baseline", known)...).want(t, 2, "there is no file "+known+": --write-baseline")
+	mandate(t, "", append(only, "--write-baseline", known)...).want(t, 0, "Compared with "+known)
+	text, err := os.ReadFile(known)
+	if err != nil || !strings.Contains(string(text), "  reason: 'Not explained yet: ") {
+		t.Fatalf("%v: %s", err, text)
+	}
+	mandate(t, "", append(only, "--baseline", known)...).want(t, 0, "known     MUST", "without a reason")
+	// Another failure is not in the file.
+	mandate(t, "", "--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5", "--only", "RFC6749/3.2", "--baseline", known).want(t, 1,
+		"not listed   RFC6749/3.2", "mandate: the server differs from the baseline: ")
+	// Mistakes are found before the run.
+	err = os.WriteFile(known, append(text, "- rule: RFC6749/4.4/nothing\n  reason: x\n"...), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--baseline", "--write-baseline"} {
+		mandate(t, "", append(only, flag, known)...).want(t, 2, fmt.Sprintf("line %d: there is no rule", strings.Count(string(text), "\n")+1))
+	}
+	mandate(t, "", append(only, "--baseline", known, "--write-baseline", known)...).want(t, 2, "exclude each other")
+	mandate(t, "", append(only, "--write-baseline", filepath.Join(known, "x"))...).want(t, 2, "not a directory")
+	// If nothing could be tried, no file remains.
+	absent := filepath.Join(t.TempDir(), "absent.yaml")
+	mandate(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--write-baseline", absent).want(t, 2, "connection refused")
+	_, err = os.Stat(absent)
+	if !os.IsNotExist(err) {
+		t.Errorf("the file remains: %v", err)
+	}
+}
