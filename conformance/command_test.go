@@ -180,6 +180,8 @@ func TestCommand(t *testing.T) {
 			"--list --format json":                                  "--format: a list is always text",
 			"--target " + path + " more":                            `unexpected argument "more"`,
 			"--target " + path + " --timeout 0s":                    "--timeout: must be greater than 0",
+			"--target " + path + " --workers 17":                    "--workers: must be between 1 and 16",
+			"--target " + path + " --workers 0":                     "--workers: must be between 1 and 16",
 			"--frobnicate":                                          "unknown flag: --frobnicate",
 		} {
 			r := mandate(t, "", strings.Fields(line)...)

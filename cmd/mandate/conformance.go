@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -28,8 +27,12 @@ type rulesRun struct {
 	only                        []string
 	list, ask                   bool
 	known                       baselineRun
+	workers                     int
 	options                     wire.Options
 }
+
+// maxWorkers limits how many checks run at the same time.
+const maxWorkers = 16
 
 const (
 	conformanceHelp = `Checks the rules of the OAuth 2.0 and OpenID Connect documents on the server that
@@ -69,6 +72,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
 	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
+	f.IntVar(&run.workers, "workers", 4, "how many checks run at the same time, 1 to 16")
 	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "allow a server that is neither on this machine nor in a private network")
 	return c
 }
@@ -84,6 +88,9 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	}
 	if run.options.Timeout <= 0 {
 		return wrongUsage("--timeout: must be greater than 0")
+	}
+	if run.workers < 1 || run.workers > maxWorkers {
+		return wrongUsage("--workers: must be between 1 and %d", maxWorkers)
 	}
 	rules, err := rules.Select(run.profile, run.only)
 	switch {
@@ -156,39 +163,14 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rul
 	if err != nil {
 		return nil, err
 	}
-	progress := p.progress(len(rules))
-	report := runner.Run(ctx, rules, progress)
+	progress := newProgress(p.stderr, isTerminal(p.stderr), len(rules))
+	report := runner.Run(ctx, progress.watched(rules), progress.add)
+	progress.end()
 	err = runner.Close(context.WithoutCancel(ctx))
 	if err != nil {
 		fmt.Fprintf(p.stderr, "mandate: %s\n", err)
 	}
 	return report, ctx.Err()
-}
-
-// progress returns a function that shows the progress on one line of a terminal.
-func (p *program) progress(all int) func(check.Result) {
-	if !isTerminal(p.stderr) {
-		return func(check.Result) {}
-	}
-	done, width := 0, 0
-	return func(r check.Result) {
-		done++
-		line := fmt.Sprintf("%.79s", fmt.Sprintf("%d of %d  %s", done, all, r.Rule.ID)) // fits on one line of a terminal
-		if done == all {
-			line = ""
-		}
-		fmt.Fprintf(p.stderr, "\r%-*s\r%s", width, "", line)
-		width = len(line)
-	}
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {

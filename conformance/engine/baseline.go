@@ -158,8 +158,8 @@ type Comparison struct {
 // Failed reports whether the server differs from the baseline.
 func (c *Comparison) Failed() bool { return len(c.New)+len(c.Passing) > 0 }
 
-// counts reports whether a result makes a run without a baseline fail.
-func counts(r check.Result) bool {
+// Counts reports whether a result makes a run without a baseline fail.
+func Counts(r check.Result) bool {
 	return r.Status == check.Broken || r.Rule.Level == check.Must && (r.Status == check.Fail || r.Status == check.Blocked)
 }
 
@@ -176,14 +176,14 @@ func (b *Baseline) Compare(r *Report) *Comparison {
 		failsNow := result.Status == check.Fail
 		stuckNow := result.Status == check.Blocked || result.Status == check.Broken
 		switch {
-		case !listed && counts(result):
+		case !listed && Counts(result):
 			c.New = append(c.New, result)
 		case !listed && failsNow && result.Rule.Level == check.Should:
 			c.Advice = append(c.Advice, result)
 		case !listed:
 		case result.Status == check.Pass:
 			c.Passing = append(c.Passing, known)
-		case failsNow && e.Result != check.Fail && counts(result):
+		case failsNow && e.Result != check.Fail && Counts(result):
 			// Nobody has seen this violation before: the check did not come so far.
 			c.New = append(c.New, result)
 		case failsNow, stuckNow && e.Result != check.Fail:
@@ -212,7 +212,7 @@ func (b *Baseline) Updated(r *Report, rules []check.Rule) *Baseline {
 		switch {
 		case tried && result.Status == check.Pass:
 			continue
-		case tried && !listed && counts(result), tried && listed && result.Status == check.Fail && e.Result != check.Fail:
+		case tried && !listed && Counts(result), tried && listed && result.Status == check.Fail && e.Result != check.Fail:
 			e = Entry{Rule: rule.ID, Result: result.Status, Reason: unexplained + firstSentence(result.Reason)}
 		case !listed:
 			continue

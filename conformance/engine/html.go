@@ -29,6 +29,7 @@ func (r *Report) HTML(w io.Writer) error {
 type (
 	htmlReport struct {
 		Issuer, Verdict string
+		Hung            string
 		Tone            string // good, bad, or open if nothing is known
 		Facts           []htmlFact
 		Levels          []check.Level
@@ -159,6 +160,9 @@ func (r *Report) document() *htmlReport {
 	page := &htmlReport{Issuer: r.Issuer, Verdict: r.Verdict(), Tone: r.tone(), Levels: []check.Level{check.Must, check.Should, check.May}, Facts: []htmlFact{
 		{"Issuer", r.Issuer}, {"Target", r.Target}, {"Rules", r.Selection}, {"Checked", r.Began.Format("2 January 2006, 15:04 MST")},
 		{"Took", r.Duration.Round(100 * time.Millisecond).String()}, {"Runner", r.Version}}}
+	if r.Hung != "" {
+		page.Hung = hung + r.Hung
+	}
 	page.Outcomes, page.Obstacles = r.outcomes(), r.obstacles()
 	titles := map[string]check.Document{}
 	for _, d := range r.Documents {

@@ -39,9 +39,10 @@ func (r *Report) JSON(w io.Writer) error {
 		Seconds  float64       `json:"seconds"`
 		Summary  string        `json:"summary"`
 		Failed   bool          `json:"failed"`
+		Hung     string        `json:"hung,omitempty"`
 		Baseline *jsonBaseline `json:"baseline,omitempty"`
 		Results  []jsonResult  `json:"results"`
-	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Baseline.json(), results})
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), results})
 }
 
 // The elements of a JUnit report, which build servers read.

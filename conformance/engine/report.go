@@ -29,6 +29,7 @@ type Report struct {
 	Version   string           // version of the runner
 	Documents []check.Document // the documents of the rules
 	Baseline  *Comparison      // nil: no result is known
+	Hung      string           // the request that the server stopped to answer at
 }
 
 // Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
@@ -123,10 +124,17 @@ func word(r check.Result) string {
 	return string(r.Status)
 }
 
+// hung begins the line about a server that stopped to answer.
+const hung = "The server stopped answering after this request, so that later checks say little: "
+
 // Text writes the report as a tree of documents and clauses, and a summary at the end.
 func (r *Report) Text(w io.Writer) error {
 	out := &lines{w: w}
 	out.printf("%s, %s\n", r.Issuer, r.Began.Format("2006-01-02 15:04 MST"))
+	if r.Hung != "" {
+		out.printf("\n")
+		out.wrapped("", hung+r.Hung)
+	}
 	titles := map[string]check.Document{}
 	for _, d := range r.Documents {
 		titles[d.ID] = d

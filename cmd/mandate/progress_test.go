@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mandate/conformance/check"
+	"mandate/conformance/target"
+)
+
+// In a file there is a line every ten seconds, with the check that has been running for the longest time.
+func TestProgressInAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out, false, 3)
+		slow := func(d time.Duration) func(*check.T) { return func(*check.T) { time.Sleep(d) } }
+		rules := p.watched([]check.Rule{{ID: "TEST/1/first", Level: check.Must, Check: slow(15 * time.Second)}, {ID: "TEST/1/second", Level: check.Must, Check: func(t *check.T) {
+			slow(6 * time.Second)(t)
+			t.Failf("the server is wrong")
+		}}, {ID: "TEST/1/unchecked", TestedBy: "x"}})
+		server := check.NewServer(&target.Target{}, nil)
+		for _, rule := range rules {
+			p.add(server.Check(t.Context(), rule))
+		}
+		time.Sleep(progressInterval)
+		synctest.Wait()
+		p.end()
+		want := "mandate: 0 of 3 rules, 0 failed so far, now TEST/1/first (for 10s)\n" +
+			"mandate: 1 of 3 rules, 0 failed so far, now TEST/1/second (for 5s)\n" +
+			"mandate: 3 of 3 rules, 1 failed so far\n"
+		if out.String() != want {
+			t.Errorf("%s\nwant\n%s", &out, want)
+		}
+	})
+}
+
+// On a terminal there is one line, which is empty at the end.
+func TestProgressOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, true, 2)
+	p.add(check.Result{Rule: check.Rule{ID: "TEST/1/first"}})
+	p.add(check.Result{Rule: check.Rule{ID: "TEST/1/second"}})
+	p.end()
+	if want := "\r\r1 of 2  TEST/1/first\r                    \r"; out.String() != want {
+		t.Errorf("%q, want %q", &out, want)
+	}
+}
