@@ -2,10 +2,13 @@ package conformance
 
 import (
 	"bytes"
+	"net/url"
 	"strings"
 	"testing"
 
+	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/rules"
 )
 
 // If the server hangs, each report for people says so before the results.
@@ -19,5 +22,48 @@ func TestReportNamesTheHungRequest(t *testing.T) {
 		if err != nil || !strings.Contains(top, r.Hung) {
 			t.Errorf("%s: %v: %s", format, err, top)
 		}
+	}
+}
+
+// Each rule has the address of its clause, and not only of its document.
+func TestClauseURL(t *testing.T) {
+	for _, r := range rules.All() {
+		address := engine.ClauseURL(r)
+		u, err := url.Parse(address)
+		if err != nil || !specification(address) || u.Fragment == "" && r.Document()+"/"+r.Clause() != "MCP/M10" {
+			t.Errorf("%s: %q, %v", r.ID, address, err)
+		}
+	}
+	for id, want := range map[string]string{
+		"RFC6749/4.1.3/x":       "https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3",
+		"RFC6749/A.1/x":         "https://www.rfc-editor.org/rfc/rfc6749#appendix-A.1",
+		"OIDCCore/3.1.2.1/x":    "https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest",
+		"OIDCCore/3.1/x":        "https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth",
+		"OIDCCore/99/x":         "https://openid.net/specs/openid-connect-core-1_0.html",
+		"OIDCBackChannel/2.5/x": "https://openid.net/specs/openid-connect-backchannel-1_0.html#BCRequest",
+		"MCP/M1/x":              "https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#overview",
+		"TEST/1/x":              "",
+	} {
+		if got := engine.ClauseURL(check.Rule{ID: id}); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}
+
+// Every format links to the clause of a failed rule.
+func TestReportsLinkToClauses(t *testing.T) {
+	rule := rules.All()[0]
+	report := &engine.Report{Documents: rules.Documents(), Results: []check.Result{{Rule: rule, Status: check.Fail, Reason: "the server is wrong"}}}
+	for format, write := range engine.Formats() {
+		var out bytes.Buffer
+		err := write(report, &out)
+		if err != nil || !strings.Contains(out.String(), engine.ClauseURL(rule)) {
+			t.Errorf("%s: %v: %s", format, err, &out)
+		}
+	}
+	var list bytes.Buffer
+	err := engine.List(&list, []check.Rule{rule})
+	if err != nil || !strings.Contains(list.String(), engine.ClauseURL(rule)) {
+		t.Errorf("%v: %s", err, &list)
 	}
 }

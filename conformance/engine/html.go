@@ -47,17 +47,19 @@ type (
 		Total                     int
 	}
 	htmlDocument struct {
-		ID, Cited, Title                        string
+		ID, Cited, Title, URL                   string
 		Rules, Held, Musts, Shoulds, Mays, Open int // numbers of rules
 		Clauses                                 []htmlClause
 	}
 	htmlClause struct {
 		Number   string
+		URL      string
 		Numbered bool // the clause is a number, and not a name
 		Rules    []htmlRule
 	}
 	htmlRule struct {
 		ID, Text, Reason string
+		Clause, URL      string
 		Known            string // the reason in the baseline
 		Level            check.Level
 		Kind, Word, Sign string
@@ -175,7 +177,7 @@ func (r *Report) document() *htmlReport {
 		}
 		d := titles[result.Rule.Document()]
 		if n := len(page.Documents); n == 0 || page.Documents[n-1].ID != d.ID {
-			page.Documents = append(page.Documents, htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title})
+			page.Documents = append(page.Documents, htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title, URL: documentURL(d.ID)})
 		}
 		page.Documents[len(page.Documents)-1].add(result, rule)
 	}
@@ -212,7 +214,7 @@ func (r *Report) outcomes() []htmlOutcome {
 }
 
 func (r *Report) htmlRule(result check.Result) htmlRule {
-	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, Kind: r.kind(result)}
+	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Clause: result.Rule.Clause(), URL: ClauseURL(result.Rule), Level: result.Rule.Level, Kind: r.kind(result)}
 	for _, o := range outcomes {
 		if o.Kind == rule.Kind {
 			rule.Word, rule.Sign = o.Word, o.Sign
@@ -251,7 +253,7 @@ func (d *htmlDocument) add(result check.Result, rule htmlRule) {
 	}
 	clause := result.Rule.Clause()
 	if n := len(d.Clauses); n == 0 || d.Clauses[n-1].Number != clause {
-		d.Clauses = append(d.Clauses, htmlClause{Number: clause, Numbered: clause[0] >= '0' && clause[0] <= '9'})
+		d.Clauses = append(d.Clauses, htmlClause{Number: clause, URL: ClauseURL(result.Rule), Numbered: clause[0] >= '0' && clause[0] <= '9'})
 	}
 	last := &d.Clauses[len(d.Clauses)-1]
 	last.Rules = append(last.Rules, rule)

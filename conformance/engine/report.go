@@ -147,7 +147,7 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		if c := result.Rule.Clause(); c != clause {
 			clause = c
-			out.printf("  §%s\n", c)
+			out.indented("  ", fmt.Sprintf("§%s  %s", c, ClauseURL(result.Rule)))
 		}
 		r.text(result, out)
 	}
@@ -238,7 +238,7 @@ func (l *lines) wrapped(before, text string) {
 func List(w io.Writer, rules []check.Rule) error {
 	out := &lines{w: w}
 	for _, r := range rules {
-		out.printf("%-6s %s\n       %s\n", r.Level, r.ID, r.Text)
+		out.printf("%-6s %s\n       %s\n       %s\n", r.Level, r.ID, r.Text, ClauseURL(r))
 		status, reason := r.Unchecked()
 		switch {
 		case r.Waived != "":

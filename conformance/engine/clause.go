@@ -1,0 +1,54 @@
+package engine
+
+import (
+	_ "embed"
+	"strings"
+
+	"mandate/conformance/check"
+)
+
+// anchors has a line for each section of a document whose sections have names in its address: the document, the
+// section, and what follows the address of the document.
+//
+//go:embed anchors.txt
+var anchors string
+
+const (
+	rfcs   = "https://www.rfc-editor.org/rfc/"
+	openID = "https://openid.net/specs/"
+)
+
+// documentURL returns the address of a document, or "".
+func documentURL(document string) string {
+	if number, is := strings.CutPrefix(document, "RFC"); is {
+		return rfcs + "rfc" + number
+	}
+	return map[string]string{
+		"OIDCCore":         openID + "openid-connect-core-1_0.html",
+		"OIDCDiscovery":    openID + "openid-connect-discovery-1_0.html",
+		"OIDCRegistration": openID + "openid-connect-registration-1_0.html",
+		"OIDCRPLogout":     openID + "openid-connect-rpinitiated-1_0.html",
+		"OIDCBackChannel":  openID + "openid-connect-backchannel-1_0.html",
+		"OIDCFormPost":     openID + "oauth-v2-form-post-response-mode-1_0.html",
+		"MCP":              "https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization",
+	}[document]
+}
+
+// ClauseURL returns the address of the clause of a rule. If the name of the section is not known, it is the address of
+// the document.
+func ClauseURL(r check.Rule) string {
+	document, clause := documentURL(r.Document()), r.Clause()
+	if document == "" || clause == "" {
+		return document
+	}
+	if strings.HasPrefix(r.Document(), "RFC") {
+		part := "#section-"
+		if clause[0] >= 'A' {
+			part = "#appendix-"
+		}
+		return document + part + clause
+	}
+	_, rest, _ := strings.Cut("\n"+anchors, "\n"+r.Document()+" "+clause+" ")
+	anchor, _, _ := strings.Cut(rest, "\n")
+	return document + anchor
+}
