@@ -218,7 +218,7 @@ func TestCommandWrongTarget(t *testing.T) {
 			c.change(written)
 			r := mandate(t, "", "--target", targetFile(t, written), "--only", c.only)
 			r.want(t, 1, c.want)
-			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.stdout), " "), "What blocked the most rules: ")
+			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.stdout), " "), "Results with the same cause: ")
 			if strings.Contains(r.stdout, " blocked ") && !strings.Contains(end, c.want) {
 				t.Errorf("the end lacks %q:\n%s", c.want, r.stdout)
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +33,8 @@ type (
 		Facts           []htmlFact
 		Levels          []check.Level
 		Outcomes        []htmlOutcome
-		Obstacles       []obstacle
-		Faults          []htmlRule
+		Baseline        *Comparison
+		Causes          []htmlCause
 		Documents       []htmlDocument
 	}
 	htmlFact struct{ Name, Value string }
@@ -45,6 +44,12 @@ type (
 		Kind, Word, Sign, Meaning string
 		Counts                    []int // by level
 		Total                     int
+	}
+	htmlCause struct {
+		Number, Total int
+		Text          string
+		Rules, More   []htmlRule
+		Shown         *htmlRule // the one whose exchange is shown
 	}
 	htmlDocument struct {
 		ID, Cited, Title, URL                   string
@@ -59,10 +64,14 @@ type (
 	}
 	htmlRule struct {
 		ID, Text, Reason string
-		Clause, URL      string
+		Detail           string // the reason, if the cause does not say it
 		Known            string // the reason in the baseline
 		Level            check.Level
 		Kind, Word, Sign string
+		Cited, URL       string // the clause
+		Cause            int
+		Shared           bool // other rules have this cause too
+		Again            bool // its exchange stands at the cause too
 		Exchange         *wire.Exchange
 		Earlier          int
 	}
@@ -165,29 +174,39 @@ func (r *Report) document() *htmlReport {
 	if r.Hung != "" {
 		page.Hung = hung + r.Hung
 	}
-	page.Outcomes, page.Obstacles = r.outcomes(), r.obstacles()
-	titles := map[string]check.Document{}
+	page.Outcomes, page.Baseline = r.outcomes(), r.Baseline
+	titles, causes, shown := map[string]check.Document{}, map[string]int{}, map[string]bool{}
 	for _, d := range r.Documents {
 		titles[d.ID] = d
 	}
-	for _, result := range r.Results {
-		rule := r.htmlRule(result)
-		if rule.Kind == "failed" || rule.Kind == "broken" || rule.Kind == "missed" || rule.Kind == "blocked" && rule.Level == check.Must {
-			page.Faults = append(page.Faults, rule)
+	for i, c := range r.Causes() {
+		cause := htmlCause{Number: i + 1, Total: len(c.Results), Text: c.Text}
+		for _, result := range c.Results {
+			causes[result.Rule.ID] = i + 1
+			rule := r.htmlRule(result, titles, i+1)
+			if rule.Reason != c.Text {
+				rule.Detail = rule.Reason
+			}
+			cause.Rules = append(cause.Rules, rule)
 		}
+		if n := len(cause.Rules); n > shownRules {
+			cause.Rules, cause.More = cause.Rules[:shownRules], cause.Rules[shownRules:]
+		}
+		if worst := &cause.Rules[0]; worst.Exchange != nil {
+			cause.Shown, shown[worst.ID] = worst, true
+		}
+		page.Causes = append(page.Causes, cause)
+	}
+	for _, result := range r.Results {
+		rule := r.htmlRule(result, titles, causes[result.Rule.ID])
+		rule.Again, rule.Shared = shown[rule.ID], rule.Cause > 0 && page.Causes[rule.Cause-1].Total > 1
 		d := titles[result.Rule.Document()]
 		if n := len(page.Documents); n == 0 || page.Documents[n-1].ID != d.ID {
 			page.Documents = append(page.Documents, htmlDocument{ID: d.ID, Cited: d.Cited, Title: d.Title, URL: documentURL(d.ID)})
 		}
 		page.Documents[len(page.Documents)-1].add(result, rule)
 	}
-	slices.SortStableFunc(page.Faults, func(a, b htmlRule) int { return a.rank() - b.rank() })
 	return page
-}
-
-// rank puts the worst first.
-func (r htmlRule) rank() int {
-	return slices.IndexFunc(outcomes, func(o htmlOutcome) bool { return o.Kind == r.Kind })
 }
 
 // outcomes counts the results by outcome. An outcome that did not occur is left out.
@@ -213,8 +232,9 @@ func (r *Report) outcomes() []htmlOutcome {
 	return occurred
 }
 
-func (r *Report) htmlRule(result check.Result) htmlRule {
-	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Clause: result.Rule.Clause(), URL: ClauseURL(result.Rule), Level: result.Rule.Level, Kind: r.kind(result)}
+func (r *Report) htmlRule(result check.Result, titles map[string]check.Document, cause int) htmlRule {
+	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, Kind: r.kind(result), URL: ClauseURL(result.Rule), Cause: cause}
+	rule.Cited = titles[result.Rule.Document()].Cited + " " + clauseText(result.Rule.Clause())
 	for _, o := range outcomes {
 		if o.Kind == rule.Kind {
 			rule.Word, rule.Sign = o.Word, o.Sign
@@ -229,12 +249,22 @@ func (r *Report) htmlRule(result check.Result) htmlRule {
 	if e, is := r.leftover(result.Rule.ID); is {
 		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
 	}
-	if result.Status == check.Fail && result.Exchange != nil {
+	if (result.Status == check.Fail || result.Status == check.Blocked) && result.Exchange != nil {
 		x := result.Exchange
 		shown := wire.Exchange{Sent: strings.TrimSpace(x.Sent), Got: strings.TrimSpace(x.Got), Repeat: x.Repeat}
 		rule.Exchange, rule.Earlier = &shown, result.Earlier
 	}
 	return rule
+}
+
+// numbered reports whether a clause is a number, and not a name.
+func numbered(clause string) bool { return clause != "" && clause[0] >= '0' && clause[0] <= '9' }
+
+func clauseText(clause string) string {
+	if numbered(clause) {
+		return "§" + clause
+	}
+	return clause
 }
 
 func (d *htmlDocument) add(result check.Result, rule htmlRule) {
@@ -253,7 +283,7 @@ func (d *htmlDocument) add(result check.Result, rule htmlRule) {
 	}
 	clause := result.Rule.Clause()
 	if n := len(d.Clauses); n == 0 || d.Clauses[n-1].Number != clause {
-		d.Clauses = append(d.Clauses, htmlClause{Number: clause, URL: ClauseURL(result.Rule), Numbered: clause[0] >= '0' && clause[0] <= '9'})
+		d.Clauses = append(d.Clauses, htmlClause{Number: clause, URL: ClauseURL(result.Rule), Numbered: numbered(clause)})
 	}
 	last := &d.Clauses[len(d.Clauses)-1]
 	last.Rules = append(last.Rules, rule)

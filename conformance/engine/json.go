@@ -42,8 +42,9 @@ func (r *Report) JSON(w io.Writer) error {
 		Failed   bool          `json:"failed"`
 		Hung     string        `json:"hung,omitempty"`
 		Baseline *jsonBaseline `json:"baseline,omitempty"`
+		Causes   []jsonCause   `json:"causes"`
 		Results  []jsonResult  `json:"results"`
-	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), results})
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), r.jsonCauses(), results})
 }
 
 // The elements of a JUnit report, which build servers read.

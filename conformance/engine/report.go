@@ -3,10 +3,8 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -73,30 +71,6 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }
 
-// obstacle is a reason that blocked several rules.
-type obstacle struct {
-	Reason string
-	Rules  int
-}
-
-// obstacles returns the most frequent ones. For example, a wrong password in the target blocks many rules.
-func (r *Report) obstacles() []obstacle {
-	counts := map[string]int{}
-	for _, result := range r.Results {
-		if result.Status == check.Blocked {
-			counts[result.Reason]++
-		}
-	}
-	var all []obstacle
-	for reason, n := range counts {
-		if n > 1 {
-			all = append(all, obstacle{reason, n})
-		}
-	}
-	slices.SortFunc(all, func(a, b obstacle) int { return cmp.Or(cmp.Compare(b.Rules, a.Rules), cmp.Compare(a.Reason, b.Reason)) })
-	return all[:min(len(all), 3)]
-}
-
 // Formats are the formats of a report.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
@@ -151,12 +125,7 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		r.text(result, out)
 	}
-	for i, o := range r.obstacles() {
-		if i == 0 {
-			out.printf("\nWhat blocked the most rules:\n")
-		}
-		out.wrapped(fmt.Sprintf("%6d  ", o.Rules), o.Reason)
-	}
+	r.causes(out)
 	r.Baseline.text(out)
 	out.printf("\n%s\n", r.Summary())
 	return out.err

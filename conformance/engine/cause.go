@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/wire"
+)
+
+// Cause is what one behaviour of the server did to several rules.
+type Cause struct {
+	Text    string
+	Results []check.Result
+}
+
+// Causes returns the results that somebody has to look at, those with the same cause together: failures of a MUST or
+// a SHOULD, what is blocked, and broken checks. The worst and the most frequent causes come first.
+//
+// Two results have the same cause if they were decided by the same answer, or, where no answer explains them, if their
+// reasons are equal without the values that change from request to request.
+func (r *Report) Causes() []Cause {
+	var all []*Cause
+	byKey := map[string]*Cause{}
+	for _, result := range r.Results {
+		if !needsALook(result) {
+			continue
+		}
+		key := causeOf(result)
+		if byKey[key] == nil {
+			byKey[key] = &Cause{}
+			all = append(all, byKey[key])
+		}
+		byKey[key].Results = append(byKey[key].Results, result)
+	}
+	causes := make([]Cause, 0, len(all))
+	for _, c := range all {
+		slices.SortStableFunc(c.Results, func(a, b check.Result) int { return cmp.Compare(severity(a), severity(b)) })
+		c.Text = textOf(c.Results)
+		causes = append(causes, *c)
+	}
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(severity(a.Results[0]), severity(b.Results[0])), cmp.Compare(len(b.Results), len(a.Results)))
+	})
+	return causes
+}
+
+func needsALook(r check.Result) bool {
+	return r.Status == check.Blocked || r.Status == check.Broken || r.Status == check.Fail && r.Rule.Level != check.May
+}
+
+// severity is smaller for a worse result.
+func severity(r check.Result) int {
+	switch {
+	case r.Status == check.Fail && r.Rule.Level == check.Must:
+		return 0
+	case r.Status == check.Broken:
+		return 1
+	case r.Status == check.Blocked && r.Rule.Level == check.Must:
+		return 2
+	case r.Status == check.Fail:
+		return 3
+	}
+	return 4
+}
+
+// textOf says what the results have in common: their reason, or the answer.
+func textOf(results []check.Result) string {
+	first := results[0]
+	for _, r := range results[1:] {
+		if plainReason(r.Reason) != plainReason(first.Reason) {
+			return decidingAnswer(first)
+		}
+	}
+	line, _, _ := strings.Cut(first.Reason, "\n")
+	return line
+}
+
+// causeOf returns a text that is equal for results with the same cause.
+func causeOf(r check.Result) string {
+	if answer := decidingAnswer(r); answer != "" {
+		return answer
+	}
+	_, endpoint, status := answerOf(r)
+	if status == "" || !strings.Contains(r.Reason, status) {
+		return plainReason(r.Reason)
+	}
+	code, _, _ := strings.Cut(errorOf(r.Exchange), " ")
+	if code != "" && strings.Contains(r.Reason, code) {
+		return plainReason(r.Reason)
+	}
+	return endpoint + ": " + plainReason(r.Reason) // a status alone means something else at each endpoint
+}
+
+// The values in reasons that change from request to request.
+var (
+	maskedName = regexp.MustCompile(`\$([A-Z_]+)[0-9]*`)
+	queryPart  = regexp.MustCompile(`(https?://[^\s?#"]*)[?#]([^\s"]*)`)
+	uuidText   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	longWord   = regexp.MustCompile(`[A-Za-z0-9_+/=.~-]{16,}`)
+	numberText = regexp.MustCompile(`\b[0-9]{4,}\b|\b[0-9]+(\.[0-9]+)?(ms|s|m)\b|[0-9]+ bytes`)
+	errorParam = regexp.MustCompile(`(?:^|[?&#])error=([a-z_]+)`)
+)
+
+// plainReason returns a reason without such values, and without repeated lines.
+func plainReason(reason string) string {
+	var lines []string
+	for line := range strings.SplitSeq(reason, "\n") {
+		line = plain(line)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func plain(text string) string {
+	text = queryPart.ReplaceAllStringFunc(text, func(address string) string {
+		part := queryPart.FindStringSubmatch(address)
+		if code := errorParam.FindStringSubmatch(part[2]); code != nil {
+			return part[1] + "?error=" + code[1]
+		}
+		return part[1]
+	})
+	text = maskedName.ReplaceAllString(text, "$$$1")
+	text = uuidText.ReplaceAllString(text, "…")
+	text = longWord.ReplaceAllStringFunc(text, func(word string) string {
+		if strings.ContainsAny(word, "0123456789") && !strings.HasPrefix(word, "//") {
+			return "…"
+		}
+		return word
+	})
+	return numberText.ReplaceAllString(text, "N")
+}
+
+// decidingAnswer describes the answer that decided a result, or returns "". It is an answer that a correct server never
+// gives (5xx, 307, 308), or the error because of which a check did not come to its question.
+func decidingAnswer(r check.Result) string {
+	request, endpoint, status := answerOf(r)
+	number, _, _ := strings.Cut(status, " ")
+	code, err := strconv.Atoi(number)
+	if err != nil {
+		return ""
+	}
+	answer := fmt.Sprintf("%s %s is answered with %s", request, endpoint, status)
+	if code >= http.StatusInternalServerError || code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect {
+		return answer
+	}
+	failure := errorOf(r.Exchange)
+	if r.Status != check.Blocked || failure == "" || !strings.Contains(r.Reason, status) {
+		return ""
+	}
+	return answer + ", " + failure
+}
+
+// answerOf returns the method, the endpoint and the status of the shown exchange. They are empty if there is none.
+func answerOf(r check.Result) (method, endpoint, status string) {
+	if r.Exchange == nil {
+		return "", "", ""
+	}
+	request, _, _ := strings.Cut(r.Exchange.Sent, "\n")
+	method, address, _ := strings.Cut(request, " ")
+	status, _, _ = strings.Cut(r.Exchange.Got, "\n")
+	return method, endpointOf(address), status
+}
+
+// endpointOf returns an address without its query, and without values in its path.
+func endpointOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	parts := strings.Split(wire.Bare(u), "/")
+	for i, part := range parts {
+		if i > 2 && (strings.Contains(part, "$") || part != plain(part)) {
+			parts[i] = "…"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// errorOf returns the error in the body of an answer, and its description.
+func errorOf(x *wire.Exchange) string {
+	_, body, _ := strings.Cut(x.Got, "\n\n")
+	var found struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if json.Unmarshal([]byte(body), &found) != nil || found.Error == "" {
+		return ""
+	}
+	return strings.TrimSpace(found.Error + " " + plain(found.Description))
+}
+
+// causes writes the causes of several results.
+func (r *Report) causes(out *lines) {
+	first := true
+	for _, c := range r.Causes() {
+		if len(c.Results) < 2 {
+			continue
+		}
+		if first {
+			out.printf("\nResults with the same cause:\n")
+			first = false
+		}
+		out.wrapped(fmt.Sprintf("%6d  ", len(c.Results)), c.Text)
+		for _, part := range r.byWord(c.Results) {
+			out.wrapped("        ", part)
+		}
+	}
+}
+
+// shownRules is how many rules of a cause are shown at first.
+const shownRules = 6
+
+// byWord names the rules of a cause: the failed ones first, then the blocked ones.
+func (r *Report) byWord(results []check.Result) []string {
+	var words []string
+	ids := map[string][]string{}
+	for _, result := range results {
+		word := r.word(result)
+		if result.Status == check.Fail && word != "known" {
+			word += " " + string(result.Rule.Level)
+		}
+		if ids[word] == nil {
+			words = append(words, word)
+		}
+		ids[word] = append(ids[word], result.Rule.ID)
+	}
+	var parts []string
+	for _, word := range words {
+		all := ids[word]
+		part := word + ": " + strings.Join(all[:min(len(all), shownRules)], ", ")
+		if more := len(all) - shownRules; more > 0 {
+			part += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// jsonCause is a cause in the JSON report.
+type jsonCause struct {
+	Text  string   `json:"text"`
+	Rules []string `json:"rules"`
+}
+
+func (r *Report) jsonCauses() []jsonCause {
+	causes := []jsonCause{}
+	for _, c := range r.Causes() {
+		causes = append(causes, jsonCause{c.Text, idsOf(c.Results)})
+	}
+	return causes
+}
