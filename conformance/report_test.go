@@ -67,3 +67,36 @@ func TestReportsLinkToClauses(t *testing.T) {
 		t.Errorf("%v: %s", err, &list)
 	}
 }
+
+// A report is about the server that was checked. What Mandate does, and where its tests are, is only in the list.
+func TestReportsAreAboutTheServer(t *testing.T) {
+	report := &engine.Report{Issuer: "https://issuer.example", Documents: rules.Documents()}
+	for _, rule := range rules.All() {
+		if strings.Contains(rule.Text, "Mandate") {
+			t.Errorf("%s: the rule is about Mandate: %s", rule.ID, rule.Text)
+		}
+		result := check.Result{Rule: rule, Status: check.Pass}
+		if rule.Check == nil {
+			result.Status, result.Reason = rule.Unchecked()
+		}
+		report.Results = append(report.Results, result)
+	}
+	for format, write := range engine.Formats() {
+		var out bytes.Buffer
+		err := write(report, &out)
+		for line := range strings.Lines(out.String()) {
+			if err != nil || strings.Contains(line, "Mandate") || strings.Contains(line, "_test.go") {
+				t.Errorf("%s: %v: %s", format, err, line)
+				break
+			}
+		}
+		if !strings.Contains(out.String(), "no request shows whether a server follows") {
+			t.Errorf("%s: the report does not say why a rule was not observed", format)
+		}
+	}
+	var list bytes.Buffer
+	err := engine.List(&list, rules.All())
+	if err != nil || !strings.Contains(list.String(), "_test.go:Test") {
+		t.Errorf("%v: the list names no test", err)
+	}
+}

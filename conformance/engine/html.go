@@ -84,11 +84,11 @@ var outcomes = []htmlOutcome{
 	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
 	{Kind: "known", Word: "Known", Sign: "≈", Meaning: "The rule does not hold, and the baseline lists it with the reason shown."},
-	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "A MAY that the server decides differently from Mandate. This is not an error."},
+	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "The document leaves a choice, and the rule names one. The server made another. This is not an error."},
 	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
 	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it."},
-	{Kind: "unobservable", Word: "Not observable from outside", Sign: "○", Meaning: "No request shows whether a server follows the rule. The reason names the test that checks Mandate; nothing is known about another server."},
-	{Kind: "inapplicable", Word: "Not applicable", Sign: "·", Meaning: "The rule does not concern Mandate, for the reason given, so there is no check; nothing is known about another server."},
+	{Kind: "unobservable", Word: "Not observable", Sign: "○", Meaning: "No request shows whether a server follows the rule."},
+	{Kind: "inapplicable", Word: "Not checked", Sign: "·", Meaning: "There is no check for the rule; mandate conformance --list says why."},
 }
 
 // kind returns the outcome of a result.
@@ -241,7 +241,7 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 		}
 	}
 	if result.Status != check.Pass {
-		rule.Reason = result.Reason
+		rule.Reason = reasonOf(result)
 	}
 	if e, known := r.known(result.Rule.ID); known {
 		rule.Known = e.Reason

@@ -29,7 +29,7 @@ func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
 		e, _ := r.known(x.Rule.ID)
-		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, ClauseURL(x.Rule), x.Status, x.Reason, e.Reason, x.Duration.Seconds(), x.Exchange})
+		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, ClauseURL(x.Rule), x.Status, reasonOf(x), e.Reason, x.Duration.Seconds(), x.Exchange})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -103,7 +103,7 @@ func (r *Report) JUnit(w io.Writer) error {
 
 func (s *junitSuite) add(r *Report, x check.Result) {
 	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
-	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: x.Reason + "\n" + ClauseURL(x.Rule)}
+	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: reasonOf(x) + "\n" + ClauseURL(x.Rule)}
 	if x.Exchange != nil {
 		text.Text += "\n\n" + x.Exchange.Sent + "\n" + x.Exchange.Got + "\n" + x.Exchange.Repeat
 	}

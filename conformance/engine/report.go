@@ -65,10 +65,22 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Blocked, ""), "blocked")
 	add(r.Count(check.Skip, ""), "skipped")
 	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
-	add(r.Count(check.Inapplicable, ""), string(check.Inapplicable))
+	add(r.Count(check.Inapplicable, ""), "without a check")
 	add(r.Count(check.Flaky, ""), string(check.Flaky))
 	add(r.Count(check.Broken, ""), string(check.Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
+}
+
+// reasonOf returns the reason of a result as a report shows it. Why a rule has no check concerns the project that wrote
+// the rules, and not the server: the list of rules says it.
+func reasonOf(r check.Result) string {
+	switch r.Status {
+	case check.Unobservable:
+		return "no request shows whether a server follows this rule"
+	case check.Inapplicable:
+		return "there is no check for this rule; mandate conformance --list says why"
+	}
+	return r.Reason
 }
 
 // Formats are the formats of a report.
@@ -132,9 +144,9 @@ func (r *Report) Text(w io.Writer) error {
 }
 
 func (r *Report) text(result check.Result, out *lines) {
-	word, reason := r.word(result), result.Reason
+	word, reason := r.word(result), reasonOf(result)
 	if result.Status == check.Unobservable || result.Status == check.Inapplicable {
-		word, reason = "-", word+": "+reason
+		word = "-"
 	}
 	out.wrapped(fmt.Sprintf("    %-9s %-6s ", word, result.Rule.Level), result.Rule.Name()+": "+result.Rule.Text)
 	switch result.Status {

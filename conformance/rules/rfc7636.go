@@ -190,7 +190,7 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/5/without-pkce", Level: May,
-			Text:     "A server can continue to support clients without PKCE: in Mandate by a setting, and only confidential ones.",
+			Text:     "A server can continue to support clients without PKCE.",
 			TestedBy: "conformance/mandate/spec_refresh_test.go:TestSpecPKCEOptional",
 		},
 		{
