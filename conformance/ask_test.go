@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mandate/conformance/browser"
 	"mandate/conformance/need"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
@@ -35,7 +36,7 @@ func asked(t *testing.T, answers ...string) (*target.Target, result) {
 func TestAskWhereClientsAreRegistered(t *testing.T) {
 	server := newRegistrar(t)
 	server.token = "initial"
-	written, r := asked(t, server.url, "alice", "open sesame", "read", "", "initial", "")
+	written, r := asked(t, server.url, "", "alice", "open sesame", "read", "", "initial", "")
 	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
@@ -51,7 +52,7 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 func TestAskForClients(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
-	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "",
+	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
 		"client-1", "", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
 	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty",
@@ -104,5 +105,48 @@ func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 	target, _ := asked(t, s.URL+"/o/", "", "", "", "", "", "", "")
 	if target.Issuer != s.URL+"/o" {
 		t.Errorf("the issuer is %s", target.Issuer)
+	}
+}
+
+// The sign-in is tried with the answers. The pages are described, and what the browser did not find is asked for.
+func TestAskTriesTheSignIn(t *testing.T) {
+	odd := pages{login: `<form method=post action=/login><input name=x1><input name=x2><button>Los</button></form>`,
+		consent: `<form method=post action=/decide><input type=hidden name=ticket value="a&amp;b"><input type=hidden name=say value=yes><button>Jawohl</button></form>`}
+	issuer := odd.start(t).Target.Issuer
+	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
+	written, r := asked(t, append(beginning, "x1", "x2", "", "", "", "", "jawohl", "mitnichten")...)
+	r.want(t, 0, "Trying to sign in as alice ...", "/authorize: 200 OK, the page \"x\" with the field x1 (text), the field x2 (text), the button \"los\"", "This page was not understood.", "It works: the server issued a code and tokens.")
+	if written.Forms != (browser.Hints{Username: "x1", Password: "x2", Approve: "jawohl", Deny: "mitnichten"}) {
+		t.Errorf("%+v", written.Forms)
+	}
+	// Without an answer the walk is not repeated.
+	written, r = asked(t, append(beginning, "", "", "", "")...)
+	if strings.Count(r.stderr, "Trying to sign in") != 1 || written.Forms != (browser.Hints{}) {
+		t.Errorf("%+v: %s", written.Forms, r.stderr)
+	}
+}
+
+func TestAskCorrectsAnswers(t *testing.T) {
+	plain := pages{login: plainLogin, consent: plainConsent}.start(t).Target.Issuer
+	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame")
+	r.want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret). Is the secret of the client code right?")
+	if written.User.Password != "open sesame" {
+		t.Errorf("%+v", written.User)
+	}
+	elsewhere := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+		http.Redirect(w, r, "http://127.0.0.1:1/more", http.StatusFound)
+	}}.start(t).Target.Issuer
+	written, r = asked(t, elsewhere, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", "", "y")
+	r.want(t, 0, "The browser was sent to http://127.0.0.1:1. Does the server have its pages there?", "It did not work: ", "connection refused")
+	if len(written.Origins) != 1 || written.Origins[0] != "http://127.0.0.1:1" {
+		t.Errorf("%v", written.Origins)
+	}
+	refused := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, callback string) {
+		http.Redirect(w, r, callback+"?error=invalid_scope", http.StatusFound)
+	}}.start(t).Target.Issuer
+	written, r = asked(t, refused, "", "alice", "open sesame", "raed", "c", "secret", "https://client.example/back", "", "", "", "", "", "read", "")
+	r.want(t, 0, "The server refuses the scope.")
+	if written.Scope != "read" {
+		t.Errorf("%q", written.Scope)
 	}
 }

@@ -78,6 +78,16 @@ func (p pages) start(t *testing.T) *engine.Runner {
 		}
 		http.Redirect(w, r, request.Get("redirect_uri")+"?"+back, http.StatusSeeOther)
 	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, secret, _ := r.BasicAuth()
+		if secret != "secret" || r.FormValue("code") != "verysecretcode" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":"invalid_client","error_description":"wrong secret"}`)
+			return
+		}
+		fmt.Fprint(w, `{"access_token":"opensaysme","token_type":"bearer"}`)
+	})
 	runner, err := NewRunner(t.Context(), &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"},
 		Clients: map[need.Need]*target.Client{need.Code: {ID: "c", Secret: "secret", Auth: need.SecretBasic, RedirectURIs: []string{"https://client.example/back"}}}}, wire.Options{})
 	if err != nil {

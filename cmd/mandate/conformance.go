@@ -24,6 +24,7 @@ import (
 // rulesRun contains the flags of a conformance run.
 type rulesRun struct {
 	target, profile, format, ca string
+	clients                     string
 	only                        []string
 	list, ask                   bool
 	known                       baselineRun
@@ -65,6 +66,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&run.target, "target", "", "the `FILE` that names the server, a person and clients")
 	f.BoolVar(&run.ask, "write-target", false, "ask questions, and write the target file")
+	f.StringVar(&run.clients, "clients", "", "print what to register at the server, in a `FORMAT`: "+names(engine.ClientFormats()))
 	f.StringArrayVar(&run.only, "only", nil, "a document, clause or `RULE`, such as RFC7636 or RFC6749/4.1; may be repeated")
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))
 	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(engine.Formats()))
@@ -100,6 +102,10 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return wrongUsage("--format: a list is always text")
 	case run.list:
 		return engine.List(p.stdout, rules)
+	case run.clients != "" && engine.ClientFormats()[run.clients] == nil:
+		return wrongUsage("--clients: there is no format %q, only %s", run.clients, names(engine.ClientFormats()))
+	case run.clients != "" && !run.ask:
+		return p.printClients(run)
 	case run.target == "":
 		return wrongUsage("--target is missing: name the file that describes the server to check; --write-target writes it")
 	}
@@ -152,14 +158,14 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rul
 	if err != nil {
 		return nil, err
 	}
-	target, err := target.Load(run.target)
+	of, err := target.Load(run.target)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no target file %s: mandate conformance --target %s --write-target asks questions and writes it", run.target, run.target)
 	}
 	if err != nil {
 		return nil, err
 	}
-	runner, err := conformance.NewRunner(ctx, target, run.options)
+	runner, err := conformance.NewRunner(ctx, of, run.options)
 	if err != nil {
 		return nil, err
 	}
@@ -197,11 +203,24 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun) error {
 	if err != nil {
 		return err
 	}
-	target, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options)
+	answered, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options, run.clients)
 	if err != nil {
 		return err
 	}
-	return target.Write(run.target)
+	return answered.Write(run.target)
+}
+
+// printClients prints what to register for the target, or for any server.
+func (p *program) printClients(run *rulesRun) error {
+	of := &target.Target{}
+	if run.target != "" {
+		var err error
+		of, err = target.Load(run.target)
+		if err != nil {
+			return untried(err)
+		}
+	}
+	return engine.NewRegistration(of).Print(p.stdout, run.clients)
 }
 
 // authorities returns the certificate authorities of the system and those of a

@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"cmd/mandate/telemetry": {"mandate/storage", "mandate/provider", "mandate/handlers/request", "github.com/prometheus", "go.opentelemetry.io"},
 	"templates":             {standardOnly},
 	"conformance":           {"mandate/conformance/engine", "mandate/conformance/rules", "mandate/conformance/target", "mandate/conformance/wire"},
-	"conformance/engine":    {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
+	"conformance/engine":    {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/browser", "mandate/conformance/need", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},
 	"conformance/rules":     {"mandate/conformance/check", "mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
 	"conformance/check":     {"mandate/conformance/target", "mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/jose", "mandate/conformance/wire"},
 	"conformance/target":    {"mandate/conformance/need", "mandate/conformance/browser", "mandate/conformance/wire", "go.yaml.in/yaml/v3"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,29 +17,22 @@ import (
 	"mandate/conformance/wire"
 )
 
-// Ask makes a target from the answers to a few questions. The clients that most rules need come first.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options) (*target.Target, error) {
+// Ask makes a target from the answers to a few questions. The clients that most rules need come first. If clients is
+// one of ClientFormats, it prints what to register.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options, clients string) (*target.Target, error) {
 	q := newQuestions(ctx, in, out)
 	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
 	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return target.CheckURL("issuer", text) })
 	if q.err != nil {
 		return nil, q.err
 	}
-	s := check.NewServer(t, wire.NewNetwork(o))
+	network := wire.NewNetwork(o)
+	s := check.NewServer(t, network)
 	err := s.Discover(ctx)
 	if err != nil && !errors.Is(err, check.ErrNoMetadata) {
 		return nil, err
 	}
-	if err != nil {
-		// A server without metadata can be checked too, so the endpoints are asked for.
-		q.say("The server %s.\n", check.ErrNoMetadata)
-		for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation} {
-			address := q.ask(string(name)+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(string(name), text) }))
-			if address != "" {
-				t.Endpoints[string(name)] = address
-			}
-		}
-	}
+	q.endpoints(s, err != nil)
 	if published, _ := s.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
 		t.Issuer = published // issuers are compared character by character
 	}
@@ -53,11 +47,63 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 	if t.Register {
 		t.InitialAccessToken = q.ask("Initial access token (Enter: registration is open)", nil)
 	}
-	q.clients(s, rules)
+	if clients != "" {
+		q.registration(s, clients)
+	}
+	if !chosen(clients) {
+		q.clients(s, rules)
+	}
+	q.signIn(t, network)
 	if q.err != nil {
 		return nil, q.err
 	}
 	return t, t.Check()
+}
+
+// endpoints asks for the endpoints that the metadata does not name. A server without metadata can be checked too.
+func (q *questions) endpoints(s *check.Server, noMetadata bool) {
+	var missing []string
+	for _, name := range []need.Need{need.Authorization, need.Token, need.Introspection, need.Revocation, need.Registration} {
+		if s.Endpoint(name) == "" {
+			missing = append(missing, string(name))
+		}
+	}
+	switch {
+	case len(missing) == 0, len(missing) == 1 && missing[0] == string(need.Registration): // most servers do without it
+		return
+	case noMetadata:
+		q.say("The server %s.\n", check.ErrNoMetadata)
+	case !q.yes(fmt.Sprintf("The metadata does not name %s. Does the server have one of these?", strings.Join(missing, ", ")), false):
+		return
+	}
+	for _, name := range missing {
+		address := q.ask(name+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(name, text) }))
+		if address != "" {
+			s.Target.Endpoints[name] = address
+		}
+	}
+}
+
+// registration prints what to register. The clients of some formats have the printed IDs and secrets.
+func (q *questions) registration(s *check.Server, format string) {
+	t := s.Target
+	t.Backchannel = q.listen()
+	planned := NewRegistration(t)
+	planned.endpoint = s.Endpoint(need.Registration)
+	q.say("\n")
+	if q.err == nil {
+		q.err = ClientFormats()[format](planned, q.out)
+	}
+	if !chosen(format) {
+		return
+	}
+	maps.Copy(t.Clients, planned.planned(format))
+	q.ask("\nRegister these clients now. They will be in the target file. Then press Enter", nil)
+}
+
+// listen asks for the address at which logout tokens arrive.
+func (q *questions) listen() string {
+	return q.ask("host:port of this machine that the server can call when somebody logs out (Enter: there is none)", target.Optional(target.CheckListen))
 }
 
 // usualScope returns the scopes that most clients of an OpenID Provider request, as far as the server lists them.
@@ -118,7 +164,7 @@ func (q *questions) clients(s *check.Server, rules []check.Rule) {
 		t.API.Scope = q.ask("The required scope", required)
 	}
 	if t.Register && t.Backchannel == "" {
-		t.Backchannel = q.ask("host:port of this machine that the server can call when somebody logs out (Enter: there is none)", target.Optional(target.CheckListen))
+		t.Backchannel = q.listen()
 	}
 }
 

@@ -20,9 +20,10 @@ type Client struct {
 
 	PostLogoutRedirectURIs []string `yaml:"post_logout_redirect_uris,omitempty"`
 
-	Role           need.Need
-	Configuration  string // where the client can be deleted (RFC 7592)
-	RegistrationAT string
+	// What the file does not have:
+	Role           need.Need `yaml:"-"`
+	Configuration  string    `yaml:"-"` // where the client can be deleted (RFC 7592)
+	RegistrationAT string    `yaml:"-"`
 }
 
 // NewClient returns a client that is registered as its role describes.
