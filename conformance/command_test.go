@@ -157,6 +157,28 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%v: %s", err, r.stdout)
 		}
 	})
+	t.Run("several reports", func(t *testing.T) {
+		dir := t.TempDir()
+		args := []string{"--target", path, "--only", "RFC7636/4.6"}
+		wanted := map[string]string{"r.html": "<!doctype html>", "r.xml": "<testsuites>", "r.json": `"issuer"`, "r.txt": "verifier-compared"}
+		for name := range wanted {
+			args = append(args, "--report", filepath.Join(dir, name))
+		}
+		mandate(t, "", args...).want(t, 0, "verifier-compared")
+		for name, want := range wanted {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: %v: %s", name, err, text)
+			}
+		}
+		absent := filepath.Join(dir, "absent.html")
+		mandate(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--report", absent).want(t, 2, "connection refused")
+		_, err := os.Stat(absent)
+		if !os.IsNotExist(err) {
+			t.Errorf("a report without results remains: %v", err)
+		}
+		mandate(t, "", "--target", path, "--report", absent, "--report", filepath.Join(dir, "none", "r.html")).want(t, 2, "no such file")
+	})
 	t.Run("list", func(t *testing.T) {
 		r := mandate(t, "", "--list")
 		r.want(t, 0, "not applicable: ", "not observable from outside: ", "not done: ")
@@ -182,6 +204,7 @@ func TestCommand(t *testing.T) {
 			"--target " + path + " --timeout 0s":                    "--timeout: must be greater than 0",
 			"--target " + path + " --workers 17":                    "--workers: must be between 1 and 16",
 			"--target " + path + " --workers 0":                     "--workers: must be between 1 and 16",
+			"--target " + path + " --report r.pdf":                  "--report: the ending of r.pdf must be .html, .json, .xml (JUnit) or .txt",
 			"--frobnicate":                                          "unknown flag: --frobnicate",
 		} {
 			r := mandate(t, "", strings.Fields(line)...)

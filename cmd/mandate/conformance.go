@@ -25,9 +25,10 @@ import (
 type rulesRun struct {
 	target, profile, format, ca string
 	clients                     string
-	only                        []string
+	only, reports               []string
 	list, ask                   bool
 	known                       baselineRun
+	outputs                     outputs
 	workers                     int
 	options                     wire.Options
 }
@@ -52,7 +53,7 @@ exit code is 1 if a failure is not in that file, or a rule in the file passes.`
 	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask questions, and write the target file
   mandate conformance --target t.yaml                  check all rules
   mandate conformance --target t.yaml --only RFC6749/4.1 --only RFC7636
-  mandate conformance --target t.yaml --profile oauth21 --format html > report.html
+  mandate conformance --target t.yaml --profile oauth21 --report report.html
   mandate conformance --target t.yaml --write-baseline known.yaml
   mandate conformance --target t.yaml --baseline known.yaml
   mandate conformance --list --only RFC7009            the rules of a document`
@@ -71,6 +72,7 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.StringVar(&run.profile, "profile", "", "a `PROFILE`: "+names(rules.Profiles()))
 	f.StringVar(&run.format, "format", "text", "the `FORMAT` of the report: "+names(engine.Formats()))
 	run.known.flags(c)
+	f.StringArrayVar(&run.reports, "report", nil, "write the report to a `FILE` too, in the format of its ending: .html, .json, .xml (JUnit) or .txt; may be repeated")
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
 	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
@@ -112,20 +114,23 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if run.ask {
 		return p.writeTarget(ctx, run)
 	}
-	err = run.known.open()
+	err = run.known.open(&run.outputs)
+	if err == nil {
+		err = run.claimReports()
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, run.outputs.abandon())
 	}
 	report, err := p.tryRules(ctx, run, rules)
 	if err != nil {
-		return &untriedError{errors.Join(err, run.known.abandon())}
+		return &untriedError{errors.Join(err, run.outputs.abandon())}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
 	err = run.known.compare(report)
 	if err != nil {
 		return err
 	}
-	err = write(report, p.stdout)
+	err = errors.Join(run.writeReports(report), write(report, p.stdout))
 	if err != nil {
 		return err
 	}

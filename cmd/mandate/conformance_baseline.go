@@ -16,7 +16,6 @@ import (
 type baselineRun struct {
 	read, write string
 	baseline    *engine.Baseline
-	made        bool // the file to write did not exist before
 }
 
 func (b *baselineRun) flags(c *cobra.Command) {
@@ -26,7 +25,7 @@ func (b *baselineRun) flags(c *cobra.Command) {
 }
 
 // open reads the file before the run, and checks that it can be written.
-func (b *baselineRun) open() error {
+func (b *baselineRun) open(o *outputs) error {
 	switch {
 	case b.read != "" && b.write != "":
 		return wrongUsage("--baseline and --write-baseline exclude each other: --write-baseline keeps the reasons that its file has")
@@ -40,23 +39,12 @@ func (b *baselineRun) open() error {
 	case b.write == "":
 		return nil
 	}
-	_, err := os.Stat(b.write)
-	b.made = errors.Is(err, os.ErrNotExist)
-	file, err := os.OpenFile(b.write, os.O_RDWR|os.O_CREATE, 0o666)
+	err := o.claim(b.write)
 	if err != nil {
-		return untried(err)
+		return err
 	}
-	file.Close()
 	b.baseline, err = engine.LoadBaseline(b.write, rules.All())
 	return untried(err)
-}
-
-// abandon removes the file that open created, if the rules could not be checked.
-func (b *baselineRun) abandon() error {
-	if b.made {
-		return os.Remove(b.write)
-	}
-	return nil
 }
 
 // compare compares the report with the file. With --write-baseline it writes the file before, so that nothing
@@ -82,12 +70,4 @@ func (b *baselineRun) compare(report *engine.Report) error {
 	}
 	report.Baseline = b.baseline.Compare(report)
 	return nil
-}
-
-// untried marks an error as one because of which no rule was checked.
-func untried(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &untriedError{err}
 }
