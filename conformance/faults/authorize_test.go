@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -112,7 +113,34 @@ func authorizeFaults() []fault {
 			}
 		}), fails: "RFC6749/4.1.2.1/ascii"},
 		{name: "iss is missing in the response", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("iss") }),
-			fails: "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures"},
+			fails:  "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9700/4.4.2.1/a45-iss MCP/M6/iss RFC9207/4/other-countermeasures",
+			blocks: "RFC9207/2/url RFC9207/2.3/as-in-metadata"},
+		{name: "iss is neither sent nor announced", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := sending(func(_ *proxy, sent url.Values) { sent.Del("iss") })(p, q)
+			if strings.Contains(q.path, "/.well-known/o") {
+				edit(a, put("authorization_response_iss_parameter_supported", nil))
+			}
+			return a
+		}, skips: "RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2/in-error RFC9207/2/url RFC9207/2.3/issuer-known RFC9207/2.3/as-in-metadata RFC9207/2.3/advertised " +
+			"RFC9207/4/other-countermeasures"},
+		{name: "iss is sent with codes only, and not announced", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := sending(func(_ *proxy, sent url.Values) {
+				if sent.Has("error") {
+					sent.Del("iss")
+				}
+			})(p, q)
+			if strings.Contains(q.path, "/.well-known/o") {
+				edit(a, put("authorization_response_iss_parameter_supported", nil))
+			}
+			return a
+		}, fails: "RFC9207/2/in-refusal RFC9207/2/in-error RFC9207/2.3/advertised", skips: "RFC9207/3/boolean"},
+		{name: "errors are shown on a page", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if to := p.away(a); to != nil && to.Query().Has("error") {
+				return badPage()
+			}
+			return a
+		}, aim: func(*target.Target) {}, blocks: "RFC9207/2/in-error"},
 		{name: "iss is missing in an error response", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("error") {
 				sent.Del("iss")

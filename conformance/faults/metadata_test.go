@@ -2,7 +2,12 @@ package faults
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
 	"fmt"
+	"maps"
+	"math/big"
 	"net/http"
 	"strings"
 
@@ -70,6 +75,26 @@ func describedFaults() []fault {
 				more(endpoint+auth, "private_key_jwt")(object)
 			}
 		}), fails: "RFC8414/2/token-auth-algorithms RFC8414/2/revocation-auth-algorithms RFC8414/2/introspection-auth-algorithms"},
+		{name: "clients can sign their JWTs with ES256 only", spoil: later(func(object map[string]any) {
+			more("token"+auth, "private_key_jwt")(object)
+			object["token"+algorithms] = list("ES256")
+		}), fails: "RFC8414/2/token-auth-algorithms-rs256 OIDCDiscovery/3/token-auth-algorithms-rs256"},
+		{name: "the metadata contains metadata with alg none", spoil: later(put("signed_metadata", claimed("signed_metadata", "x"))),
+			fails: "RFC8414/2.1/signed RFC8414/2.1/not-in-itself"},
+		{name: "the metadata leaves out what is optional", spoil: later(func(object map[string]any) {
+			for _, name := range list("response_modes_supported", "grant_types_supported", "token"+auth, "revocation"+auth, "introspection"+auth,
+				"code_challenge_methods_supported", "acr_values_supported", "display_values_supported", "claims_parameter_supported") {
+				delete(object, name)
+			}
+		}), skips: "RFC8414/2/response-modes-true RFC8414/2/grant-types-true RFC8414/2/token-auth-methods-true RFC8414/2/revocation-auth-methods-true " +
+			"RFC8414/2/introspection-auth-methods-true RFC8414/2/challenge-methods-true OIDCDiscovery/3/response-modes-true OIDCDiscovery/3/grant-types-true " +
+			"OIDCDiscovery/3/token-auth-methods-true OIDCDiscovery/3/acr-values-true OIDCDiscovery/3/display-values-true OIDCDiscovery/3/claims-parameter-true"},
+		{name: "only the implicit flow is listed, and no token endpoint", spoil: later(func(object map[string]any) {
+			delete(object, "token_endpoint")
+			object["response_types_supported"] = list("id_token")
+		}), skips: "OIDCDiscovery/3/token-endpoint", fails: "OIDCDiscovery/3/response-types-true"},
+		{name: "the client hs256 gets ID tokens with RS256", spoil: (*proxy).real, aim: func(t *target.Target) { t.Clients[need.HS256] = t.Clients[need.Code] },
+			skips: "OIDCDiscovery/3/id-token-algorithms-hs256"},
 		{name: "metadata has status 201", spoil: afterwards(status(http.StatusCreated)), fails: "RFC8414/3.2/status-200 OIDCDiscovery/4.2/status-200"},
 		{name: "metadata has status 500", spoil: afterwards(status(http.StatusInternalServerError)), fails: "RFC8414/3/well-known OIDCDiscovery/4/well-known"},
 		{name: "metadata does not exist", spoil: func(p *proxy, q *ask) *wire.Answer {
@@ -79,7 +104,14 @@ func describedFaults() []fault {
 			return p.real(q)
 		}, aim: func(t *target.Target) {
 			t.Endpoints = map[string]string{string(need.Authorization): t.Issuer + "/authorize/", string(need.Token): t.Issuer + "/token/"}
-		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata RFC8414/3/well-known RFC9207/2.3/issuer-known"},
+		}, fails: "RFC9700/2.6/a34-metadata-published MCP/M2/metadata",
+			skips: "RFC8414/3/well-known RFC8414/2/issuer RFC8414/3.2/status-200 RFC9207/2.3/issuer-known RFC9207/2.3/as-in-metadata RFC9207/2.3/advertised RFC9207/3/boolean"},
+		{name: "metadata is only at the issuer followed by openid-configuration, and lacks response_types_supported", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.HasPrefix(q.path, "/.well-known/o") {
+				return shown(http.StatusNotFound, "no")
+			}
+			return publishing(put("response_types_supported", nil))(p, q)
+		}, fails: "RFC8414/2/response-types-supported OIDCDiscovery/3/response-types-supported", skips: "RFC8414/3/well-known RFC8414/3/several-locations"},
 		{name: "metadata is missing at the path that both documents share", at: "/.well-known/openid-configuration/o",
 			spoil: answering(status(http.StatusNotFound)), fails: "MCP/M2/every-address"},
 		{name: "metadata differs by its address", at: "/o/.well-known/openid-configuration", spoil: answering(func(a *wire.Answer) { edit(a, put("op_tos_uri", "https://server.example/")) }),
@@ -88,7 +120,7 @@ func describedFaults() []fault {
 			if strings.Contains(q.path, "/o/conformance-") {
 				q.path, _, _ = strings.Cut(q.path, "/conformance-")
 			}
-		}), fails: "RFC8414/3.1/issuers-apart"},
+		}), fails: "RFC8414/3.3/issuers-apart"},
 		{name: "metadata of an unknown issuer is an empty page", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if strings.Contains(q.path, "/o/conformance-") {
@@ -110,6 +142,7 @@ func describedFaults() []fault {
 		value  any
 		fails  string
 	}{
+		{"issuer", nil, "RFC9207/2.3/issuer-known"},
 		{"authorization_endpoint", nil, "RFC8414/2/authorization-endpoint OIDCDiscovery/3/authorization-endpoint"},
 		{"token_endpoint", nil, "RFC8414/2/token-endpoint OIDCDiscovery/3/token-endpoint"},
 		{"userinfo_endpoint", nil, "OIDCDiscovery/3/userinfo-endpoint"},
@@ -132,7 +165,8 @@ func describedFaults() []fault {
 		{"display_values_supported", list("page", "conformance"), "OIDCDiscovery/3/display-values-true"},
 		{"claims_supported", nil, "OIDCDiscovery/3/claims-supported"},
 		{"claims_supported", list("sub"), "OIDCDiscovery/3/claims-whole"},
-		{"claims_parameter_supported", nil, "OIDCDiscovery/3/claims-parameter-true"},
+		{"request_object_signing_alg_values_supported", list("ES256"), "OIDCDiscovery/3/request-object-algorithms"},
+		{"subject_types_supported", list("ephemeral"), "OIDCDiscovery/3/subject-types"},
 		{"request_uri_parameter_supported", nil, "OIDCDiscovery/3/request-uri-parameter-true"},
 		{"request_parameter_supported", true, "OIDCDiscovery/3/request-parameter-true"},
 		{"ui_locales_supported", list("en"), "OIDCDiscovery/3/locales"},
@@ -201,6 +235,16 @@ func keyFaults() []fault {
 			delete(key, "x")
 			key["x5c"] = []string{"AAAA"}
 		}), fails: "OIDCDiscovery/3/jwks-bare-keys"},
+		{name: "keys have the certificate of another key", spoil: ofKeys(func(_ int, key map[string]any) { key["x5c"] = []string{certificate()} }),
+			fails: "OIDCDiscovery/3/jwks-certificates"},
+		{name: "a key is published for signatures and for encryption", spoil: answering(func(a *wire.Answer) {
+			edit(a, func(object map[string]any) {
+				keys, _ := object["keys"].([]any)
+				again := maps.Clone(keys[0].(map[string]any))
+				again["use"], again["kid"] = "enc", "again"
+				object["keys"] = append(keys, again)
+			})
+		}), fails: "OIDCDiscovery/3/jwks-one-use"},
 		{name: "the keys are not the ones that sign", spoil: ofKeys(func(_ int, key map[string]any) { key["kid"] = "another" }), fails: "OIDCCore/10.1/key-published OIDCCore/10.1/kid"},
 		{name: "the keys may not be cached", spoil: answering(header("Cache-Control", "no-store")), fails: "OIDCCore/10.2.1/cached"},
 	})
@@ -224,4 +268,14 @@ func ofKeys(change func(n int, key map[string]any)) spoiler {
 			}
 		})
 	})
+}
+
+// certificate returns a certificate of the proxy's key, as x5c contains it (RFC 7517 §4.7).
+func certificate() string {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, signer().Public(), signer())
+	if err != nil {
+		panic(err) // the key belongs to the certificate
+	}
+	return base64.StdEncoding.EncodeToString(raw)
 }

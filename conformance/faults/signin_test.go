@@ -82,7 +82,7 @@ func signInFaults() []fault {
 			if object := inside(v.Get("request")); object.Claims != nil {
 				q.setQuery("request", "", "state", cmp.Or(object.Text("state"), v.Get("state")))
 			}
-		}), fails: "OIDCCore/6.1/not-supported OIDCDiscovery/3/request-parameter-true"},
+		}), fails: "OIDCCore/6.1/not-supported"},
 		{name: "request_uri is ignored", spoil: ignoring("request_uri", anything), fails: "OIDCCore/6.2/not-supported"},
 		{name: "spaces are accepted only as +", spoil: refusingIf(func(_ *proxy, q *ask) bool { return asksOpenID(q.params()) && strings.Contains(q.query, "%20") }, badPage),
 			fails: "OIDCCore/13.1/query"},
