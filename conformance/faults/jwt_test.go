@@ -9,6 +9,7 @@ import (
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/rules"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -35,7 +36,7 @@ func signedFaults() []fault {
 			})
 		})
 	}
-	// takes makes the server accept a forged token like the last good one.
+	// takes makes the resource server accept a forged token like the last good one.
 	takes := func(forged func(text, good string) bool) spoiler {
 		return func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
@@ -43,8 +44,9 @@ func signedFaults() []fault {
 				p.keep("signed", a.Text("access_token"))
 			}
 			good, _ := p.value("signed").(string)
-			if text := q.form().Get("token"); q.path == introspectPath && good != "" && text != good && strings.Count(text, ".") == 2 && forged(text, good) {
-				q.set("token", good)
+			text := strings.TrimPrefix(q.header.Get("Authorization"), "Bearer ")
+			if q.path == resourcePath && good != "" && text != good && strings.Count(text, ".") == 2 && forged(text, good) {
+				q.header.Set("Authorization", "Bearer "+good)
 				return p.real(q)
 			}
 			return a
@@ -67,8 +69,31 @@ func signedFaults() []fault {
 		{name: "signed access tokens are typed as JWT", spoil: typ("JWT"), fails: "RFC9068/2.1/typ"},
 		{name: "signed access tokens have the long type", spoil: typ("application/at+jwt"), fails: "RFC9068/2.1/typ-short"},
 		{name: "the iss of access tokens is wrong", spoil: claim("iss", "https://attacker.example"), fails: "RFC9068/2.2/iss RFC9068/4/advertised"},
-		{name: "access tokens have no exp", spoil: claim("exp", nil), fails: "RFC9068/2.2/exp"},
-		{name: "the exp of access tokens is later than expires_in", spoil: claim("exp", 4102444800), fails: "RFC9068/2.2/exp"},
+		{name: "access tokens have no exp", spoil: claim("exp", nil), fails: "RFC9068/2.2/exp RFC9068/2.2/exp-and-expires-in"},
+		{name: "the exp of access tokens is in the past", spoil: claim("exp", 1700000000), fails: "RFC9068/2.2/exp"},
+		{name: "the exp of access tokens is later than expires_in", spoil: claim("exp", 4102444800), fails: "RFC9068/2.2/exp-and-expires-in"},
+		{name: "the client jwt gets opaque access tokens", spoil: (*proxy).real, aim: func(t *target.Target) { t.Clients[need.JWT] = t.Clients[need.Code] },
+			skips: "RFC9068/2.1/signed RFC9068/2.1/typ RFC9068/2.2/iss RFC9068/3/any-grant RFC9068/4/typ RFC9068/4/signature RFC9068/5/not-an-id-token"},
+		{name: "the login is not in access tokens", spoil: changed(func(_ *jwt.Token, claims map[string]any) {
+			for _, name := range []string{"auth_time", "acr", "amr"} {
+				delete(claims, name)
+			}
+		}), skips: "RFC9068/2.2.1/of-the-login"},
+		{name: "the same access token is returned again", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if a.Granted() && of(need.JWT)(p, q) {
+				edit(a, put("access_token", p.once("signed", a.Text("access_token"))))
+			}
+			return a
+		}, skips: "RFC9068/2.2/jti RFC9068/3/default-audience RFC9068/2.2/iat-of-refresh"},
+		{name: "no resource server of the target accepts signed access tokens", at: resourcePath + " " + userInfoPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Count(q.header.Get("Authorization"), ".") == 2 {
+				q.header.Set("Authorization", "Bearer dead")
+			}
+			return p.real(q)
+		}, skips: "RFC9068/4/typ RFC9068/4/signature RFC9068/4/none RFC9068/4/own-keys RFC9068/4/invalid-token"},
+		{name: "the resource server accepts everything", at: resourcePath + " " + userInfoPath, spoil: func(*proxy, *ask) *wire.Answer { return shown(http.StatusOK, "hello") },
+			aim: func(*target.Target) {}, skips: "RFC9068/4/typ RFC9068/4/signature RFC9068/4/none RFC9068/4/own-keys RFC9068/4/invalid-token"},
 		{name: "access tokens have no aud", spoil: claim("aud", nil), fails: "RFC9068/2.2/aud RFC9068/3/default-audience"},
 		{name: "access tokens have no sub", spoil: claim("sub", nil), fails: "RFC9068/2.2/sub RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},
 		{name: "the sub of access tokens is wrong", spoil: claim("sub", "another"), fails: "RFC9068/2.2/sub-of-person RFC9068/2.2/sub-of-client"},

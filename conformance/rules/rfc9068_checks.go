@@ -1,9 +1,10 @@
 package rules
 
 import (
-	"net/http"
 	"slices"
+	"strings"
 
+	"mandate/conformance/check"
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
@@ -18,8 +19,8 @@ func rfc9068Requests() []Rule {
 			Check: func(t *T) {
 				first := t.GrantRefresh(t.Client(need.JWT))
 				accessJWT(t, first)
-				accessJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh)))
-				accessJWT(t, signedTokens(t))
+				wantJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh)), "a refresh")
+				wantJWT(t, signedTokens(t), "the grant client_credentials")
 			},
 		},
 		{
@@ -34,12 +35,15 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/3/default-audience", Level: Must,
-			Text:  "If the request has no resource, aud is a default value, always the same.",
-			Needs: signedTokenNeeds(),
+			Text:  "If the request has no resource, aud is a default value, the same for the same request.",
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				one, other := accessJWT(t, signedTokens(t)).Audience(), accessJWT(t, signedTokens(t)).Audience()
+				first, second := twoJWTs(t)
+				one, other := first.Audience(), second.Audience()
+				slices.Sort(one)
+				slices.Sort(other)
 				if len(one) == 0 || !slices.Equal(one, other) {
-					t.Failf("aud is %q, but %q in the next token", one, other)
+					t.Failf("aud is %q, and %q in the next token for the same request", one, other)
 				}
 			},
 		},
@@ -55,12 +59,16 @@ func rfc9068Requests() []Rule {
 		},
 		{
 			ID: "RFC9068/4/advertised", Level: Should,
-			Text:  "The metadata of RFC 8414 has the issuer and the keys of access tokens.",
-			Needs: signedTokenNeeds(),
+			Text:  "The metadata of RFC 8414 or of OpenID Connect Discovery has the issuer and the keys of access tokens.",
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				j, m := accessJWT(t, signedTokens(t)), publishedMetadata(t)
+				j := personJWT(t)
+				if t.MetadataAddress() == "" {
+					t.Failf("the server publishes no metadata, so that a resource server finds neither the issuer nor the keys of its access tokens")
+				}
+				m := publishedMetadata(t)
 				if m.Text("issuer") != j.Text("iss") || m.Text("jwks_uri") == "" {
-					t.Failf("the metadata has the issuer %q and jwks_uri %q, but iss is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
+					t.Failf("the metadata has the issuer %q and the jwks_uri %q, but iss of the access token is %q", m.Text("issuer"), m.Text("jwks_uri"), j.Text("iss"))
 				}
 			},
 		},
@@ -69,10 +77,10 @@ func rfc9068Requests() []Rule {
 			Text:  "The metadata of OpenID Connect Discovery has the same issuer and keys as that of RFC 8414.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
-				one, other := publishedMetadata(t), discoveredMetadata(t)
+				one, other := bothDocuments(t)
 				for _, name := range []string{"issuer", "jwks_uri"} {
 					if one.Text(name) != other.Text(name) {
-						t.Errorf("%s is %q, but %q in OpenID Connect Discovery", name, one.Text(name), other.Text(name))
+						t.Errorf("%s is %q in the metadata of RFC 8414, but %q in that of OpenID Connect Discovery", name, one.Text(name), other.Text(name))
 					}
 				}
 			},
@@ -91,35 +99,30 @@ func rfc9068Requests() []Rule {
 	}
 }
 
-// rfc9068Validation returns the rules about the validation of access tokens. Three endpoints of the server act as
-// resource servers: UserInfo, introspection and the sample API.
+// rfc9068Validation returns the rules about the validation of access tokens. RFC 9068 §4 binds resource servers. So the
+// checks send tokens to a resource server of the target, and to no other endpoint.
 func rfc9068Validation() []Rule {
-	none := func(t *T, what string, forged []string) {
-		for _, text := range forged {
-			if t.Works(text) {
-				t.Failf("an access token %s is accepted", what)
-			}
-		}
-	}
 	return []Rule{
 		{
-			ID: "RFC9068/4/works", Level: Must,
-			Text:  "The server itself accepts a signed access token.",
+			ID: "RFC9068/4/works", Level: May,
+			Text:  "The server's own endpoints, or the target's api, accept a signed access token.",
 			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				if !t.Works(t.Grant(t.Client(need.JWT)).Access) {
+				tokens := t.Grant(t.Client(need.JWT))
+				accessJWT(t, tokens)
+				if !t.Works(tokens.Access) {
 					t.Failf("the access token is refused")
 				}
 			},
 		},
 		{
 			ID: "RFC9068/4/typ", Level: Must,
-			Text:  "The server does not accept another kind of token as an access token: an ID token is refused.",
+			Text:  "A resource server does not accept another kind of token as an access token: it refuses an ID token.",
 			Needs: personTokenNeeds(need.OpenID),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.JWT)))
 				t.IDToken(tokens)
-				none(t, "that is an ID token", []string{tokens.ID})
+				resourceServer(t, tokens).refuses("that is an ID token", []string{tokens.ID})
 			},
 		},
 		{
@@ -139,28 +142,33 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/signature", Level: Must,
-			Text:  "An access token with an invalid signature is refused.",
+			Text:  "A resource server refuses an access token with an invalid signature.",
 			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				token := t.Grant(t.Client(need.JWT)).Access
-				none(t, "that was modified", jose.Altered(token))
-				none(t, "that is signed with another key", jose.SignedByAnother(token))
+				tokens := resourceTokens(t)
+				rs := resourceServer(t, tokens)
+				rs.refuses("that was modified", jose.Altered(tokens.Access))
+				rs.refuses("that is signed with another key", jose.SignedByAnother(tokens.Access))
 			},
 		},
 		{
 			ID: "RFC9068/4/none", Level: Must,
-			Text:  "An access token with the alg none is refused.",
+			Text:  "A resource server refuses an access token with the alg none.",
 			Needs: personTokenNeeds(),
-			Check: func(t *T) { none(t, "with the alg none", jose.Unsigned(t.Grant(t.Client(need.JWT)).Access)) },
+			Check: func(t *T) {
+				tokens := resourceTokens(t)
+				resourceServer(t, tokens).refuses("with the alg none", jose.Unsigned(tokens.Access))
+			},
 		},
 		{
 			ID: "RFC9068/4/own-keys", Level: Must,
-			Text:  "Signatures are verified only with the server's keys and their own algorithms: a public key is not accepted as the secret of an HMAC.",
+			Text:  "A resource server verifies signatures only with the server's keys and their own algorithms: a public key is not accepted as the secret of an HMAC.",
 			Needs: personTokenNeeds(need.Keys),
 			Check: func(t *T) {
 				keys := t.Keys()
 				set := t.Get(t.Endpoint(need.Keys))
-				none(t, "with an HMAC under public data", jose.Confused(accessJWT(t, t.Grant(t.Client(need.JWT))), keys, set.Body))
+				tokens := resourceTokens(t)
+				resourceServer(t, tokens).refuses("with an HMAC under public data", jose.Confused(accessJWT(t, tokens), keys, set.Body))
 			},
 		},
 		{
@@ -170,22 +178,28 @@ func rfc9068Validation() []Rule {
 		},
 		{
 			ID: "RFC9068/4/invalid-token", Level: Must,
-			Text:  "An invalid access token is refused with invalid_token.",
-			Needs: personTokenNeeds(need.API),
+			Text:  "A resource server refuses an invalid access token with invalid_token.",
+			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				for _, text := range jose.Altered(t.Grant(t.Client(need.JWT)).Access) {
-					a := t.Get(t.API().URL, wire.Bearer(text))
-					t.WantStatus(a, http.StatusUnauthorized)
-					wantHeader(t, a, "WWW-Authenticate", "invalid_token")
+				tokens := resourceTokens(t)
+				rs := resourceServer(t, tokens)
+				for _, text := range jose.Altered(tokens.Access) {
+					a := rs.send(text)
+					blockIfAccepted(t, a)
+					t.At(a)
+					if header := strings.Join(a.Header.Values("WWW-Authenticate"), ", "); !strings.Contains(header, "invalid_token") {
+						t.Failf("%s answers %s to a modified access token, with WWW-Authenticate %q, want the error invalid_token", rs.address, a, header)
+					}
 				}
 			},
 		},
 		{
-			ID: "RFC9068/5/not-an-id-token", Level: Must,
-			Text:  "An access token differs from an ID token in typ and aud: its audience is not the client.",
+			// The document allows it: a client can be a resource server too.
+			ID: "RFC9068/5/not-an-id-token", Level: May,
+			Text:  "An access token differs from an ID token also in aud: its audience is not the client.",
 			Needs: personTokenNeeds(),
 			Check: func(t *T) {
-				j := accessJWT(t, t.Grant(t.Client(need.JWT)))
+				j := personJWT(t)
 				if slices.Contains(j.Audience(), t.Client(need.JWT).ID) {
 					t.Failf("aud is %q, which contains the client", j.Audience())
 				}
@@ -206,5 +220,60 @@ func rfc9068Validation() []Rule {
 			Text:     "If applications must not correlate people, sub of their access tokens does not allow it.",
 			TestedBy: "provider/accesstoken_test.go:TestSignedAccessTokenPairwise",
 		},
+	}
+}
+
+// wantJWT asserts that an access token is a JWT.
+func wantJWT(t *T, tokens *check.Tokens, by string) {
+	if _, err := jose.Read(tokens.Access); err != nil {
+		t.At(tokens.Answer)
+		t.Failf("the access token of %s is no JWT: %v", by, err)
+	}
+}
+
+// resourceTokens returns tokens of the person that UserInfo accepts too.
+func resourceTokens(t *T) *check.Tokens {
+	r := t.Request(t.Client(need.JWT))
+	scopes := strings.Fields(r.Params.Get("scope"))
+	if t.Has(need.OpenID) && !slices.Contains(scopes, "openid") {
+		r.Set("scope", strings.Join(append(scopes, "openid"), " "))
+	}
+	return t.GrantFor(r)
+}
+
+// aResourceServer is a resource that accepts a valid access token, and refuses an invented one.
+type aResourceServer struct {
+	t       *T
+	address string
+}
+
+// resourceServer returns the target's api, or UserInfo, which is a protected resource too (OIDC Core §5.3). If none of
+// them accepts the token, the check is skipped.
+func resourceServer(t *T, tokens *check.Tokens) aResourceServer {
+	accessJWT(t, tokens)
+	for _, address := range []string{t.OptionalAPI().URL, t.OptionalEndpoint(need.UserInfo)} {
+		if address == "" {
+			continue
+		}
+		rs := aResourceServer{t, address}
+		if rs.send(tokens.Access).Status/100 == 2 && rs.send("conformance").Status/100 != 2 {
+			return rs
+		}
+	}
+	t.Skipf("no resource server of the target accepts the access token of the client jwt, and refuses an invented one: name one under api")
+	return aResourceServer{}
+}
+
+func (rs aResourceServer) send(token string) *wire.Answer {
+	return rs.t.Get(rs.address, wire.Bearer(token))
+}
+
+// refuses asserts that the resource server refuses forged tokens.
+func (rs aResourceServer) refuses(what string, forged []string) {
+	for _, text := range forged {
+		if a := rs.send(text); a.Status/100 == 2 {
+			rs.t.At(a)
+			rs.t.Failf("%s accepts an access token %s", rs.address, what)
+		}
 	}
 }
