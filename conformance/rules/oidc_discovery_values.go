@@ -286,18 +286,26 @@ func oidcDiscoveryValues() []Rule {
 			TestedBy: "conformance/mandate/openid_discovery_test.go:TestOIDCDiscovery3Metadata",
 		},
 		{
-			// OIDC Core §5.5.1: a server need not return a requested claim. But a parameter that returns nothing of what
-			// the scopes return is not supported.
+			// OIDC Core §5.5.1: a server need not return a requested claim. So only a parameter without any effect shows
+			// that it is not supported.
 			ID: "OIDCDiscovery/3/claims-parameter-true", Level: Should,
-			Text:  "If the metadata says that the parameter claims is supported, it returns claims.",
+			Text:  "If the metadata says that the parameter claims is supported, it has an effect.",
 			Needs: loginNeeds(need.UserInfo),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				if !m.Is("claims_parameter_supported") {
 					t.Skipf("the metadata does not say claims_parameter_supported")
 				}
-				if asked, came := claimByClaims(t, m); len(came) == 0 {
-					t.Failf("claims_parameter_supported is true, but UserInfo returns none of the claims that the parameter requested: %s", strings.Join(asked, ", "))
+				asked, came := claimByClaims(t, m)
+				if len(came) > 0 {
+					return
+				}
+				shown := t.Last()
+				// OIDC Core §5.5.1.1: an essential acr that cannot be provided is a failed login, whatever claims are returned.
+				const impossible = `{"id_token":{"acr":{"essential":true,"values":["urn:example:conformance"]}}}`
+				if t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", impossible)).Params.Get("code") != "" {
+					t.At(shown)
+					t.Failf("claims_parameter_supported is true, but the parameter has no effect: UserInfo returns none of the claims that it requested (%s), and an essential acr that does not exist is ignored", strings.Join(asked, ", "))
 				}
 			},
 		},

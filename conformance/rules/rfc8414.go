@@ -288,10 +288,14 @@ func rfc8414Values() []Rule {
 		},
 		{
 			ID: "RFC8414/2/introspection-auth-bearer", Level: May,
-			Text:  "The list includes Bearer, and an access token with the scope introspection is accepted.",
+			Text:  "If the server has the scope introspection, the list includes Bearer, and an access token with this scope is accepted.",
 			Needs: introspectionNeeds(),
 			Check: func(t *T) {
-				if !publishedMetadata(t).Lists("introspection_endpoint_auth_methods_supported", "Bearer") {
+				m := publishedMetadata(t)
+				if !m.Lists("scopes_supported", "introspection") {
+					t.Skipf("the server does not list a scope introspection")
+				}
+				if !m.Lists("introspection_endpoint_auth_methods_supported", "Bearer") {
 					t.Failf("Bearer is not listed")
 				}
 				form := wire.Params("grant_type", "client_credentials", "scope", "introspection")
