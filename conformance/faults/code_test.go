@@ -89,7 +89,8 @@ func codeFaults() []fault {
 		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC6749/4.1.4/granted RFC6749/4.1.3/failure-spends-nothing " +
 			"RFC7636/4.1/verifier-43-to-128 RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing " +
 			"MCP/M9/pre-registered RFC8252/6/pkce-supported RFC8252/8.5/no-shared-secret RFC9700/2.1.1/a10-pkce-supported OIDCCore/9/basic-by-default",
-			hides: "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
+			blocks: "MCP/M5/resource-taken RFC8414/2/challenge-methods-true",
+			hides:  "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
 		{name: "the code grant issues no refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.form().Has("code") && a.Granted() {

@@ -18,7 +18,7 @@ func pkceFaults() []fault {
 	return []fault{
 		{name: "verifiers are not compared", spoil: proving(func(_ *proxy, _, verifier string) bool { return true }),
 			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
-				"RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
+				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "the code_verifier is optional", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)

@@ -34,6 +34,24 @@ func practiceFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC9700/4.8.2/a14-no-downgrade RFC7636/4.4.1/required-of-all"},
+		{name: "a code without a code_challenge yields no token", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if v := q.params(); q.path == authorizePath && v.Has("client_id") && !v.Has("code_challenge") {
+				q.setQuery("code_challenge", challenge, "code_challenge_method", "S256")
+			}
+			return p.real(q)
+		}, aim: func(*target.Target) {}, blocks: "RFC9700/4.8.2/a14-no-downgrade"},
+		{name: "a refresh returns no refresh token, and the old one still works", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			old := q.form().Get("refresh_token")
+			if next := p.note("next " + old); next != "" {
+				q.set("refresh_token", next)
+			}
+			a := p.real(q)
+			if old != "" && a.Granted() {
+				p.keep("next "+old, a.Text("refresh_token"))
+				edit(a, put("refresh_token", nil))
+			}
+			return a
+		}, aim: func(*target.Target) {}, fails: "RFC9700/2.2.2/a20-public-refresh-tokens-rotated MCP/M12/public-rotated"},
 		{name: "an error is redirected before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if v := q.params(); v.Get("scope") == "conformance-unknown" && q.header.Get("Cookie") == "" {
 				return moved(v.Get("redirect_uri") + "?error=invalid_scope&state=" + url.QueryEscape(v.Get("state")))
