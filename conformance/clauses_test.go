@@ -141,6 +141,16 @@ func TestSelect(t *testing.T) {
 			t.Errorf("the profile oauth21 has rules of %s: %v", out, err)
 		}
 	}
+	for _, row := range []struct {
+		profile string
+		only    []string
+		has     bool
+	}{{"", nil, false}, {"", []string{"MCP"}, true}, {"", []string{"RFC6749", "MCP/M4"}, true}, {"mcp", nil, true}, {"oauth21", nil, false}} {
+		chosen, err := rules.Select(row.profile, row.only)
+		if has := slices.ContainsFunc(chosen, func(r check.Rule) bool { return r.ID == "MCP/M4/s256-in-metadata" }); err != nil || has != row.has {
+			t.Errorf("Select(%q, %q) has a rule of MCP: %t, want %t: %v", row.profile, row.only, has, row.has, err)
+		}
+	}
 	_, err = rules.Select("oauth3", nil)
 	if err == nil {
 		t.Error("there is a profile oauth3")

@@ -46,7 +46,6 @@ var providerFindings = map[string]string{
 		"This later document has the person sign in before.",
 	"RFC9700/4.16/a47-frame-ancestors": "Its pages for developers have no such header; nobody sees them in a frame, since their cookies are SameSite=Lax.",
 	"RFC9700/4.16/a48-older-browsers":  "As RFC9700/4.16/a47-frame-ancestors.",
-	"MCP/M7/client-id-metadata":        "Client ID metadata documents are an experiment there, which a deployment has to acknowledge.",
 
 	"OIDCCore/3.1.2.6/response-mode-unknown": "It sends the error back in the query, as if there had been no response_mode.",
 	"OIDCCore/5.5.1/value-other":             "It gives a claim whatever value was asked for; errata set 2 has it left out.",

@@ -45,13 +45,17 @@ The target file contains the issuer, a person who can sign in, and a client for 
 role. --write-target asks for them and writes the file. A rule that needs something
 that the file lacks is skipped.
 
+Without --profile and --only, the rules of all documents are checked except those of
+MCP, which concern only servers for clients of the Model Context Protocol: use
+--profile mcp or --only MCP.
+
 The exit code is 0 if the server satisfies every MUST that could be checked, 1 if it
 violates one or a step before a check failed, and 2 if the rules were not checked
 because of the command line, the target file or the server. With --baseline, the
 exit code is 1 if a failure is not in that file, or a rule in the file passes.`
 
 	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask questions, and write the target file
-  mandate conformance --target t.yaml                  check all rules
+  mandate conformance --target t.yaml                  check all rules except MCP
   mandate conformance --target t.yaml --only RFC6749/4.1 --only RFC7636
   mandate conformance --target t.yaml --profile oauth21 --report report.html
   mandate conformance --target t.yaml --write-baseline known.yaml
@@ -96,12 +100,15 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if run.workers < 1 || run.workers > maxWorkers {
 		return wrongUsage("--workers: must be between 1 and %d", maxWorkers)
 	}
+	all := rules.All()
 	rules, err := rules.Select(run.profile, run.only)
 	switch {
 	case err != nil:
 		return wrongUsage("%s", err)
 	case run.list && run.format != "text":
 		return wrongUsage("--format: a list is always text")
+	case run.list && run.profile == "" && len(run.only) == 0:
+		return engine.List(p.stdout, all)
 	case run.list:
 		return engine.List(p.stdout, rules)
 	case run.clients != "" && engine.ClientFormats()[run.clients] == nil:

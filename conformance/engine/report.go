@@ -19,7 +19,6 @@ type Report struct {
 	Began    time.Time
 	Duration time.Duration
 	Results  []check.Result
-	Hung     string // the first request that the server did not answer, or empty
 
 	// What else a report for people shows. Empty fields are left out.
 	Target    string           // the target file

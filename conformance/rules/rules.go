@@ -61,9 +61,13 @@ func Profiles() map[string][]string {
 }
 
 // Select returns the rules of a profile whose IDs begin with one of the names in only. Without names it returns all
-// rules of the profile.
+// rules of the profile. Without a profile and names it leaves out the documents that concern some servers only: a
+// profile or a name selects them.
 func Select(profile string, only []string) ([]Rule, error) {
 	rules := All()
+	if profile == "" && len(only) == 0 {
+		return slices.DeleteFunc(rules, func(r Rule) bool { return r.Document() == "MCP" }), nil
+	}
 	if profile != "" {
 		names, known := Profiles()[profile]
 		if !known {
