@@ -138,7 +138,7 @@ func wantSecure(t *T, m check.Metadata, endpoint Need) {
 // wantSecureIfNamed asserts that an optional endpoint uses TLS.
 func wantSecureIfNamed(t *T, m check.Metadata, endpoint Need) {
 	if m.Text(string(endpoint)) == "" {
-		t.Skipf("the metadata has no %s", endpoint)
+		t.Skipf("the rule applies to a server whose metadata has %s, which is optional", endpoint)
 	}
 	wantTLS(t, m.Text(string(endpoint)))
 }

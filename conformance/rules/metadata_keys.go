@@ -23,7 +23,7 @@ type jwk map[string]any
 func keysAt(t *T, m check.Metadata) []jwk {
 	address := m.Text(string(need.Keys))
 	if address == "" {
-		t.Skipf("the metadata has no jwks_uri")
+		t.Skipf("the rule applies to a server whose metadata has a jwks_uri")
 	}
 	a := t.Get(address)
 	members, is := a.JSON()["keys"].([]any)
@@ -72,7 +72,7 @@ func wantSigningKey(t *T, m check.Metadata, types ...string) {
 func wantUseOfKeys(t *T, m check.Metadata) {
 	keys := keysAt(t, m)
 	if !slices.ContainsFunc(keys, func(key jwk) bool { return key["use"] == "enc" }) {
-		t.Skipf("the server publishes no key with the use enc")
+		t.Skipf("the rule applies to a server that publishes a key with the use enc")
 	}
 	for _, key := range keys {
 		if key["use"] == nil {
@@ -85,7 +85,7 @@ func wantUseOfKeys(t *T, m check.Metadata) {
 func wantOneUse(t *T, m check.Metadata) {
 	keys := keysAt(t, m)
 	if !slices.ContainsFunc(keys, func(key jwk) bool { return key["use"] == "enc" }) {
-		t.Skipf("the server publishes no key with the use enc")
+		t.Skipf("the rule applies to a server that publishes a key with the use enc")
 	}
 	for i, one := range keys {
 		for _, other := range keys[:i] {
@@ -113,7 +113,7 @@ func wantNoSecretKeys(t *T, m check.Metadata) {
 func certified(t *T, m check.Metadata) []jwk {
 	keys := slices.DeleteFunc(keysAt(t, m), func(key jwk) bool { return key["x5c"] == nil })
 	if len(keys) == 0 {
-		t.Skipf("the server publishes no key with a certificate (x5c)")
+		t.Skipf("the rule applies to a server that publishes a key with a certificate (x5c)")
 	}
 	return keys
 }
@@ -196,7 +196,7 @@ func rsaAlgorithms(list []string) bool {
 func signedMetadata(t *T) *jose.JWT {
 	m := publishedMetadata(t)
 	if m["signed_metadata"] == nil {
-		t.Skipf("the metadata has no signed_metadata")
+		t.Skipf("the rule applies to a server whose metadata has signed_metadata, which is optional")
 	}
 	j, err := jose.Read(m.Text("signed_metadata"))
 	if err != nil {

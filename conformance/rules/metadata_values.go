@@ -24,7 +24,7 @@ func metadataList(t *T, m check.Metadata, name string) []string {
 func optionalList(t *T, m check.Metadata, name string) []string {
 	list, is := m.List(name)
 	if !is {
-		t.Skipf("the metadata has no %s, which is optional", name)
+		t.Skipf("the rule applies to a server whose metadata has %s, which is optional", name)
 	}
 	return list
 }
@@ -174,7 +174,7 @@ func wantMethodListed(t *T, m check.Metadata, endpoint string, c *target.Client,
 func wantsJWTClients(t *T, m check.Metadata, endpoint string) {
 	name := endpoint + "_endpoint_auth_methods_supported"
 	if !m.Lists(name, "private_key_jwt") && !m.Lists(name, "client_secret_jwt") {
-		t.Skipf("%s lists neither private_key_jwt nor client_secret_jwt", name)
+		t.Skipf("the rule applies to a server whose metadata lists private_key_jwt or client_secret_jwt in %s", name)
 	}
 }
 

@@ -27,7 +27,7 @@ func oidcBackChannel() []Rule {
 		}
 		rules[i].Check = func(t *T) {
 			if t.MetadataAddress() != "" && !openIDMetadata(t).Is("backchannel_logout_supported") {
-				t.Skipf("the metadata does not say backchannel_logout_supported")
+				t.Skipf("the rule applies to a server whose metadata says backchannel_logout_supported")
 			}
 			r.Check(t)
 		}

@@ -294,7 +294,7 @@ func oidcDiscoveryValues() []Rule {
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				if !m.Is("claims_parameter_supported") {
-					t.Skipf("the metadata does not say claims_parameter_supported")
+					t.Skipf("the rule applies to a server whose metadata says claims_parameter_supported")
 				}
 				asked, came := claimByClaims(t, m)
 				if len(came) > 0 {
@@ -315,7 +315,7 @@ func oidcDiscoveryValues() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				if !discoveredMetadata(t).Is("request_parameter_supported") {
-					t.Skipf("the metadata does not say request_parameter_supported")
+					t.Skipf("the rule applies to a server whose metadata says request_parameter_supported")
 				}
 				c := t.Client(need.Code)
 				response := t.Authorize(t.OpenID(c).Set("request", requestObject(t, c, t.Random())))

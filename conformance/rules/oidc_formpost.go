@@ -153,7 +153,7 @@ func postedBack(t *T, r *check.Request) (*check.Response, *browser.Form) {
 		}
 	}
 	if !t.Metadata().Lists("response_modes_supported", "form_post") {
-		t.Skipf("the server does not support the response mode form_post: the metadata does not list it, and a request with it ends without a form")
+		t.Skipf("the rule applies to a server that supports the response mode form_post: here the metadata does not list it, and a request with it ends without a form")
 	}
 	t.Blockedf("the metadata lists the response mode form_post, but a request with it ends without a form: %s", response.Outcome())
 	return nil, nil

@@ -20,7 +20,8 @@ func oidcRegistration() []Rule {
 			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore2IDToken",
 		},
 		{
-			ID: "OIDCRegistration/2/id-token-not-unsigned", Level: Must,
+			// The document allows it for a client of the code flow alone.
+			ID: "OIDCRegistration/2/id-token-not-unsigned", Level: May,
 			Text:     "A client cannot register none for ID tokens.",
 			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
@@ -40,7 +41,7 @@ func oidcRegistration() []Rule {
 			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
 		{
-			ID: "OIDCRegistration/2/subject-type", Level: Must,
+			ID: "OIDCRegistration/2/subject-type", Level: Should,
 			Text:     "A client gets public or pairwise subjects, as registered.",
 			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
 		},
@@ -65,17 +66,17 @@ func oidcRegistration() []Rule {
 			Inapplicable: noRegistration,
 		},
 		{
-			ID: "OIDCRegistration/3.2/response", Level: Must,
+			ID: "OIDCRegistration/3.2/response", Level: Should,
 			Text:         "The server answers a registration with 201 and the registered metadata.",
 			Inapplicable: noRegistration,
 		},
 		{
-			ID: "OIDCRegistration/3.3/error", Level: Must,
+			ID: "OIDCRegistration/3.3/error", Level: Should,
 			Text:         "The server answers invalid metadata with 400 and an error that names the mistake.",
 			Inapplicable: noRegistration,
 		},
 		{
-			ID: "OIDCRegistration/4/configuration-endpoint", Level: Must,
+			ID: "OIDCRegistration/4/configuration-endpoint", Level: Should,
 			Text:         "The client's configuration endpoint returns the registered metadata for its registration access token.",
 			Inapplicable: noRegistration,
 		},

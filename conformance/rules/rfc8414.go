@@ -37,7 +37,10 @@ func rfc8414Document() []Rule {
 			Check: func(t *T) {
 				one, other := bothDocuments(t)
 				for _, name := range slices.Sorted(maps.Keys(one)) {
-					if !reflect.DeepEqual(one[name], other[name]) {
+					switch {
+					case other[name] == nil:
+						t.Errorf("%s is not at the address of OpenID Connect Discovery", name)
+					case !reflect.DeepEqual(one[name], other[name]):
 						t.Errorf("%s is %s, but %s at the address of OpenID Connect Discovery", name, Quoted(one[name]), Quoted(other[name]))
 					}
 				}
@@ -293,7 +296,7 @@ func rfc8414Values() []Rule {
 			Check: func(t *T) {
 				m := publishedMetadata(t)
 				if !m.Lists("scopes_supported", "introspection") {
-					t.Skipf("the server does not list a scope introspection")
+					t.Skipf("the rule applies to a server that lists a scope introspection")
 				}
 				if !m.Lists("introspection_endpoint_auth_methods_supported", "Bearer") {
 					t.Failf("Bearer is not listed")

@@ -101,7 +101,7 @@ func rfc9207() []Rule {
 			Check: func(t *T) {
 				value := publishedMetadata(t)[issSupported]
 				if value == nil {
-					t.Skipf("the metadata has no %s", issSupported)
+					t.Skipf("the rule applies to a server whose metadata has %s, which is optional", issSupported)
 				}
 				if value != true && value != false {
 					t.Failf("%s is %s, want true or false", issSupported, Quoted(value))
@@ -133,7 +133,7 @@ func codeResponse(t *T) *check.Response {
 	t.CodeOf(r)
 	t.At(r.Answer)
 	if !saysIss(t) && !r.Params.Has("iss") {
-		t.Skipf("the server does not support RFC 9207: the metadata does not say %s, and the response with a code has no iss", issSupported)
+		t.Skipf("the rule applies to a server that supports RFC 9207: here the metadata does not say %s, and the response with a code has no iss", issSupported)
 	}
 	return r
 }

@@ -180,7 +180,10 @@ func rfc9700Redirects() []Rule {
 				if a.Status/100 != 3 {
 					t.Skipf("the login form is answered without a redirect: %s", a)
 				}
-				t.WantStatus(a, http.StatusSeeOther)
+				if a.Status != http.StatusSeeOther {
+					t.At(a)
+					t.Failf("the login form is answered with %s, want 303", a)
+				}
 			},
 		},
 		{
