@@ -61,12 +61,13 @@ func logoutFaults() []fault {
 			fails: "OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint OIDCRPLogout/4/invalid-not-used OIDCRPLogout/2/asks-with-hint-of-other-session"},
 		{name: "a confirmed logout ends no session", at: "/logout/", spoil: func(*proxy, *ask) *wire.Answer { return bye() }, fails: "OIDCRPLogout/2/yes OIDCRPLogout/3/client-id-as-proof"},
 		{name: "a logout ends the sessions of all browsers", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if p.has("out") {
+			login := q.path == loginPath && q.method == http.MethodPost
+			if p.value("out") == true && !login {
 				q.header.Del("Cookie")
 			}
 			a := p.real(q)
-			if strings.HasSuffix(q.path, "/logout/") {
-				p.keep("out", true)
+			if login || strings.HasSuffix(q.path, "/logout/") {
+				p.keep("out", !login)
 			}
 			return a
 		}, fails: "OIDCRPLogout/2/other-browsers-stay"},

@@ -185,11 +185,11 @@ func answerFaults() []fault {
 		}, fails: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
 		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`), fails: "RFC9700/4.2.4/a40-no-third-parties"},
 		{name: "display=page changes the login page", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if q.path == authorizePath && q.params().Get("display") == "page" {
-				p.keep("display", true)
+			if q.path == authorizePath {
+				p.keep("display", q.params().Get("display") == "page")
 			}
 			then := (*proxy).real
-			if q.path == loginPath && p.has("display") {
+			if q.path == loginPath && p.value("display") == true {
 				then = written(`</form>`, `<input type="hidden" name="display" value="page"></form>`)
 			}
 			return then(p, q)
