@@ -132,6 +132,10 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 				"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"}
 			r := mandate(t, "", "--target", targetFile(t, target), "--timeout", "500ms")
 			r.want(t, 1, "rules in ")
+			top, _, _ := strings.Cut(r.stdout, "RFC 6749")
+			if name == "hangs" && !strings.Contains(strings.Join(strings.Fields(top), " "), "The server did not answer a request. Other results may be a consequence of it: ") {
+				t.Errorf("the report does not begin with the request: %s", top)
+			}
 			if strings.Contains(r.stdout, "broken checks") || r.took > time.Minute {
 				t.Errorf("after %s:\n%s", r.took, r.stdout)
 			}

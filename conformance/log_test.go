@@ -1,15 +1,20 @@
 package conformance
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/need"
 	"mandate/conformance/rules"
+	"mandate/conformance/servertest"
 	"mandate/conformance/wire"
 )
 
@@ -17,14 +22,15 @@ func TestLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "log")
 	exchanges := []wire.Exchange{{Sent: "POST https://as.example/token\n", Got: "200 OK\n", Repeat: "curl one"}, {Sent: "GET https://as.example/me\n", Got: "401 Unauthorized\n", Repeat: "curl two"}}
 	result := failure("a", check.Fail, "the server is wrong", "", "")
+	result.Log = exchanges
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	for range 2 { // the second run replaces the file
 		log, err := engine.NewLog(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Keep(result, exchanges)
-		log.Keep(failure("b", check.Skip, "no client", "", ""), nil)
+		log.Keep(result)
+		log.Keep(failure("b", check.Skip, "no client", "", ""))
 		if log.Err() != nil {
 			t.Fatal(log.Err())
 		}
@@ -58,7 +64,7 @@ func TestLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log.Keep(result, exchanges)
+	log.Keep(result)
 	_, err = os.Stat(elsewhere)
 	if log.Err() != nil || !os.IsNotExist(err) {
 		t.Errorf("%v, %v", log.Err(), err)
@@ -81,5 +87,72 @@ func TestLogNames(t *testing.T) {
 	}
 	if name := engine.LogName("../a b/c:d"); name != ".._a_b_c_d.txt" {
 		t.Errorf("the name is %s", name)
+	}
+}
+
+// The flag --log keeps the requests of rules that hold, too, without secrets.
+func TestCommandLog(t *testing.T) {
+	s := servertest.OnDatabase(t, "sqlite")
+	dir := filepath.Join(t.TempDir(), "log")
+	target := copied(s)
+	path := targetFile(t, target)
+	mandate(t, "", "--target", path, "--only", "RFC7636/4.6", "--only", "RFC6749/4.4", "--log", dir).want(t, 0)
+	all := ""
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(text)
+	}
+	for _, want := range []string{"RFC7636/4.6/verifier-compared\nMUST: ", "pass in ", "=== Request 1 of ", "code=$CODE", `"access_token":"$ACCESS_TOKEN"`, "curl -i "} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the %d files lack %q", len(files), want)
+		}
+	}
+	for _, secret := range []string{target.User.Password, target.Clients[need.Code].Secret, "mat_"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("the log has the secret %s", secret)
+		}
+	}
+	mandate(t, "", "--target", path, "--only", "RFC7636/4.6", "--log", path).want(t, 2, "mandate: --log: ", "not a directory")
+}
+
+// With five workers, five checks wait for the server at the same time.
+func TestCommandWorkers(t *testing.T) {
+	const workers = 5
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	var mu sync.Mutex
+	waiting, most, all := 0, 0, make(chan struct{})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		waiting++
+		most = max(most, waiting)
+		if waiting == workers && most == workers {
+			close(all)
+			most++ // only once
+		}
+		mu.Unlock()
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+		mu.Lock()
+		waiting--
+		mu.Unlock()
+		w.WriteHeader(http.StatusBadRequest)
+	})
+	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret}\n")
+	mandate(t, "", "--target", path, "--only", "RFC6749", "--workers", "5", "--timeout", "20s").want(t, 1, "rules in ")
+	select {
+	case <-all:
+	default:
+		t.Errorf("%d requests waited at the same time, want %d", most, workers)
 	}
 }

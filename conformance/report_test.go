@@ -9,6 +9,7 @@ import (
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
 	"mandate/conformance/rules"
+	"mandate/conformance/wire"
 )
 
 // If the server hangs, each report for people says so before the results.
@@ -98,5 +99,30 @@ func TestReportsAreAboutTheServer(t *testing.T) {
 	err := engine.List(&list, rules.All())
 	if err != nil || !strings.Contains(list.String(), "_test.go:Test") {
 		t.Errorf("%v: the list names no test", err)
+	}
+}
+
+// A flaky result shows what was sent before, the failure, and the repetition. It is no failure.
+func TestReportsShowFlakyResults(t *testing.T) {
+	result := failure("a", check.Flaky, "the server was wrong once", "POST https://as.example/token\n\na=1", "500 Internal Server Error\n")
+	result.Exchange.Repeat, result.Earlier, result.Steps = "curl first", 1, []string{"GET https://as.example/authorize -> 302 Found"}
+	result.Second = &wire.Exchange{Sent: "POST https://as.example/token\n\na=2", Got: "200 OK\n", Repeat: "curl second"}
+	report := &engine.Report{Documents: rules.Documents(), Results: []check.Result{result}}
+	if report.Failed() {
+		t.Error("a flaky result is a failure")
+	}
+	for format, words := range map[string][]string{
+		"text":  {"flaky     MUST", "the server was wrong once", "after 1 other request:", "GET https://as.example/authorize -> 302 Found", "> a=1", "when it was repeated alone:", "> a=2", "< 200 OK", "1 flaky"},
+		"json":  {`"status": "flaky"`, `"steps": [`, `"exchange": {`, `"second": {`, "a=2"},
+		"junit": {`skipped="1"`, `<skipped message="flaky: MUST`, "a=1", "a=2"},
+		"html":  {"~</span>Flaky", "Sent, when the check was repeated alone", "a=2", "GET https://as.example/authorize -&gt; 302 Found"},
+	} {
+		var out bytes.Buffer
+		err := engine.Formats()[format](report, &out)
+		for _, word := range words {
+			if err != nil || !strings.Contains(out.String(), word) {
+				t.Errorf("%s: %v: the report lacks %q:\n%s", format, err, word, &out)
+			}
+		}
 	}
 }

@@ -29,7 +29,7 @@ type rulesRun struct {
 	list, ask                   bool
 	known                       baselineRun
 	outputs                     outputs
-	workers                     int
+	log                         string
 	options                     wire.Options
 }
 
@@ -79,8 +79,9 @@ func (p *program) conformanceCommand() *cobra.Command {
 	f.StringArrayVar(&run.reports, "report", nil, "write the report to a `FILE` too, in the format of its ending: .html, .json, .xml (JUnit) or .txt; may be repeated")
 	f.BoolVar(&run.list, "list", false, "list the rules, and check none")
 	f.StringVar(&run.ca, "ca", "", "a PEM `FILE` of certificate authorities to trust in addition to those of the system")
+	f.StringVar(&run.log, "log", "", "keep every request and answer in this `FOLDER`, one file for each rule, with secrets masked")
 	f.DurationVar(&run.options.Timeout, "timeout", 15*time.Second, "the time limit of one request")
-	f.IntVar(&run.workers, "workers", 4, "how many checks run at the same time, 1 to 16")
+	f.IntVar(&run.options.Workers, "workers", 4, "how many checks run at the same time, 1 to 16")
 	f.BoolVar(&run.options.Owned, "i-own-this-server", false, "allow a server that is neither on this machine nor in a private network")
 	return c
 }
@@ -97,7 +98,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 	if run.options.Timeout <= 0 {
 		return wrongUsage("--timeout: must be greater than 0")
 	}
-	if run.workers < 1 || run.workers > maxWorkers {
+	if run.options.Workers < 1 || run.options.Workers > maxWorkers {
 		return wrongUsage("--workers: must be between 1 and %d", maxWorkers)
 	}
 	all := rules.All()
@@ -177,13 +178,24 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rul
 	if err != nil {
 		return nil, err
 	}
+	log, err := engine.NewLog(run.log)
+	if err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
 	runner, err := conformance.NewRunner(ctx, of, run.options)
 	if err != nil {
 		return nil, err
 	}
+	runner.KeepLog = log != nil
 	progress := newProgress(p.stderr, isTerminal(p.stderr), len(rules))
-	report := runner.Run(ctx, progress.watched(rules), progress.add)
+	report := runner.Run(ctx, progress.watched(rules), func(r check.Result) {
+		progress.add(r)
+		log.Keep(r)
+	})
 	progress.end()
+	if log.Err() != nil {
+		fmt.Fprintf(p.stderr, "mandate: --log: %s\n", log.Err())
+	}
 	err = runner.Close(context.WithoutCancel(ctx))
 	if err != nil {
 		fmt.Fprintf(p.stderr, "mandate: %s\n", err)

@@ -22,7 +22,7 @@ type Cause struct {
 }
 
 // Causes returns the results that somebody has to look at, those with the same cause together: failures of a MUST or
-// a SHOULD, what is blocked, and broken checks. The worst and the most frequent causes come first.
+// a SHOULD, what is blocked, flaky or broken. The worst and the most frequent causes come first.
 //
 // Two results have the same cause if they were decided by the same answer, or, where no answer explains them, if their
 // reasons are equal without the values that change from request to request.
@@ -53,7 +53,7 @@ func (r *Report) Causes() []Cause {
 }
 
 func needsALook(r check.Result) bool {
-	return r.Status == check.Blocked || r.Status == check.Broken || r.Status == check.Fail && r.Rule.Level != check.May
+	return r.Status == check.Blocked || r.Status == check.Broken || (r.Status == check.Fail || r.Status == check.Flaky) && r.Rule.Level != check.May
 }
 
 // severity is smaller for a worse result.

@@ -72,7 +72,8 @@ type (
 		Cause            int
 		Shared           bool // other rules have this cause too
 		Again            bool // its exchange stands at the cause too
-		Exchange         *wire.Exchange
+		Exchange, Second *wire.Exchange
+		Steps            []string // the requests before the exchange
 		Earlier          int
 	}
 )
@@ -83,6 +84,7 @@ var outcomes = []htmlOutcome{
 	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that the server violates."},
 	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
 	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
+	{Kind: "flaky", Word: "Flaky", Sign: "~", Meaning: "The check failed beside others and passed alone, so that nothing is known about the rule."},
 	{Kind: "known", Word: "Known", Sign: "≈", Meaning: "The rule does not hold, and the baseline lists it with the reason shown."},
 	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "The document leaves a choice, and the rule names one. The server made another. This is not an error."},
 	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
@@ -114,7 +116,7 @@ func kind(r check.Result) string {
 	case r.Status == check.Skip:
 		return "skipped"
 	}
-	return map[check.Status]string{check.Blocked: "blocked", check.Unobservable: "unobservable", check.Inapplicable: "inapplicable"}[r.Status]
+	return map[check.Status]string{check.Blocked: "blocked", check.Flaky: "flaky", check.Unobservable: "unobservable", check.Inapplicable: "inapplicable"}[r.Status]
 }
 
 // Verdict says in a sentence or two what the run found.
@@ -249,12 +251,17 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 	if e, is := r.leftover(result.Rule.ID); is {
 		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
 	}
-	if (result.Status == check.Fail || result.Status == check.Blocked) && result.Exchange != nil {
-		x := result.Exchange
-		shown := wire.Exchange{Sent: strings.TrimSpace(x.Sent), Got: strings.TrimSpace(x.Got), Repeat: x.Repeat}
-		rule.Exchange, rule.Earlier = &shown, result.Earlier
+	if result.Status != check.Pass && result.Status != check.Skip {
+		rule.Exchange, rule.Second, rule.Steps, rule.Earlier = trimmed(result.Exchange), trimmed(result.Second), result.Steps, result.Earlier
 	}
 	return rule
+}
+
+func trimmed(x *wire.Exchange) *wire.Exchange {
+	if x == nil {
+		return nil
+	}
+	return &wire.Exchange{Sent: strings.TrimSpace(x.Sent), Got: strings.TrimSpace(x.Got), Repeat: x.Repeat}
 }
 
 // numbered reports whether a clause is a number, and not a name.

@@ -21,7 +21,9 @@ type jsonResult struct {
 	Reason   string         `json:"reason,omitempty"`
 	Known    string         `json:"known,omitempty"` // the reason in the baseline
 	Seconds  float64        `json:"seconds"`
+	Steps    []string       `json:"steps,omitempty"` // the requests before the exchange
 	Exchange *wire.Exchange `json:"exchange,omitempty"`
+	Second   *wire.Exchange `json:"second,omitempty"` // of a flaky result: when it was repeated alone
 }
 
 // JSON writes the report for a program.
@@ -29,7 +31,7 @@ func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
 		e, _ := r.known(x.Rule.ID)
-		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, ClauseURL(x.Rule), x.Status, reasonOf(x), e.Reason, x.Duration.Seconds(), x.Exchange})
+		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, ClauseURL(x.Rule), x.Status, reasonOf(x), e.Reason, x.Duration.Seconds(), x.Steps, x.Exchange, x.Second})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -104,8 +106,10 @@ func (r *Report) JUnit(w io.Writer) error {
 func (s *junitSuite) add(r *Report, x check.Result) {
 	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
 	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: reasonOf(x) + "\n" + ClauseURL(x.Rule)}
-	if x.Exchange != nil {
-		text.Text += "\n\n" + x.Exchange.Sent + "\n" + x.Exchange.Got + "\n" + x.Exchange.Repeat
+	for _, shown := range []*wire.Exchange{x.Exchange, x.Second} {
+		if shown != nil {
+			text.Text += "\n\n" + shown.Sent + "\n" + shown.Got + "\n" + shown.Repeat
+		}
 	}
 	known, isKnown := r.known(x.Rule.ID)
 	leftover, isLeftover := r.leftover(x.Rule.ID)

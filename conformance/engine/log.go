@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"mandate/conformance/check"
-	"mandate/conformance/wire"
 )
 
 // Log keeps every exchange of a run in a folder, with a file for each rule. Secrets are masked. The files are private
@@ -21,7 +20,11 @@ type Log struct {
 }
 
 // NewLog creates the folder if there is none. A file of an earlier run is replaced when its rule is checked again.
+// Without a folder there is no log: nil.
 func NewLog(dir string) (*Log, error) {
+	if dir == "" {
+		return nil, nil
+	}
 	err := os.MkdirAll(dir, 0o700)
 	if err != nil {
 		return nil, err
@@ -35,12 +38,12 @@ func NewLog(dir string) (*Log, error) {
 }
 
 // Keep writes the exchanges of one rule. A rule without exchanges gets no file.
-func (l *Log) Keep(result check.Result, exchanges []wire.Exchange) {
-	if len(exchanges) == 0 {
+func (l *Log) Keep(result check.Result) {
+	if l == nil || len(result.Log) == 0 {
 		return
 	}
 	path := filepath.Join(l.dir, LogName(result.Rule.ID))
-	err := writeNew(path, logText(result, exchanges))
+	err := writeNew(path, logText(result))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
@@ -50,6 +53,9 @@ func (l *Log) Keep(result check.Result, exchanges []wire.Exchange) {
 
 // Err returns the first error, or nil.
 func (l *Log) Err() error {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -84,7 +90,7 @@ func LogName(rule string) string {
 	}, rule) + ".txt"
 }
 
-func logText(r check.Result, exchanges []wire.Exchange) string {
+func logText(r check.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s: %s\n", r.Rule.ID, r.Rule.Level, r.Rule.Text)
 	if address := ClauseURL(r.Rule); address != "" {
@@ -94,8 +100,8 @@ func logText(r check.Result, exchanges []wire.Exchange) string {
 	if r.Reason != "" {
 		fmt.Fprintln(&b, r.Reason)
 	}
-	for i, x := range exchanges {
-		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(exchanges), x.Sent, x.Got, x.Repeat)
+	for i, x := range r.Log {
+		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(r.Log), x.Sent, x.Got, x.Repeat)
 	}
 	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/wire"
 )
 
 // Report is the result of a run.
@@ -26,7 +27,7 @@ type Report struct {
 	Version   string           // version of the runner
 	Documents []check.Document // the documents of the rules
 	Baseline  *Comparison      // nil: no result is known
-	Hung      string           // the request that the server stopped to answer at
+	Hung      string           // the first request that the server did not answer
 }
 
 // Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
@@ -62,6 +63,7 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Fail, check.Should), "SHOULD failed")
 	add(r.Count(check.Fail, check.May), "MAY otherwise")
 	add(r.Count(check.Blocked, ""), "blocked")
+	add(r.Count(check.Flaky, ""), string(check.Flaky))
 	add(r.Count(check.Skip, ""), "skipped")
 	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
 	add(r.Count(check.Inapplicable, ""), "without a check")
@@ -109,8 +111,8 @@ func word(r check.Result) string {
 	return string(r.Status)
 }
 
-// hung begins the line about a server that stopped to answer.
-const hung = "The server stopped answering after this request, so that later checks say little: "
+// hung begins the line about a request without an answer.
+const hung = "The server did not answer a request. Other results may be a consequence of it: "
 
 // Text writes the report as a tree of documents and clauses, and a summary at the end.
 func (r *Report) Text(w io.Writer) error {
@@ -168,9 +170,20 @@ func (r *Report) text(result check.Result, out *lines) {
 	if result.Earlier > 0 {
 		out.printf("%safter %d other %s:\n", below, result.Earlier, number(result.Earlier, "request", "requests"))
 	}
-	out.indented(below+"> ", result.Exchange.Sent)
-	out.indented(below+"< ", result.Exchange.Got)
-	out.printf("%srepeat: %s\n", below, result.Exchange.Repeat)
+	for _, step := range result.Steps {
+		out.indented(below+"  ", step)
+	}
+	exchange(out, result.Exchange)
+	if result.Second != nil {
+		out.printf("%swhen it was repeated alone:\n", below)
+		exchange(out, result.Second)
+	}
+}
+
+func exchange(out *lines, x *wire.Exchange) {
+	out.indented(below+"> ", x.Sent)
+	out.indented(below+"< ", x.Got)
+	out.printf("%srepeat: %s\n", below, x.Repeat)
 }
 
 const (
