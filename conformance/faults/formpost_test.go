@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mandate/conformance/browser"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -30,6 +31,15 @@ func formPostFaults() []fault {
 		{name: "form_post has no button", spoil: posting(`(?s)<button.*?</button>`, ""), fails: "OIDCFormPost/2/button"},
 		{name: "form_post sends a Referer", spoil: posted(func(a *wire.Answer) { a.Header.Set("Referrer-Policy", "unsafe-url") }), fails: "OIDCFormPost/4/nothing-leaks"},
 		{name: "form_post may be cached", spoil: posted(func(a *wire.Answer) { a.Header.Del("Cache-Control") }), fails: "OIDCFormPost/2/not-stored"},
+		{name: "response_mode is ignored", at: authorizePath, spoil: queryOnly, aim: func(*target.Target) {},
+			blocks: "OIDCFormPost/2/parameters-in-form OIDCFormPost/2/action OIDCFormPost/2/not-stored RFC9207/2/in-form-post",
+			fails:  "OIDCDiscovery/3/response-modes-true RFC8414/2/response-modes-true"},
+		{name: "response_mode is ignored, and form_post is not listed", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Contains(q.path, "/.well-known/o") {
+				return publishing(put("response_modes_supported", []string{"query"}))(p, q)
+			}
+			return queryOnly(p, q)
+		}, aim: func(*target.Target) {}, skips: "OIDCFormPost/2/parameters-in-form OIDCFormPost/2/action OIDCFormPost/2/not-stored RFC9207/2/in-form-post"},
 		{name: "errors are not sent by form_post", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if f := browser.Parse(a).FormPost(); f != nil && slices.Contains(f.Values["error"], "access_denied") {
@@ -38,6 +48,14 @@ func formPostFaults() []fault {
 			return a
 		}, fails: "OIDCFormPost/2/error-in-form"},
 	}
+}
+
+// queryOnly ignores response_mode.
+func queryOnly(p *proxy, q *ask) *wire.Answer {
+	if q.path == authorizePath && q.params().Has("response_mode") {
+		q.setQuery("response_mode", "")
+	}
+	return p.real(q)
 }
 
 // posted changes pages that post a response to a client.

@@ -66,7 +66,10 @@ func signedFaults() []fault {
 			return text[:at] + rules.Spoilt(text[at:])[4]
 		}), fails: "RFC9068/2.1/signed"},
 		{name: "signed access tokens have alg none", at: tokenPath, spoil: by(func(text string) string { return jose.Unsigned(text)[0] }), fails: "RFC9068/2.1/not-none"},
-		{name: "signed access tokens have an HMAC", at: tokenPath, spoil: by(func(text string) string { return jose.SignedByAnother(text)[1] }), fails: "RFC9068/2.1/asymmetric"},
+		{name: "signed access tokens have an HMAC", at: tokenPath, spoil: by(func(text string) string { return jose.SignedByAnother(text)[1] }), fails: "RFC9068/2.1/asymmetric", skips: "RFC9068/2.1/signed"},
+		{name: "the client jwt may not use client credentials", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return q.form().Get("grant_type") == need.GrantMachine && of(need.JWT)(p, q)
+		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "unauthorized_client") }), skips: "RFC9068/2.2/sub-of-client RFC9068/3/any-grant"},
 		{name: "signed access tokens are typed as JWT", spoil: typ("JWT"), fails: "RFC9068/2.1/typ"},
 		{name: "signed access tokens have the long type", spoil: typ("application/at+jwt"), fails: "RFC9068/2.1/typ-short"},
 		{name: "the iss of access tokens is wrong", spoil: claim("iss", "https://attacker.example"), fails: "RFC9068/2.2/iss RFC9068/4/advertised"},

@@ -34,6 +34,12 @@ func practiceFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC9700/4.8.2/a14-no-downgrade RFC7636/4.4.1/required-of-all"},
+		{name: "no codes are issued", at: authorizePath, spoil: func(*proxy, *ask) *wire.Answer { return badPage() }, aim: func(*target.Target) {},
+			blocks: "RFC8414/2/response-types-true RFC8414/2/response-modes-true RFC8414/2/challenge-methods-true OIDCDiscovery/3/response-types-true " +
+				"OIDCDiscovery/3/response-modes-true OIDCDiscovery/3/display-values-true RFC9700/2.1.1/a12-required-of-public RFC9700/4.8.2/a14-no-downgrade " +
+				"RFC9207/2/in-response RFC9207/2/in-refusal RFC9207/2.3/issuer-known MCP/M5/resource-taken"},
+		{name: "the client code needs no consent", at: authorizePath, spoil: approving(need.Code, func(*proxy, url.Values) bool { return true }), aim: func(*target.Target) {},
+			skips: "RFC9207/2/in-refusal"},
 		{name: "a code without a code_challenge yields no token", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if v := q.params(); q.path == authorizePath && v.Has("client_id") && !v.Has("code_challenge") {
 				q.setQuery("code_challenge", challenge, "code_challenge_method", "S256")
