@@ -131,9 +131,12 @@ func signedFaults() []fault {
 			return a
 		}, fails: "RFC9068/4/consistent"},
 		{name: "access tokens are signed with another key", spoil: claim("x", "x"), fails: "RFC9068/4/same-keys"},
-		{name: "signed access tokens do not work", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "signed access tokens do not work", at: introspectPath + " " + resourcePath + " " + userInfoPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if strings.Count(q.form().Get("token"), ".") == 2 {
 				q.set("token", "dead")
+			}
+			if strings.Count(q.header.Get("Authorization"), ".") == 2 {
+				q.header.Set("Authorization", "Bearer dead")
 			}
 		}), fails: "RFC9068/4/works"},
 		{name: "an ID token is accepted as an access token", spoil: takes(func(text, _ string) bool { return header(text)["typ"] == "JWT" && header(text)["alg"] == "RS256" }), fails: "RFC9068/4/typ"},
