@@ -7,6 +7,7 @@ import (
 
 	"mandate/conformance/browser"
 	"mandate/conformance/check"
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -87,4 +88,37 @@ func sentBack(t *T, v *check.Visit, d *check.LogoutOutcome) *check.LogoutOutcome
 func redirectsAfterLogout(t *T) {
 	v := t.Visit(need.Logout)
 	sentBack(t, v, t.Logout(v.Browser, t.LogoutRequest(v, "id_token_hint", v.Tokens.ID)))
+}
+
+// notified signs a person out, and returns the logout token request. Without one the check is blocked. A failure shows
+// the logout request, since the logout token comes from the server by itself.
+func notified(t *T) (*check.BackchannelRequest, *check.Visit) {
+	n, v := noticeOfLogout(t)
+	if n == nil {
+		t.Blockedf("the client backchannel received no logout token after this logout: the server must be able to reach the address that the target names as backchannel")
+	}
+	return n, v
+}
+
+// noticeOfLogout does the same, and returns nil without a logout token request.
+func noticeOfLogout(t *T) (*check.BackchannelRequest, *check.Visit) {
+	t.Listener()
+	v := t.Visit(need.Backchannel)
+	var d *check.LogoutOutcome
+	n := t.LogoutTokenDuring(func() {
+		d = t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
+		t.SignedOut(v)
+	}, v)
+	t.At(d.Answer)
+	return n, v
+}
+
+// logoutToken signs a person out, and parses the logout token.
+func logoutToken(t *T) (*jose.JWT, *check.Visit) {
+	n, v := notified(t)
+	j, err := jose.Read(n.Token)
+	if err != nil {
+		t.Blockedf("the client backchannel received a logout token that is no signed JWT: %v", err)
+	}
+	return j, v
 }

@@ -127,7 +127,7 @@ func mcp() []Rule {
 			ID: "MCP/M8/no-registration", Level: May,
 			Text: "Dynamic client registration, which this version deprecates, is not offered.",
 			Check: func(t *T) {
-				if t.Has(need.Registration) {
+				if publishedMetadata(t).Text(string(need.Registration)) != "" {
 					t.Failf("the metadata has a registration_endpoint")
 				}
 			},
@@ -162,7 +162,7 @@ func mcp() []Rule {
 			ID: "MCP/M14/scopes-in-metadata", Level: May,
 			Text: "The metadata lists the scopes.",
 			Check: func(t *T) {
-				if scopes, _ := t.Metadata().List("scopes_supported"); len(scopes) == 0 {
+				if scopes, _ := publishedMetadata(t).List("scopes_supported"); len(scopes) == 0 {
 					t.Failf("the metadata has no scopes_supported")
 				}
 			},

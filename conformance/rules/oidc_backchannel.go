@@ -51,7 +51,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "iss is the issuer.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if j, _ := t.LogoutToken(); j.Claims["iss"] != t.Issuer() {
+				if j, _ := logoutToken(t); j.Claims["iss"] != t.Issuer() {
 					t.Failf("iss of the logout token is %s, want %s", Quoted(j.Claims["iss"]), t.Issuer())
 				}
 			},
@@ -61,7 +61,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "aud contains the client_id.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if j, v := t.LogoutToken(); !slices.Contains(j.Audience(), v.Client.ID) {
+				if j, v := logoutToken(t); !slices.Contains(j.Audience(), v.Client.ID) {
 					t.Failf("aud of the logout token is %s, want the client_id %s", Quoted(j.Claims["aud"]), v.Client.ID)
 				}
 			},
@@ -71,7 +71,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "iat is the time at which the logout token was issued.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				if at, is := j.Claims["iat"].(float64); !is || at < 1e9 || at > 1e11 {
 					t.Failf("iat of the logout token is %s, which is no time in seconds", Quoted(j.Claims["iat"]))
 				}
@@ -82,7 +82,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "exp is the time at which the logout token expires.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				at, _ := j.Claims["iat"].(float64)
 				until, is := j.Claims["exp"].(float64)
 				if !is {
@@ -98,8 +98,8 @@ func oidcLogoutToken() []Rule {
 			Text:  "jti is unique for each logout token.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				one, _ := t.LogoutToken()
-				other, _ := t.LogoutToken()
+				one, _ := logoutToken(t)
+				other, _ := logoutToken(t)
 				if one.Text("jti") == "" {
 					t.Failf("jti of the logout token is %s, want a text", Quoted(one.Claims["jti"]))
 				}
@@ -113,7 +113,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "events has the member that identifies a logout token, and this member is an object.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				events, _ := j.Claims["events"].(map[string]any)
 				if _, is := events[LogoutEvent].(map[string]any); !is {
 					t.Failf("events of the logout token is %s", Quoted(j.Claims["events"]))
@@ -125,7 +125,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The member of events is an empty object.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				events, _ := j.Claims["events"].(map[string]any)
 				if event, is := events[LogoutEvent].(map[string]any); !is || len(event) > 0 {
 					t.Failf("events of the logout token is %s", Quoted(j.Claims["events"]))
@@ -137,7 +137,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token identifies the person or the session with the same values as the ID token.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, v := t.LogoutToken()
+				j, v := logoutToken(t)
 				if j.Claims["sub"] == nil && j.Claims["sid"] == nil {
 					t.Failf("the token has neither sub nor sid")
 				}
@@ -153,7 +153,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token has both sub and sid.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if j, _ := t.LogoutToken(); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
+				if j, _ := logoutToken(t); j.Claims["sub"] == nil || j.Claims["sid"] == nil {
 					t.Failf("the logout token has a sub: %t, a sid: %t", j.Claims["sub"] != nil, j.Claims["sid"] != nil)
 				}
 			},
@@ -163,7 +163,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token has no nonce, so that it cannot be used as an ID token.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if j, _ := t.LogoutToken(); j.Claims["nonce"] != nil {
+				if j, _ := logoutToken(t); j.Claims["nonce"] != nil {
 					t.Failf("the logout token has a nonce")
 				}
 			},
@@ -173,7 +173,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The logout token is signed with a key that also signs ID tokens.",
 			Needs: backchannelNeeds(need.Keys),
 			Check: func(t *T) {
-				j, v := t.LogoutToken()
+				j, v := logoutToken(t)
 				wantSignature(t, j, v.Client)
 			},
 		},
@@ -187,7 +187,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "typ in the header is logout+jwt.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				if kind, _ := j.Header["typ"].(string); !strings.EqualFold(strings.TrimPrefix(kind, "application/"), "logout+jwt") {
 					t.Failf("typ of the logout token is %s, want logout+jwt", Quoted(j.Header["typ"]))
 				}
@@ -198,7 +198,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The algorithm is that of the client's ID tokens.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, v := t.LogoutToken()
+				j, v := logoutToken(t)
 				if j.Header["alg"] != v.ID.Header["alg"] {
 					t.Failf("alg of the logout token is %s, but that of the ID token %s", Quoted(j.Header["alg"]), Quoted(v.ID.Header["alg"]))
 				}
@@ -209,7 +209,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The algorithm is not none.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if j, _ := t.LogoutToken(); strings.EqualFold(j.Algorithm(), "none") {
+				if j, _ := logoutToken(t); strings.EqualFold(j.Algorithm(), "none") {
 					t.Failf("alg of the logout token is none")
 				}
 			},
@@ -220,7 +220,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "A logout token is valid for two minutes at most, so that a stolen one is of little use.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				j, _ := t.LogoutToken()
+				j, _ := logoutToken(t)
 				from, _ := j.Claims["iat"].(float64)
 				until, is := j.Claims["exp"].(float64)
 				if !is || until-from > 120 {
@@ -233,7 +233,7 @@ func oidcLogoutToken() []Rule {
 			Text:  "The provider itself does not accept a logout token as an ID token.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				n, _ := t.Notified()
+				n, _ := notified(t)
 				v := t.Visit(need.Backchannel)
 				wantNoEffect(t, v, wire.Params("id_token_hint", n.Token), "the hint is a logout token")
 			},

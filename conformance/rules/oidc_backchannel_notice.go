@@ -26,8 +26,7 @@ func oidcLogoutNotice() []Rule {
 				if m.Is("backchannel_logout_supported") {
 					return
 				}
-				v := t.Visit(need.Backchannel)
-				if n := t.LogoutTokenDuring(func() { t.SignOut(v) }, v); n == nil {
+				if n, _ := noticeOfLogout(t); n == nil {
 					t.Skipf("the server sends no logout token, and the metadata does not say that it does")
 				}
 				t.Failf("the client received a logout token, but backchannel_logout_supported is %s", Quoted(m["backchannel_logout_supported"]))
@@ -40,7 +39,7 @@ func oidcLogoutNotice() []Rule {
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				said := discoveredMetadata(t)["backchannel_logout_session_supported"]
-				j, v := t.LogoutToken()
+				j, v := logoutToken(t)
 				if j.Claims["sid"] == nil {
 					t.Skipf("the logout token has no sid, which is optional")
 				}
@@ -110,8 +109,7 @@ func oidcLogoutNotice() []Rule {
 			Text:  "The server sends the logout token by POST to the registered URI.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				v := t.Visit(need.Backchannel)
-				n := t.LogoutTokenDuring(func() { t.SignOut(v) }, v)
+				n, _ := noticeOfLogout(t)
 				if n == nil {
 					t.Failf("the client received no logout token, although the person signed out and the metadata says backchannel_logout_supported")
 				}
@@ -125,7 +123,7 @@ func oidcLogoutNotice() []Rule {
 			Text:  "The body is form-encoded.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				n, _ := t.Notified()
+				n, _ := notified(t)
 				if kind, _, err := mime.ParseMediaType(n.ContentType); err != nil || kind != wire.FormEncoded {
 					t.Failf("the body has the type %q", n.ContentType)
 				}
@@ -136,7 +134,7 @@ func oidcLogoutNotice() []Rule {
 			Text:  "The body has the parameter logout_token exactly once.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				n, _ := t.Notified()
+				n, _ := notified(t)
 				if _, err := jose.Read(n.Token); err != nil || len(n.Form["logout_token"]) != 1 {
 					t.Failf("logout_token appears %d times, and the first has %d characters", len(n.Form["logout_token"]), len(n.Token))
 				}

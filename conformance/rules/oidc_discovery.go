@@ -205,7 +205,10 @@ func oidcDiscoveryDocument() []Rule {
 			ID: "OIDCDiscovery/7.1/tls", Level: Must,
 			Text:  "The metadata uses TLS.",
 			Needs: discovering,
-			Check: func(t *T) { wantTLS(t, discoveryAddress(t)) },
+			Check: func(t *T) {
+				discoveredMetadata(t)
+				wantTLS(t, discoveryAddress(t))
+			},
 		},
 	}
 }

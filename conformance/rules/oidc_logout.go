@@ -169,7 +169,12 @@ func oidcLogoutRequest() []Rule {
 			ID: "OIDCRPLogout/2.1/https", Level: Must,
 			Text:  "The logout endpoint uses TLS.",
 			Needs: []Need{need.EndSession},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.EndSession)) },
+			Check: func(t *T) {
+				if t.MetadataAddress() != "" {
+					openIDMetadata(t) // a failure shows it
+				}
+				wantTLS(t, t.Endpoint(need.EndSession))
+			},
 		},
 	}
 }

@@ -87,7 +87,7 @@ func rfc9700Grants() []Rule {
 			ID: "RFC9700/2.1.1/a15-pkce-detectable", Level: Must,
 			Text: "A client can find out that the server supports PKCE.",
 			Check: func(t *T) {
-				methods, is := t.Metadata().List("code_challenge_methods_supported")
+				methods, is := publishedMetadata(t).List("code_challenge_methods_supported")
 				if !is {
 					t.Skipf("the metadata has no code_challenge_methods_supported, and no request shows whether there is another way")
 				}
@@ -100,7 +100,7 @@ func rfc9700Grants() []Rule {
 			ID: "RFC9700/2.1.1/a15-pkce-in-metadata", Level: Should,
 			Text: "The metadata has code_challenge_methods_supported.",
 			Check: func(t *T) {
-				if t.Metadata()["code_challenge_methods_supported"] == nil {
+				if publishedMetadata(t)["code_challenge_methods_supported"] == nil {
 					t.Failf("the metadata has no code_challenge_methods_supported")
 				}
 			},
@@ -140,11 +140,8 @@ func rfc9700Tokens() []Rule {
 			Text:   "Access tokens can be bound to a key of their client, by DPoP or mutual TLS.",
 			Waived: "Mandate's specification requires bearer tokens; neither mechanism is supported yet.",
 			Check: func(t *T) {
-				if t.MetadataAddress() == "" {
-					t.Skipf("the server publishes no metadata, which would say this")
-				}
-				algorithms, _ := t.Metadata().List("dpop_signing_alg_values_supported")
-				if len(algorithms) == 0 && !t.Metadata().Is("tls_client_certificate_bound_access_tokens") {
+				m := publishedMetadata(t)
+				if algorithms, _ := m.List("dpop_signing_alg_values_supported"); len(algorithms) == 0 && !m.Is("tls_client_certificate_bound_access_tokens") {
 					t.Failf("the metadata has neither dpop_signing_alg_values_supported nor tls_client_certificate_bound_access_tokens")
 				}
 			},
@@ -217,11 +214,7 @@ func rfc9700Tokens() []Rule {
 			Text:   "The metadata does not list the password grant, which must not be used.",
 			Waived: "Mandate's specification requires the grant; an application must be registered for it, and each use is logged as a warning.",
 			Check: func(t *T) {
-				grants, is := t.Metadata().List("grant_types_supported")
-				if !is {
-					t.Skipf("the metadata has no grant_types_supported")
-				}
-				if slices.Contains(grants, "password") {
+				if slices.Contains(optionalList(t, publishedMetadata(t), "grant_types_supported"), "password") {
 					t.Failf("grant_types_supported contains password")
 				}
 			},
@@ -242,10 +235,7 @@ func rfc9700Others() []Rule {
 			Text:   "Clients can authenticate by a key whose private half the server does not have.",
 			Waived: "Mandate's specification requires client secrets only; signed assertions and certificates are not supported yet.",
 			Check: func(t *T) {
-				methods, is := t.Metadata().List("token_endpoint_auth_methods_supported")
-				if !is {
-					t.Skipf("the metadata has no token_endpoint_auth_methods_supported")
-				}
+				methods := optionalList(t, publishedMetadata(t), "token_endpoint_auth_methods_supported")
 				for _, method := range []string{"private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"} {
 					if slices.Contains(methods, method) {
 						return
@@ -258,7 +248,8 @@ func rfc9700Others() []Rule {
 			ID: "RFC9700/2.6/a34-metadata-published", Level: Should,
 			Text: "The server publishes its metadata.",
 			Check: func(t *T) {
-				if len(t.Metadata()) == 0 {
+				if t.MetadataAddress() == "" {
+					t.Get(check.MetadataAddresses(t.Issuer())[0])
 					t.Failf("there is no metadata at %s", strings.Join(check.MetadataAddresses(t.Issuer()), ", "))
 				}
 			},
@@ -273,6 +264,9 @@ func rfc9700Others() []Rule {
 			Text: "Every endpoint uses TLS.",
 			Check: func(t *T) {
 				addresses := []string{t.Issuer()}
+				if t.MetadataAddress() != "" {
+					publishedMetadata(t) // a failure shows it
+				}
 				for _, name := range slices.Sorted(maps.Keys(t.Metadata())) {
 					if endpoint := Need(name); t.Has(endpoint) && endpoint.IsEndpoint() && isURL(t.OptionalEndpoint(endpoint)) {
 						addresses = append(addresses, t.OptionalEndpoint(endpoint))
