@@ -38,6 +38,8 @@ var providerFindings = map[string]string{
 		"The definition of that error leaves the grant type out, and the one of unauthorized_client is the case.",
 	"RFC6750/5.3/audience": "A token that is asked for without a resource (RFC 8707) has no audience: " +
 		"a deployment has to name its resources first.",
+	"RFC7662/2.2/inactive": "It answers 400 and unsupported_token_type to the introspection of any JWT. " +
+		"The document wants active: false for a token that the server did not issue.",
 	"RFC7662/4/specially-authorized": "Every confidential client may introspect every token, " +
 		"unless a deployment sets features.introspection.allowedPolicy.",
 

@@ -12,17 +12,20 @@ import (
 )
 
 // needsCode are the rules that cannot be checked without a code.
-const needsCode = "RFC6749/2.1 RFC6749/3.1 RFC6749/3.2.1 RFC6749/4.1 " +
-	"RFC6749/6 RFC6749/10.2 RFC6749/10.3 RFC6749/10.4 RFC6749/10.10 RFC6750/5.3 RFC7009 RFC7636 RFC7662"
+const needsCode = "RFC6749/2.1 RFC6749/3.1 RFC6749/4.1 RFC6749/5.2 " +
+	"RFC6749/6 RFC6749/10.1 RFC6749/10.2 RFC6749/10.3 RFC6749/10.4 RFC6749/10.10 RFC6750/5.3 RFC7009 RFC7636 RFC7662"
 
 // authorizeFaults are faults of authorization requests and responses (RFC 6749 §3.1, §4.1.1, §4.1.2).
 func authorizeFaults() []fault {
 	return []fault{
 		{name: "GET is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodGet },
-			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), hides: needsCode + " RFC6749/10.12",
-			fails: "RFC6749/3.1/get RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown RFC6749/4.1.2/code-issued RFC6749/4.1.2.1/invalid-request " +
-				"RFC6749/4.1.2.1/unsupported-response-type RFC6749/4.1.2.1/invalid-scope RFC6749/4.2/left-out RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method " +
-				"OIDCCore/3.1.2.1/get"},
+			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/get RFC6749/4.2/left-out OIDCCore/3.1.2.1/get",
+			blocks: "RFC6749/3.1/post RFC6749/3.1/person-verified RFC6749/3.1/not-repeated RFC6749/3.1.1/response-type-missing RFC6749/3.1.1/response-type-unknown " +
+				"RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/required-with-several RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected " +
+				"RFC6749/3.1.2.4/person-informed RFC6749/4.1.2/code-issued RFC6749/4.1.2.1/invalid-request RFC6749/4.1.2.1/unsupported-response-type " +
+				"RFC6749/4.1.2.1/invalid-scope RFC6749/4.1.2.1/unknown-client-not-redirected RFC6749/4.1.2.1/unknown-client-told RFC6749/10.14/sanitized " +
+				"RFC7636/4.4.1/required-of-public RFC7636/4.4.1/unknown-method",
+			hides: needsCode + " RFC6749/10.12"},
 		{name: "POST is refused at the authorization endpoint", at: authorizePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.method == http.MethodPost },
 			func() *wire.Answer { return shown(http.StatusMethodNotAllowed, "no") }), fails: "RFC6749/3.1/post OIDCCore/3.1.2.1/post"},
 		{name: "a code is issued before anybody has signed in", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
@@ -44,7 +47,7 @@ func authorizeFaults() []fault {
 			if v.Has("client_id") && !v.Has("response_type") {
 				q.setQuery("response_type", "code")
 			}
-		}), fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/required-parameters", hides: "RFC6749/4.1.2.1/state-returned"},
+		}), fails: "RFC6749/3.1.1/response-type-missing RFC6749/4.1.2.1/invalid-request OIDCCore/3.1.2.2/required-parameters"},
 		{name: "any response_type means code", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if strings.HasPrefix(v.Get("response_type"), "conf") {
 				q.setQuery("response_type", "code")
@@ -65,8 +68,7 @@ func authorizeFaults() []fault {
 			return a
 		}, fails: "RFC6749/4.1.2/in-query OIDCCore/3.1.2.5/in-query RFC9700/4.1.3/a53-fragment OIDCDiscovery/3/response-modes-true"},
 		{name: "codes are not returned", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
-			"RFC8707/2.1/left-out RFC8252/7.1/private-use-scheme",
-			hides: needsCode},
+			"RFC8707/2.1/left-out", hides: needsCode},
 		{name: "state is not returned", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Del("state")
@@ -194,8 +196,23 @@ func redirectFaults() []fault {
 			}
 			return a
 		}, fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/10.1/public-otherwise-known " +
-			"RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri",
-			hides: "RFC6749/3.1.2.4/person-informed"},
+			"RFC6749/3.1.2.4/person-informed RFC9700/2.1/a1-exact-redirect-uri OIDCCore/3.1.2.6/invalid-redirect-uri"},
+		{name: "errors are sent to a page of another host", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if q.method == http.MethodGet && a.Status >= 400 {
+				return moved("https://errors.example/")
+			}
+			return a
+		}, blocks: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.3/required-with-several RFC6749/3.1.2.4/not-redirected " +
+			"RFC6749/3.1.2.4/person-informed RFC6749/4.1.2.1/unknown-client-not-redirected RFC6749/4.1.2.1/unknown-client-told RFC6749/10.1/public-otherwise-known " +
+			"RFC8252/8.4/https-exact RFC8252/8.4/private-use-exact RFC8252/8.4/loopback-exact-but-for-port"},
+		{name: "errors are sent to the registered redirect URI", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if c := p.client(q.params().Get("client_id")); q.method == http.MethodGet && a.Status >= 400 && c != nil && q.params().Has("redirect_uri") {
+				return moved(c.RedirectURI() + "?error=invalid_request")
+			}
+			return a
+		}, fails: "RFC6749/3.1.2.4/person-informed"},
 		{name: "redirect URIs are compared by prefix", spoil: misdirected(func(sent, registered string) bool { return strings.HasPrefix(sent, registered) }),
 			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered RFC8252/8.4/private-use-exact RFC8252/8.4/https-exact"},
 		{name: "redirect URIs are compared without regard to case", spoil: misdirected(strings.EqualFold), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
@@ -204,7 +221,7 @@ func redirectFaults() []fault {
 			return err == nil && u.Host == wire.ParseURL(registered).Host
 		}), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
 		{name: "any redirect URI is accepted", spoil: misdirected(func(string, string) bool { return true }),
-			fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed RFC6749/10.1/public-otherwise-known"},
+			fails: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/3.1.2.4/person-informed RFC6749/10.1/public-otherwise-known"},
 		{name: "a missing redirect_uri means the first registered one", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
 			if c := p.client(v.Get("client_id")); c != nil && !v.Has("redirect_uri") {
 				q.setQuery("redirect_uri", c.RedirectURI())
@@ -217,8 +234,6 @@ func redirectFaults() []fault {
 			return q.params().Get("redirect_uri") == p.target.Clients[need.Several].RedirectURIs[1]
 		}, badPage), fails: "RFC6749/3.1.2.2/several", hides: "RFC6749/3.1.2/query-kept"},
 		{name: "the query of redirect URIs is lost", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("tenant") }), fails: "RFC6749/3.1.2/query-kept"},
-		{name: "the error page for a redirect URI has status 200", at: authorizePath, spoil: badURIs(status(http.StatusOK)), fails: "RFC6749/3.1.2.4/person-informed",
-			hides: "RFC6749/3.1.2.3/registered RFC6749/10.1/public-otherwise-known"},
 		{name: "the error page for a redirect URI is empty", at: authorizePath, spoil: badURIs(func(a *wire.Answer) { a.Body = nil }), fails: "RFC6749/3.1.2.4/person-informed"},
 		{name: "an error for an unknown client is redirected", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			v := q.params()
@@ -226,11 +241,11 @@ func redirectFaults() []fault {
 				return moved(uri + "?error=unauthorized_client")
 			}
 			return p.real(q)
-		}, fails: "RFC6749/4.1.2.1/unknown-client-not-redirected RFC9700/4.11.2/a4-invalid-pair-not-redirected", hides: "RFC6749/4.1.2.1/unknown-client-told"},
-		{name: "the error page for an unknown client has status 200", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+		}, fails: "RFC6749/4.1.2.1/unknown-client-not-redirected RFC9700/4.11.2/a4-invalid-pair-not-redirected RFC6749/4.1.2.1/unknown-client-told"},
+		{name: "the error page for an unknown client is empty", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && p.client(q.params().Get("client_id")) == nil {
-				a.Status = http.StatusOK
+				a.Body = nil
 			}
 			return a
 		}, fails: "RFC6749/4.1.2.1/unknown-client-told"},

@@ -52,7 +52,7 @@ func codeFaults() []fault {
 			if id, _ := q.client(); id == "" {
 				q.as(p.client(from.Get("client_id")))
 			}
-		}), fails: "RFC6749/3.2.1/public-identifies"},
+		}), fails: "RFC6749/4.1.3/public-identifies"},
 		{name: "a truncated code works", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if code := q.form().Get("code"); code != "" {
 				q.set("code", p.resembling("code ", code))
@@ -86,18 +86,22 @@ func codeFaults() []fault {
 		}, fails: "RFC6749/4.1.3/failure-spends-nothing RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "codes yield no token", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return p.codes(q.form().Get("code")) != nil && p.proven(q)
-		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC6749/4.1.4/granted RFC6749/4.1.3/failure-spends-nothing " +
-			"RFC7636/4.1/verifier-43-to-128 RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing " +
+		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/4.1.4/granted RFC6749/4.1.3/failure-spends-nothing " +
+			"RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.6/wrong-verifier-spends-nothing " +
 			"MCP/M9/pre-registered RFC8252/6/pkce-supported RFC8252/8.5/no-shared-secret RFC9700/2.1.1/a10-pkce-supported OIDCCore/9/basic-by-default",
-			blocks: "MCP/M5/resource-taken RFC8414/2/challenge-methods-true",
-			hides:  "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
+			blocks: "RFC6749/4.1.3/client-authenticated RFC6749/4.1.3/code-bound-to-client RFC6749/4.1.3/code-bound-to-public-client RFC6749/4.1.3/code-valid " +
+				"RFC6749/4.1.3/redirect-uri-present RFC6749/4.1.3/only-redirect-uri-present RFC6749/4.1.3/redirect-uri-identical RFC6749/4.1.3/public-identifies " +
+				"RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant RFC7636/4.6/verifier-43-to-128 " +
+				"MCP/M5/resource-taken RFC8414/2/challenge-methods-true",
+			hides: "RFC6749/4.1.2 RFC6749/4.1.4 RFC6749/5.2 RFC6749/6 RFC6749/10.3 RFC6749/10.4 RFC6750/5.3 RFC7009/2 RFC7662/2.2 RFC7662/4 RFC7662/5"},
 		{name: "the code grant issues no refresh token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if q.form().Has("code") && a.Granted() {
 				edit(a, put("refresh_token", nil))
 			}
 			return a
-		}, fails: "RFC6749/4.1.4/refresh-token MCP/M14/refresh-token-unasked OIDCCore/11/refresh-token OIDCCore/11/refresh-token-otherwise", hides: "RFC6749/6 RFC6749/10.4 RFC7009/2 RFC7662/2.2"},
+		}, fails: "RFC6749/4.1.4/refresh-token MCP/M14/refresh-token-unasked OIDCCore/11/refresh-token OIDCCore/11/refresh-token-otherwise",
+			skips: "RFC6749/5.2/invalid-refresh-token", hides: "RFC6749/6 RFC6749/10.4 RFC7009/2 RFC7662/2.2"},
 	}
 }
 
@@ -125,7 +129,9 @@ func refreshFaults() []fault {
 		}), fails: "RFC6749/6/validated OIDCCore/12.1/token-valid RFC9700/4.14.2/a27-integrity"},
 		{name: "refresh tokens yield no token", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
 			return q.form().Has("refresh_token")
-		}, badGrant), fails: "RFC6749/6/granted OIDCCore/11/refresh-token OIDCCore/12.2/answer", hides: "RFC6749/6 RFC6749/10.4"},
+		}, badGrant), fails: "RFC6749/6/granted OIDCCore/11/refresh-token OIDCCore/12.2/answer",
+			blocks: "RFC6749/6/client-authenticated RFC6749/6/bound-to-client RFC6749/6/validated RFC7009/2/refresh-tokens RFC7009/2/public-client",
+			hides:  "RFC6749/6 RFC6749/10.4 RFC7009/2"},
 		{name: "a refresh grants any requested scope", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			scope, token := q.form().Get("scope"), q.form().Get("refresh_token")
 			a := p.real(q)
@@ -172,7 +178,12 @@ func refreshFaults() []fault {
 			return a
 		}, fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected"},
 		{name: "refresh tokens are not rotated", spoil: unrotated(), fails: "RFC6749/6/rotated RFC6749/10.4/abuse-detected RFC9700/2.2.2/a20-public-refresh-tokens-rotated " +
-			"MCP/M12/public-rotated"},
+			"MCP/M12/public-rotated", skips: "RFC6749/6/new-token-same-scope"},
+		{name: "a refresh ignores the requested scope", at: tokenPath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.form().Has("refresh_token") {
+				q.set("scope", "")
+			}
+		}), skips: "RFC6749/6/new-token-same-scope"},
 		{name: "reuse of a refresh token revokes nothing", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			token := q.form().Get("refresh_token")
 			if p.has("spent " + token) {

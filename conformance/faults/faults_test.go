@@ -57,7 +57,7 @@ func faults() []fault {
 		redirectFaults(), pageFaults(), pkceFaults(), bearerFaults(), revocationFaults(), introspectionFaults(),
 		metadataFaults(), describedFaults(), keyFaults(), nativeFaults(), practiceFaults(), resourceFaults(),
 		signInFaults(), promptFaults(), answerFaults(), claimsFaults(), identityFaults(), refreshedFaults(), hmacFaults(),
-		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults())
+		userInfoFaults(), claimFaults(), formPostFaults(), logoutFaults(), noticeFaults(), signedFaults(), controlFaults())
 }
 
 // TestFaults checks that each fault fails the rules that it violates, and no others. With -v it prints the table.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -20,7 +21,10 @@ func nativeFaults() []fault {
 		}), fails: "RFC8252/8.4/loopback-exact-but-for-port"},
 		{name: "a redirect URI of a private-use scheme is refused", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			return strings.HasPrefix(q.params().Get("redirect_uri"), "com.example.")
-		}, badPage), fails: "RFC8252/7.1/private-use-scheme"},
+		}, badPage), fails: "RFC8252/7/private-use-scheme"},
+		{name: "a redirect URI with https is refused for a public client", at: authorizePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return q.params().Get("client_id") == p.target.Clients[need.Public].ID && strings.HasPrefix(q.params().Get("redirect_uri"), "https:")
+		}, badPage), aim: func(*target.Target) {}, fails: "RFC8252/7/claimed-https"},
 		{name: "a redirect URI of a private-use scheme has any path", spoil: misdirected(func(sent, registered string) bool {
 			return wire.ParseURL(registered).Host == "" && wire.ParseURL(sent).Scheme == wire.ParseURL(registered).Scheme
 		}), fails: "RFC8252/8.4/private-use-exact"},

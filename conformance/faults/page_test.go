@@ -14,14 +14,14 @@ import (
 func pageFaults() []fault {
 	return []fault{
 		{name: "public clients need no consent", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
-			fails: "RFC6749/10.2/person-informed RFC6749/10.2/repeated-request-asked OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
+			fails: "RFC6749/10.2/person-informed RFC8252/8.6/https-is-no-proof OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
 		{name: "native applications need no consent", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
-			fails: "RFC8252/8.6/not-automatic"},
+			fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
 		{name: "consent for a public client is remembered", at: authorizePath, spoil: approving(need.Public, func(p *proxy, v url.Values) bool {
 			first := !p.has("approved")
 			p.keep("approved", true)
 			return !first && !v.Has("prompt")
-		}), fails: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/https-is-no-proof"},
+		}), fails: "RFC8252/8.6/https-is-no-proof"},
 		{name: "consent is accepted from any browser", spoil: func(p *proxy, q *ask) *wire.Answer {
 			ticket := q.form().Get("ticket")
 			if q.path == consentPath && p.has("asked "+ticket) {

@@ -15,10 +15,11 @@ func pkceFaults() []fault {
 	right := func(challenge, verifier string) bool {
 		return check.Challenge(verifier) == challenge && len(verifier) >= 43 && len(verifier) <= 128
 	}
+	anyVerifier := proving(func(*proxy, string, string) bool { return true })
 	return []fault{
-		{name: "verifiers are not compared", spoil: proving(func(_ *proxy, _, verifier string) bool { return true }),
+		{name: "verifiers are not compared", spoil: anyVerifier,
 			fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.4/challenge-bound-to-code RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public " +
-				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
+				"RFC9700/2.1.1/a10-pkce-supported RFC9700/2.1.1/a11-verifier-enforced RFC8252/6/pkce-supported OIDCCore/16.11/code-substitution RFC8414/2/challenge-methods-true",
 			hides: "RFC7636/4.6/invalid-grant RFC7636/4.6/wrong-verifier-spends-nothing"},
 		{name: "the code_verifier is optional", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return verifier == "" || right(challenge, verifier)
@@ -34,12 +35,13 @@ func pkceFaults() []fault {
 		}), fails: "RFC7636/4.1/short-verifier-refused"},
 		{name: "verifiers may have 127 characters at most", spoil: proving(func(_ *proxy, challenge, verifier string) bool {
 			return right(challenge, verifier) && len(verifier) < 128
-		}), fails: "RFC7636/4.1/verifier-43-to-128"},
+		}), fails: "RFC7636/4.6/verifier-43-to-128"},
 		{name: "codes of public clients yield no token", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
 			id, _ := q.client()
 			return p.codes(q.form().Get("code")) != nil && id == p.target.Clients[need.Public].ID
-		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC6749/3.2.1/public-identifies RFC7636/4.2/s256-public OIDCCore/9/none RFC8252/7.2/claimed-https",
-			hides: "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
+		}, badGrant), fails: "RFC6749/2.1/public-allowed RFC7636/4.2/s256-public OIDCCore/9/none",
+			blocks: "RFC6749/4.1.3/code-bound-to-public-client RFC6749/4.1.3/public-identifies RFC6749/6/bound-to-client RFC7636/4.6/verifier-required-of-public",
+			hides:  "RFC6749/10.4/abuse-detected RFC7009/2/public-client"},
 		{name: "the method plain is accepted", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if method := v.Get("code_challenge_method"); v.Has("code_challenge") && (method == "" || method == "plain") {
 				q.setQuery("code_challenge", check.Challenge(v.Get("code_challenge")), "code_challenge_method", "S256")
@@ -59,7 +61,7 @@ func pkceFaults() []fault {
 			if !v.Has("code_challenge") && v.Get("client_id") == p.target.Clients[need.Public].ID {
 				unproven(q)
 			}
-		}), fails: "RFC7636/4.4.1/required-of-public RFC9700/2.1.1/a12-required-of-public", hides: "RFC7636/4.4.1/missing-explained"},
+		}), fails: "RFC9700/2.1.1/a12-required-of-public", skips: "RFC7636/4.4.1/required-of-public RFC7636/4.4.1/missing-explained"},
 		{name: "confidential clients need no PKCE", at: authorizePath, spoil: challenges(func(p *proxy, q *ask, v url.Values) {
 			if v.Has("client_id") && !v.Has("code_challenge") && v.Get("client_id") != p.target.Clients[need.Public].ID {
 				unproven(q)
@@ -94,6 +96,18 @@ func pkceFaults() []fault {
 			fails: "RFC7636/7.2/plain-not-offered RFC9700/2.1.1/a16-no-plain RFC8414/2/challenge-methods-true"},
 		{name: "PKCE is not listed", spoil: publishing(put("code_challenge_methods_supported", nil)),
 			fails: "RFC9700/2.1.1/a15-pkce-in-metadata MCP/M4/s256-in-metadata", hides: "RFC7636/7.2/plain-not-offered"},
+		{name: "PKCE is not listed and has no effect", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Contains(q.path, "/.well-known/o") {
+				return publishing(put("code_challenge_methods_supported", nil))(p, q)
+			}
+			if q.path == authorizePath && q.params().Has("code_challenge_method") {
+				q.setQuery("code_challenge_method", "S256")
+			}
+			return anyVerifier(p, q)
+		}, fails: "RFC7636/4.1/short-verifier-refused RFC7636/4.3/plain-refused RFC8252/6/pkce-supported",
+			skips: "RFC7636/4.2/s256 RFC7636/4.2/s256-public RFC7636/4.4/challenge-bound-to-code RFC7636/4.4.1/unknown-method RFC7636/4.4.1/unknown-method-explained " +
+				"RFC7636/4.6/verifier-43-to-128 RFC7636/4.6/verifier-compared RFC7636/4.6/verifier-required-of-public RFC7636/4.6/invalid-grant",
+			hides: "RFC7636/4.6/wrong-verifier-spends-nothing RFC7636/7.2/plain-not-offered"},
 	}
 }
 

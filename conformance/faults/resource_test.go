@@ -17,16 +17,51 @@ func bearerFaults() []fault {
 		}
 	}
 	return []fault{
-		{name: "a token in two places is accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		{name: "a token in the query is accepted beside one in the header", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			if q.header.Get("Authorization") == "" {
+				bearing(q, q.params().Get("access_token"))
+			}
+			q.query = ""
+		}), fails: "RFC6750/3.1/two-methods-refused RFC6750/2.3/not-in-query", blocks: "RFC6750/3.1/invalid-request-400"},
+		{name: "a token in the query is ignored beside one in the header", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") != "" {
 				q.query = ""
 			}
-		}), fails: "RFC6750/2/one-method", hides: "RFC6750/3.1/invalid-request-400"},
-		{name: "a token in the header is not accepted", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+		}), skips: "RFC6750/3.1/two-methods-refused RFC6750/3.1/invalid-request-400"},
+		{name: "a token is accepted in the query only", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
+			token := q.params().Get("access_token")
+			if q.header.Get("Authorization") != "" {
+				token = "made-up"
+			}
+			bearing(q, token)
+			q.query = ""
+		}), fails: "RFC6750/2.1/header", hides: "RFC6749/7 RFC6750"},
+		{name: "a resource accepts no token", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.header.Get("Authorization") != "" {
 				bearing(q, "made-up")
 			}
-		}), fails: "RFC6750/2.1/header", hides: "RFC6749/7 RFC6750"},
+		}), blocks: "RFC6750/2.1/header RFC6750/2.1/scheme-any-case RFC6750/2.2/form RFC6750/2.3/not-in-query RFC6749/7/token-validated RFC6750/5.2/not-tampered-with " +
+			"RFC6750/3.1/two-methods-refused RFC6750/3.1/invalid-request-400"},
+		{name: "a resource answers 403 to every token", at: resourcePath, spoil: answering(status(http.StatusForbidden)),
+			fails: "RFC6750/3.1/invalid-token-401",
+			blocks: "RFC6750/2.1/header RFC6750/2.1/scheme-any-case RFC6750/2.2/form RFC6750/2.3/not-in-query RFC6749/7/token-validated RFC6750/5.2/not-tampered-with " +
+				"RFC6750/3.1/two-methods-refused RFC6750/3.1/invalid-request-400"},
+		{name: "a resource answers 403 to valid and to truncated tokens", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := resembles(p, q)
+			if a.Status == http.StatusOK {
+				a.Status = http.StatusForbidden
+			}
+			return a
+		}, fails: "RFC6749/7/token-validated RFC6750/5.2/not-tampered-with"},
+		{name: "a resource needs no token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.header.Get("Authorization") == "" && q.query == "" && q.method == http.MethodGet {
+				return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
+			}
+			return p.real(q)
+		}, blocks: "RFC6750/2.1/header RFC6750/2.1/scheme-any-case RFC6750/2.2/form RFC6750/2.3/not-in-query RFC6749/7/token-validated RFC6750/5.2/not-tampered-with " +
+			"RFC6750/3/challenge RFC6750/3/has-attribute RFC6750/3/attributes-once RFC6750/3.1/no-error-without-token RFC6750/3.1/two-methods-refused RFC6750/3.1/invalid-request-400"},
+		{name: "a resource refuses every token for want of scope", at: widerPath, spoil: answering(status(http.StatusForbidden)),
+			blocks: "RFC6749/7/scope-covers RFC6750/3.1/insufficient-scope-403 RFC6750/3.1/scope-named"},
 		{name: "the scheme bearer in lower case is refused", at: resourcePath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if !strings.HasPrefix(q.header.Get("Authorization"), "Bearer") {
 				q.header.Del("Authorization")
@@ -68,13 +103,6 @@ func bearerFaults() []fault {
 		{name: "a resource does not name the scope", at: widerPath, spoil: challenging(`,? *scope="[^"]*"`, ""), fails: "RFC6750/3.1/scope-named"},
 		{name: "a resource reports an error though no token was sent", at: resourcePath, spoil: challenging(`^Bearer realm="[^"]*"$`, `Bearer error="invalid_token"`),
 			fails: "RFC6750/3.1/no-error-without-token"},
-		{name: "a resource answers no token with 400", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			a := p.real(q)
-			if q.header.Get("Authorization") == "" && q.query == "" && q.method == http.MethodGet {
-				a.Status = http.StatusBadRequest
-			}
-			return a
-		}, fails: "RFC6750/3.1/no-error-without-token"},
 		{name: "a resource accepts any token", at: resourcePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			if strings.HasPrefix(q.header.Get("Authorization"), "Bearer ") && q.query == "" {
 				return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
@@ -114,11 +142,10 @@ func introspectionFaults() []fault {
 			}
 		})
 	}
-	const worksNoMore = "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2/access-tokens RFC7009/2.1/at-once " +
-		"RFC7009/2.1/refresh-token-ends-access-tokens RFC7662/4/revoked"
+	const worksNoMore = "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked"
 	return []fault{
 		{name: "every token is active", at: introspectPath, spoil: dead(put("active", true)), fails: worksNoMore + " RFC7662/2.2/inactive RFC7662/2.2/code-inactive RFC7662/2.2/refresh-token",
-			hides: "RFC7662/2.2/inactive-tells-nothing"},
+			hides: "RFC7662/2.2/inactive-tells-nothing", skips: "RFC7009/2.1/refresh-token-ends-access-tokens"},
 		{name: "anybody may introspect", at: introspectPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if q.method == http.MethodPost {
 				q.as(p.target.Clients[need.Introspect])
@@ -129,7 +156,7 @@ func introspectionFaults() []fault {
 			if id, _ := q.client(); q.method == http.MethodPost && id == p.target.Clients[need.Code].ID {
 				q.as(p.target.Clients[need.Introspect])
 			}
-		}), fails: "RFC7662/4/specially-authorized", hides: "RFC7662/2.3/not-allowed-403"},
+		}), fails: "RFC7662/4/specially-authorized", skips: "RFC7662/2.3/not-allowed-403"},
 		{name: "inactive tokens reveal details", at: introspectPath, spoil: dead(put("error", "expired")), fails: "RFC7662/2.2/inactive-tells-nothing"},
 		{name: "active is a string for inactive tokens", at: introspectPath, spoil: dead(put("active", "false")), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
 			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
@@ -139,14 +166,24 @@ func introspectionFaults() []fault {
 			if a.JSON()["active"] == false {
 				*a = *refusal(http.StatusBadRequest, "invalid_token")
 			}
-		}), fails: "RFC7662/2.2/active RFC7662/2.2/inactive",
+		}), fails: "RFC7662/2.2/inactive",
 			hides: "RFC6749/4.1.2/replay-revokes RFC6749/10.3/cannot-be-made RFC7009/2 RFC7662/2.2 RFC7662/4/revoked"},
+		{name: "introspection refuses unsigned JWTs with an error", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Count(q.form().Get("token"), ".") == 2 {
+				return refusal(http.StatusBadRequest, "invalid_request")
+			}
+			return p.real(q)
+		}, fails: "RFC7662/2.2/inactive"},
 		{name: "active tokens are reported as inactive", at: introspectPath, spoil: telling(func(object map[string]any) {
 			if object["active"] == true {
 				clear(object)
 				object["active"] = false
 			}
-		}), fails: "RFC7662/2.1/post RFC7662/2.2/refresh-token", hides: "RFC6749 RFC6750 RFC7009 RFC7662"},
+		}), fails: "RFC7662/2.2/refresh-token", blocks: "RFC7662/2.1/post RFC7662/2.1/caller-authorized RFC7662/4/revoked", hides: "RFC6749 RFC6750 RFC7009 RFC7662"},
+		{name: "introspection by POST is refused", at: introspectPath, spoil: answering(func(a *wire.Answer) {
+			*a = *refusal(http.StatusMethodNotAllowed, "invalid_request")
+		}), fails: "RFC7662/2.1/post RFC7662/2.1/bearer-caller-needs-scope RFC7662/2.2/inactive RFC7662/2.3/nobody-challenged RFC7662/2.3/not-allowed-403",
+			blocks: "RFC7662/2.1/caller-authorized RFC7662/2.2/active RFC7662/2.3/invalid-client-401", hides: "RFC6749 RFC6750 RFC7009 RFC7662"},
 		{name: "GET introspects", at: introspectPath, spoil: spoiling(func(_ *proxy, q *ask) {
 			if q.method == http.MethodGet {
 				q.method, q.body, q.query = http.MethodPost, q.query, ""
@@ -206,7 +243,7 @@ func introspectionFaults() []fault {
 		}), fails: "RFC7662/2.2/refresh-token"},
 		{name: "the username is not returned", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
 		{name: "the client_id is wrong", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
-		{name: "the username is wrong", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts-right RFC9700/4.15.1/a36-no-person"},
+		{name: "the username is wrong", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts RFC9700/4.15.1/a36-no-person"},
 		{name: "the scope is wrong", at: introspectPath, spoil: live("scope", "everything"), fails: "RFC7662/2.2/facts-right OIDCCore/16.8/scope"},
 		{name: "the issuer is wrong", at: introspectPath, spoil: live("iss", "https://another.example"), fails: "RFC7662/2.2/facts-right"},
 		{name: "exp is wrong", at: introspectPath, spoil: live("exp", 4102444800), fails: "RFC7662/2.2/facts-right"},
@@ -234,118 +271,4 @@ func introspectionFaults() []fault {
 			}
 		}), fails: "RFC7662/2.3/not-allowed-403"},
 	}
-}
-
-// revocationFaults are faults of revocation (RFC 7009).
-func revocationFaults() []fault {
-	done := func() *wire.Answer { return &wire.Answer{Status: http.StatusOK, Header: http.Header{}} }
-	own := func(p *proxy, q *ask) bool {
-		id, _ := q.client()
-		c := p.owner(q.form().Get("token"))
-		return c != nil && c.ID == id && p.proven(q)
-	}
-	refresh := func(p *proxy, q *ask) bool { return p.has("refresh " + q.form().Get("token")) }
-	const accessEnds = "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked RFC7009/2.1/access-token-ends-refresh-token"
-	const refreshEnds = "RFC7009/2/refresh-tokens RFC7009/2/public-client RFC7009/2.1/refresh-token-ends-access-tokens RFC7009/2.1/hint-is-a-hint RFC7009/2.2/invalid-hint-ignored"
-	return []fault{
-		{name: "nothing is revoked", at: revokePath, spoil: refusingIf(own, done), fails: accessEnds + " " + refreshEnds},
-		{name: "access tokens are not revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && !refresh(p, q) }, done), fails: accessEnds},
-		{name: "refresh tokens are not revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && refresh(p, q) }, done), fails: refreshEnds},
-		{name: "refresh tokens cannot be revoked", at: revokePath, spoil: refusingIf(refresh, func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }),
-			fails: "RFC7009/2/refresh-tokens RFC7009/2/public-client RFC7009/2.2/invalid-hint-ignored",
-			hides: "RFC7009/2.1"},
-		{name: "access tokens cannot be revoked", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return own(p, q) && !refresh(p, q) },
-			func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }),
-			fails: "RFC7009/2/access-tokens RFC7009/2.2/status-200", hides: "RFC7009/2.1 RFC7009/2.2/invalid-token-200 RFC7662/4/revoked"},
-		{name: "revocation takes effect only at the second introspection", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if q.path == revokePath && own(p, q) && !refresh(p, q) {
-				p.keep("waits "+q.form().Get("token"), q.body)
-				p.keep("header "+q.form().Get("token"), q.header)
-				return done()
-			}
-			a := p.real(q)
-			if token := q.form().Get("token"); q.path == introspectPath && p.note("waits "+token) != "" {
-				header, _ := p.value("header " + token).(http.Header)
-				p.real(&ask{http.MethodPost, revokePath, "", p.note("waits " + token), header})
-			}
-			return a
-		}, fails: "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked RFC7009/2.1/access-token-ends-refresh-token"},
-		{name: "access tokens outlive their refresh token", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if access := p.note("beside " + q.form().Get("token")); q.path == revokePath && access != "" && own(p, q) {
-				p.keep("outlives "+access, p.real(&ask{http.MethodPost, introspectPath, "", wire.Params("token", access).Encode(), p.asIntrospecting()}))
-			}
-			if first, is := p.value("outlives " + q.form().Get("token")).(*wire.Answer); is && q.path == introspectPath {
-				return first
-			}
-			return p.real(q)
-		}, fails: "RFC7009/2.1/refresh-token-ends-access-tokens"},
-		{name: "refresh tokens outlive their access token", spoil: func(p *proxy, q *ask) *wire.Answer {
-			token := q.form().Get("token")
-			switch {
-			case q.path == revokePath && own(p, q) && !refresh(p, q):
-				p.keep("dead "+token, true)
-				return done()
-			case q.path == introspectPath && p.has("dead "+token):
-				q.set("token", "dead")
-			}
-			return p.real(q)
-		}, fails: "RFC7009/2.1/access-token-ends-refresh-token"},
-		{name: "public clients cannot revoke", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			id, _ := q.client()
-			return id == p.target.Clients[need.Public].ID
-		}, unknownClient), fails: "RFC7009/2/public-client"},
-		{name: "secrets are not compared at revocation", at: revokePath, spoil: spoiling(func(p *proxy, q *ask) {
-			id, _ := q.client()
-			q.as(p.client(id))
-		}), fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
-		{name: "a wrong secret revokes nothing and is answered with 200", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool { return !p.proven(q) }, done),
-			fails: "RFC7009/2.1/client-authenticated RFC7009/2.2.1/invalid-client"},
-		{name: "any client revokes any token", at: revokePath, spoil: spoiling(func(p *proxy, q *ask) {
-			if c := p.owner(q.form().Get("token")); c != nil && p.proven(q) {
-				q.as(c)
-			}
-		}), fails: "RFC7009/2.1/own-tokens-only RFC7009/2.1/refusal-is-reported"},
-		{name: "a refused revocation is answered with 200", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			return p.owner(q.form().Get("token")) != nil && !own(p, q) && p.proven(q)
-		}, done), fails: "RFC7009/2.1/refusal-is-reported"},
-		{name: "a wrong token_type_hint prevents revocation", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			return refresh(p, q) && q.form().Get("token_type_hint") == "access_token"
-		}, done), fails: "RFC7009/2.1/hint-is-a-hint"},
-		{name: "revocation without a token is answered with 200", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool { return !q.form().Has("token") }, done),
-			fails: "RFC7009/2.1/token-required"},
-		{name: "revocation is answered with 204", at: revokePath, spoil: answering(func(a *wire.Answer) {
-			if a.Status == http.StatusOK {
-				a.Status, a.Body = http.StatusNoContent, nil
-			}
-		}), fails: "RFC7009/2.2/status-200 RFC7009/2.2/invalid-token-200"},
-		{name: "revocation of an unknown token is an error", at: revokePath, spoil: refusingIf(func(p *proxy, q *ask) bool {
-			return strings.HasPrefix(q.form().Get("token"), "conformance-")
-		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "invalid_token") }), fails: "RFC7009/2.2/invalid-token-200"},
-		{name: "a second revocation is an error", at: revokePath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			token := q.form().Get("token")
-			if p.has("revoked " + token) {
-				return refusal(http.StatusBadRequest, "invalid_token")
-			}
-			if own(p, q) {
-				p.keep("revoked "+token, true)
-			}
-			return p.real(q)
-		}, fails: "RFC7009/2.2/invalid-token-200"},
-		{name: "an unknown hint is refused", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
-			return q.form().Get("token_type_hint") == "conformance"
-		}, func() *wire.Answer { return refusal(http.StatusBadRequest, "unsupported_token_type") }), fails: "RFC7009/2.2/invalid-hint-ignored"},
-		{name: "an unknown hint revokes nothing", at: revokePath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
-			return q.form().Get("token_type_hint") == "conformance"
-		}, done), fails: "RFC7009/2.2/invalid-hint-ignored"},
-		{name: "invalid_client is reported as invalid_request at revocation", at: revokePath, spoil: miscalling("invalid_client", "invalid_request"), fails: "RFC7009/2.2.1/invalid-client"},
-		{name: "invalid_request is reported as invalid_client at revocation", at: revokePath, spoil: miscalling("invalid_request", "invalid_client"), fails: "RFC7009/2.1/token-required"},
-		{name: "scripts cannot revoke", at: revokePath, spoil: answering(header("Access-Control-Allow-Origin", "")), fails: "RFC7009/2.3/cors"},
-	}
-}
-
-// asIntrospecting returns a header with the credentials of the introspection client.
-func (p *proxy) asIntrospecting() http.Header {
-	q := &ask{header: http.Header{"Content-Type": {wire.FormEncoded}}}
-	q.as(p.target.Clients[need.Introspect])
-	return q.header
 }

@@ -32,7 +32,7 @@ var machine = []Need{need.Token, need.Machine}
 var badScopes = []string{"conformance-unknown", "\"\\"}
 
 // OnLoopback is the reason for which rules about TLS are skipped on this machine.
-const OnLoopback = "on loopback nobody is on the way"
+const OnLoopback = "the address is on this machine, where nobody is on the way: use a target whose addresses have https"
 
 // wantTLS asserts that addresses use https. If some use http on this machine, and the others are correct, the check
 // is skipped.
@@ -61,33 +61,73 @@ func wantNoFragment(t *T, endpoint Need) {
 	}
 }
 
-// wantNoRedirect asserts that the browser was not redirected.
+// wantNoRedirect asserts that the browser was not sent to the redirect URI of the request, which is invalid. If the
+// request has none, the browser must not be sent to a registered one. If the browser was sent elsewhere, the check is
+// blocked, because that address can be a page of the server.
 func wantNoRedirect(t *T, r *check.Response) {
-	if r.Location != "" {
-		t.At(r.Answer)
-		t.Failf("the browser was sent to %s", wire.Clip(r.Location, 200))
+	if r.Location == "" {
+		return
 	}
+	t.At(r.Answer)
+	asked := r.Request.Params.Get("redirect_uri")
+	switch {
+	case asked != "" && ledTo(r, asked) || asked == "" && ledToClient(r):
+		t.Failf("the browser was sent to %s", place(r.Location))
+	case !ledToClient(r):
+		ledElsewhere(t, r)
+	}
+}
+
+// place returns an address without query and fragment, which have values that a check chose at random.
+func place(address string) string {
+	if i := strings.IndexAny(address, "?#"); i >= 0 {
+		address = address[:i]
+	}
+	return wire.Clip(address, 200)
+}
+
+// ledElsewhere blocks the check, because the browser was sent to an address that is no redirect URI.
+func ledElsewhere(t *T, r *check.Response) {
+	t.Blockedf("the browser was sent to %s, which is no redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Clip(wire.Origin(r.Location), 200))
+}
+
+// ledToClient reports whether the browser was sent to a registered redirect URI of the client.
+func ledToClient(r *check.Response) bool {
+	return slices.ContainsFunc(r.Request.Client.RedirectURIs, func(uri string) bool { return wire.SamePlace(r.Location, uri) })
+}
+
+// ledTo reports whether the browser was sent to a redirect URI, with the query of that URI.
+func ledTo(r *check.Response, uri string) bool {
+	target, err := wire.ParseURL(r.Request.Endpoint).Parse(uri)
+	if err != nil {
+		return strings.HasPrefix(r.Location, uri)
+	}
+	sent := wire.ParseURL(r.Location)
+	for name := range target.Query() {
+		if sent.Query().Get(name) != target.Query().Get(name) {
+			return false
+		}
+	}
+	sent.Host, target.Host = strings.ToLower(sent.Host), strings.ToLower(target.Host) // the case of a host has no meaning
+	return wire.SamePlace(sent.String(), target.String())
 }
 
 // wantASCII asserts that the text of an error contains only characters that RFC 6749 allows.
 func wantASCII(t *T, name, text string) {
-	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+	wrong := func(r rune) bool {
+		return r < ' ' || r > '~' || r == '"' || r == '\\' || r == ' ' && name == "error_uri"
+	}
+	if strings.ContainsFunc(text, wrong) {
 		t.Errorf("%s is %q, which contains a character that is not allowed", name, text)
 	}
 }
 
-// wantScheme asserts that WWW-Authenticate contains a scheme.
+// wantScheme asserts that WWW-Authenticate has a challenge of a scheme.
 func wantScheme(t *T, a *wire.Answer, scheme string) {
-	for _, challenge := range a.Header.Values("WWW-Authenticate") {
-		for part := range strings.SplitSeq(challenge, ",") {
-			name, _, _ := strings.Cut(strings.TrimSpace(part), " ")
-			if strings.EqualFold(name, scheme) {
-				return
-			}
-		}
+	if !slices.ContainsFunc(challengesOf(a), func(c challenge) bool { return strings.EqualFold(c.scheme, scheme) }) {
+		t.At(a)
+		t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "), scheme)
 	}
-	t.At(a)
-	t.Errorf("WWW-Authenticate is %q, want the scheme %s", strings.Join(a.Header.Values("WWW-Authenticate"), ", "), scheme)
 }
 
 // wantHeader asserts that a header contains a word.

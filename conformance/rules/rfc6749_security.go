@@ -1,11 +1,16 @@
 package rules
 
 import (
+	"bytes"
 	"math"
 	"strings"
 
+	"golang.org/x/net/html"
+
+	"mandate/conformance/browser"
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -15,20 +20,13 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/7/token-validated", Level: Must,
 			Text:  "A protected resource accepts valid access tokens, and no other text.",
-			Needs: append([]Need{need.API}, machine...),
-			Check: func(t *T) {
-				token := workingToken(t)
-				for _, other := range append(Spoilt(token), "conformance") {
-					if a := t.Get(t.API().URL, wire.Bearer(other)); a.Status/100 == 2 {
-						t.Failf("the resource accepted a text that is no token")
-					}
-				}
-			},
+			Needs: bearer,
+			Check: func(t *T) { wantOnlyTokens(t) },
 		},
 		{
 			ID: "RFC6749/7/scope-covers", Level: Must,
 			Text:  "A protected resource refuses a token with insufficient scope.",
-			Needs: append([]Need{need.API}, machine...),
+			Needs: restricted,
 			Check: func(t *T) {
 				if a := askRestricted(t); a.Status/100 == 2 {
 					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
@@ -45,9 +43,7 @@ func rfc6749Security() []Rule {
 			Text:  "A client that cannot authenticate is identified by its registered redirect URI.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Public)).Set("redirect_uri", "https://attacker.example/callback"))
-				t.WantNoCode(r, "the redirect URI is not registered")
-				wantNoRedirect(t, r)
+				wantUnregisteredRefused(t, t.Client(need.Public))
 			},
 		},
 		{
@@ -60,24 +56,25 @@ func rfc6749Security() []Rule {
 			Text:  "The server asks the person, and names the client and the scope.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
-				// With prompt=consent the server asks even if the person has approved before. The next rule is about
-				// an earlier consent.
-				if r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent")); !r.Asked && r.Params.Get("code") != "" {
-					t.Failf("a public client received a code, but the person was not asked")
+				// An OpenID Provider asks again with prompt=consent. The next rule is about an earlier consent.
+				r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent"))
+				if r.Asked {
+					return
 				}
+				t.CodeOf(r)
+				if !t.Has(need.OpenID) {
+					t.Skipf("the person was not asked, and can have approved the client public before: revoke this approval at the server")
+				}
+				t.Failf("a public client received a code for a request with prompt=consent, but the person was not asked")
 			},
 		},
 		{
 			ID: "RFC6749/10.2/repeated-request-asked", Level: Should,
-			Text:  "The server does not approve a repeated request of a public client without the person, since any program can send it.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
-			Check: func(t *T) {
-				c := t.Client(need.Public)
-				t.Code(t.Request(c))
-				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
-					t.Failf("the second request was granted, but the person was not asked")
-				}
-			},
+			// A redirect URI with https can be a measure that identifies the client (RFC 8252 §8.6). One at a loopback
+			// address cannot.
+			Text:  "The server does not approve a repeated request of a public client without the person, if any program could have sent it.",
+			Needs: nativeNeeds(),
+			Check: func(t *T) { wantAskedAgain(t, t.Client(need.Loopback)) },
 		},
 		{
 			ID: "RFC6749/10.3/confidential-in-storage", Level: Must,
@@ -147,14 +144,14 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.10/tokens-cannot-be-guessed", Level: Must,
 			Text:  "A token has at least 128 random bits.",
-			Needs: machine,
-			Check: func(t *T) { wantBits(t, 128, t.Machine().Access, t.Machine().Access) },
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantBits(t, 128, someTokens(t).Access, someTokens(t).Access) },
 		},
 		{
 			ID: "RFC6749/10.10/tokens-cannot-be-guessed-at-all", Level: Should,
 			Text:  "A token is one of at least 2^160 possible ones.",
-			Needs: machine,
-			Check: func(t *T) { wantBits(t, 160, t.Machine().Access, t.Machine().Access) },
+			Needs: []Need{need.Token},
+			Check: func(t *T) { wantBits(t, 160, someTokens(t).Access, someTokens(t).Access) },
 		},
 		{
 			ID: "RFC6749/10.10/codes-cannot-be-guessed", Level: Must,
@@ -194,13 +191,16 @@ func rfc6749Security() []Rule {
 			Text:  "Pages escape the values of a request.",
 			Needs: []Need{need.Authorization, need.Code},
 			Check: func(t *T) {
-				markup := "\"'><svg onload=alert(1)>" + t.Random()
+				c := t.Client(need.Code)
+				if first := settled(t, t.OpenAnonymously(t.Request(c))).Seen[0]; first.Status >= 400 {
+					t.Blockedf("a request of the client code is answered with %s", first)
+				}
 				for _, name := range []string{"client_id", "redirect_uri", "state", "scope", "response_type"} {
-					r := t.OpenAnonymously(t.Request(t.Client(need.Code)).Set(name, markup))
+					r := t.OpenAnonymously(t.Request(c).Set(name, "\"'><svg onload=alert(1)>"+t.Random()))
 					for _, a := range r.Seen {
-						if a.MediaType() == "text/html" && strings.Contains(string(a.Body), "<svg onload=alert(1)>") {
+						if hasInjected(a) {
 							t.At(a)
-							t.Failf("%s is on the page without escaping", name)
+							t.Failf("the page contains an element from the value of %s", name)
 						}
 					}
 				}
@@ -209,12 +209,47 @@ func rfc6749Security() []Rule {
 	}
 }
 
-// askRestricted sends a token with insufficient scope to the restricted resource.
-func askRestricted(t *T) *wire.Answer {
-	if t.API().Restricted == "" {
-		t.Skipf("the target names no resource that needs more scope")
+// wantAskedAgain asserts that the person is asked at a repeated request of a client.
+func wantAskedAgain(t *T, c *target.Client) {
+	t.Code(t.Request(c))
+	if again := settled(t, t.Authorize(t.Request(c))); !again.Asked && again.Params.Get("code") != "" {
+		t.Failf("the second request was granted, but the person was not asked")
 	}
-	return t.Get(t.API().Restricted, wire.Bearer(t.Machine("scope", lesserScope(t)).Access))
+}
+
+// hasInjected reports whether a page contains the element that a check put into a parameter. The text of the element
+// alone does no harm, for example in a script as a string.
+func hasInjected(a *wire.Answer) bool {
+	if a.MediaType() != "text/html" {
+		return false
+	}
+	root, err := html.Parse(bytes.NewReader(a.Body))
+	if err != nil {
+		return false
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "svg" && browser.Attribute(n, "onload") == "alert(1)" {
+			return true
+		}
+	}
+	return false
+}
+
+// restricted is what a check needs that sends a token with insufficient scope.
+var restricted = append([]Need{need.API}, machine...)
+
+// askRestricted sends a token with insufficient scope to the restricted resource. A token with the scope must be
+// accepted there, otherwise the check is blocked.
+func askRestricted(t *T) *wire.Answer {
+	api := t.API()
+	if api.Restricted == "" {
+		t.Skipf("the target names no resource that needs more scope: name one under api.wider, and its scope under api.scope")
+	}
+	lesser := lesserScope(t)
+	if a := t.Get(api.Restricted, wire.Bearer(t.Machine("scope", api.Scope).Access)); a.Status/100 != 2 {
+		t.Blockedf("the resource %s refuses a token with the scope %s too: %s", api.Restricted, api.Scope, a)
+	}
+	return t.Get(api.Restricted, wire.Bearer(t.Machine("scope", lesser).Access))
 }
 
 // lesserScope returns a scope of the client machine that is not sufficient for the wider resource.
@@ -224,7 +259,7 @@ func lesserScope(t *T) string {
 			return name
 		}
 	}
-	t.Skipf("the client machine has only the scope %s", t.API().Scope)
+	t.Skipf("the client machine has no other scope than %s: the rule needs a second one", t.API().Scope)
 	return ""
 }
 

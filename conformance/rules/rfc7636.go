@@ -6,21 +6,14 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
-// rfc7636 returns the rules about Proof Key for Code Exchange.
+// rfc7636 returns the rules about Proof Key for Code Exchange. The document binds only servers that support PKCE, so
+// most checks are skipped on other servers. RFC 9700 §2.1.1 is about those.
 func rfc7636() []Rule {
 	return []Rule{
-		{
-			ID: "RFC7636/4.1/verifier-43-to-128", Level: Must,
-			Text:  "Verifiers of 43 and of 128 characters work.",
-			Needs: codeFlowNeeds(),
-			Check: func(t *T) {
-				for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
-					t.WantGranted(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))))
-				}
-			},
-		},
 		{
 			ID: "RFC7636/4.1/short-verifier-refused", Level: May,
 			Text:  "The server refuses verifiers of fewer than 43 characters, which can be guessed, and of more than 128.",
@@ -35,13 +28,19 @@ func rfc7636() []Rule {
 			ID: "RFC7636/4.2/s256", Level: Must,
 			Text:  "The server supports the method S256.",
 			Needs: codeFlowNeeds(),
-			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
+			Check: func(t *T) {
+				supportsPKCE(t, t.Client(need.Code))
+				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
+			},
 		},
 		{
 			ID: "RFC7636/4.2/s256-public", Level: Must,
 			Text:  "A public client can use S256.",
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
-			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public))))) },
+			Check: func(t *T) {
+				supportsPKCE(t, t.Client(need.Public))
+				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
+			},
 		},
 		{
 			ID: "RFC7636/4.2/challenge-form", Level: May,
@@ -84,6 +83,8 @@ func rfc7636() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
+				supportsPKCE(t, c)
+				t.Grant(c)
 				one, other := t.Code(t.Request(c)), t.Code(t.Request(c))
 				form := one.Form()
 				form.Set("code_verifier", other.Request.Verifier)
@@ -92,15 +93,9 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/required-of-public", Level: Must,
-			Text:  "A public client without a challenge is refused with invalid_request, if PKCE is required.",
+			Text:  "If the server requires PKCE of public clients, a request without a challenge is refused with invalid_request.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
-			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
-				if r.Params.Get("code") != "" {
-					t.Failf("a public client got a code without PKCE")
-				}
-				t.WantRedirectError(r, "invalid_request")
-			},
+			Check: func(t *T) { wantError(t, withoutChallenge(t), "invalid_request") },
 		},
 		{
 			ID: "RFC7636/4.4.1/required-of-all", Level: May,
@@ -113,42 +108,29 @@ func rfc7636() []Rule {
 		},
 		{
 			ID: "RFC7636/4.4.1/missing-explained", Level: Should,
-			Text:  "The error for a missing challenge says what is missing.",
+			Text:  "If the server requires PKCE of public clients, the error for a missing challenge has an explanation.",
 			Needs: []Need{need.Authorization, need.Public, need.User},
-			Check: func(t *T) {
-				wantExplained(t, t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method")), "challenge", "PKCE")
-			},
+			Check: func(t *T) { wantExplained(t, withoutChallenge(t)) },
 		},
 		{
 			ID: "RFC7636/4.4.1/unknown-method", Level: Must,
 			Text:  "An unsupported method is refused with invalid_request.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512"))
-				t.WantRedirectError(r, "invalid_request")
-			},
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) { wantError(t, withUnknownMethod(t), "invalid_request") },
 		},
 		{
 			ID: "RFC7636/4.4.1/unknown-method-explained", Level: Should,
-			Text:  "The error for an unsupported method names the method.",
-			Needs: authorizationNeeds(),
-			Check: func(t *T) {
-				wantExplained(t, t.Authorize(t.Request(t.Client(need.Code)).Set("code_challenge_method", "S512")), "method")
-			},
+			Text:  "The error for an unsupported method has an explanation.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) { wantExplained(t, withUnknownMethod(t)) },
 		},
 		{
 			ID: "RFC7636/4.6/verifier-compared", Level: Must,
 			Text:  "A code is useless without the verifier of its challenge.",
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				other, _ := check.NewPKCE()
-				code := t.Code(t.Request(c))
-				for _, verifier := range []string{"", other, code.Request.Params.Get("code_challenge"), strings.ToUpper(code.Request.Verifier), code.Request.Verifier + "A"} {
-					form := t.Code(code.Request).Form()
-					form.Set("code_verifier", verifier)
-					t.WantRefused(t.Token(c, form), "the verifier does not match the challenge")
-				}
+				supportsPKCE(t, t.Client(need.Code))
+				wantVerifierCompared(t, t.Client(need.Code))
 			},
 		},
 		{
@@ -157,6 +139,8 @@ func rfc7636() []Rule {
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
+				supportsPKCE(t, c)
+				t.Grant(c)
 				form := t.Code(t.Request(c)).Form()
 				form.Del("code_verifier")
 				t.WantRefused(t.Token(c, form), "the verifier is missing")
@@ -168,10 +152,22 @@ func rfc7636() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				form := t.Code(t.Request(c)).Form()
-				other, _ := check.NewPKCE()
-				form.Set("code_verifier", other)
-				t.WantError(t.Token(c, form), "invalid_grant")
+				supportsPKCE(t, c)
+				t.Grant(c)
+				t.WantError(wrongVerifier(t, c), "invalid_grant")
+			},
+		},
+		{
+			ID: "RFC7636/4.6/verifier-43-to-128", Level: Must,
+			Text:  "Verifiers of 43 and of 128 characters work.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				supportsPKCE(t, c)
+				t.Grant(c)
+				for _, verifier := range []string{strings.Repeat("aB3-._~", 7)[:43], strings.Repeat("aB3-._~", 19)[:128]} {
+					t.WantGranted(t.Redeem(t.Code(withVerifier(t, need.Code, verifier))))
+				}
 			},
 		},
 		{
@@ -216,13 +212,69 @@ func withVerifier(t *T, role Need, verifier string) *check.Request {
 	return r
 }
 
-// wantExplained asserts that an error description contains certain words.
-func wantExplained(t *T, r *check.Response, words ...string) {
-	t.WithError(r)
-	t.At(r.Answer)
-	text := r.Params.Get("error_description")
-	says := slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
-	if !says && r.Params.Get("error_uri") == "" {
-		t.Failf("error_description is %q, which does not contain %s", text, strings.Join(words, " or "))
+// supportsPKCE skips the check if the server does not support PKCE: if its metadata lists no method, and it issues
+// tokens for a wrong verifier.
+func supportsPKCE(t *T, c *target.Client) {
+	if methods, _ := t.Metadata().List("code_challenge_methods_supported"); len(methods) > 0 {
+		return
+	}
+	if wrongVerifier(t, c).Granted() {
+		t.Skipf("the server does not support PKCE: its metadata has no code_challenge_methods_supported, and it issues tokens for a wrong code_verifier")
+	}
+}
+
+// wrongVerifier redeems a code with the verifier of another challenge.
+func wrongVerifier(t *T, c *target.Client) *wire.Answer {
+	form := t.Code(t.Request(c)).Form()
+	other, _ := check.NewPKCE()
+	form.Set("code_verifier", other)
+	return t.Token(c, form)
+}
+
+// wantPKCE asserts that PKCE with S256 has an effect: the correct verifier returns tokens, and a wrong one does not.
+func wantPKCE(t *T, c *target.Client) {
+	t.WantGranted(t.Redeem(t.Code(t.Request(c))))
+	t.WantRefused(wrongVerifier(t, c), "the verifier does not match the challenge")
+}
+
+// wantVerifierCompared asserts that a code is refused with any other verifier than the correct one.
+func wantVerifierCompared(t *T, c *target.Client) {
+	t.Grant(c)
+	other, _ := check.NewPKCE()
+	request := t.Request(c)
+	for _, verifier := range []string{"", other, request.Params.Get("code_challenge"), strings.ToUpper(request.Verifier), request.Verifier + "A"} {
+		form := t.Code(request).Form()
+		form.Set("code_verifier", verifier)
+		t.WantRefused(t.Token(c, form), "the verifier does not match the challenge")
+	}
+}
+
+// withoutChallenge returns the response to a request of the client public without a challenge. If the server does not
+// require PKCE, the check is skipped.
+func withoutChallenge(t *T) *check.Response {
+	c := t.Client(need.Public)
+	t.Code(t.Request(c))
+	r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
+	if r.Params.Get("code") != "" {
+		t.Skipf("the server does not require PKCE of the client public: it issues a code without a challenge")
+	}
+	return r
+}
+
+// withUnknownMethod returns the response to a request with a method that does not exist. If the server does not support
+// PKCE, the check is skipped.
+func withUnknownMethod(t *T) *check.Response {
+	c := t.Client(need.Code)
+	supportsPKCE(t, c)
+	t.Code(t.Request(c))
+	return t.Authorize(t.Request(c).Set("code_challenge_method", "S512"))
+}
+
+// wantExplained asserts that an error has an explanation. Its words and its language are the server's.
+func wantExplained(t *T, r *check.Response) {
+	t.WithError(settled(t, r))
+	if r.Params.Get("error_description") == "" && r.Params.Get("error_uri") == "" {
+		t.At(r.Answer)
+		t.Failf("the error %s has neither error_description nor error_uri", r.ErrorCode())
 	}
 }

@@ -21,13 +21,12 @@ func rfc8252() []Rule {
 
 // rfc8252Redirects returns the rules about PKCE and the three kinds of redirect URIs (RFC 8252 §6, §7).
 func rfc8252Redirects() []Rule {
-	pkce := rfc7636()
 	return []Rule{
 		{
 			ID: "RFC8252/6/pkce-supported", Level: Must,
 			Text:  "The server supports PKCE for public native applications.",
 			Needs: nativeNeeds(need.Token),
-			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Loopback))))) },
+			Check: func(t *T) { wantPKCE(t, t.Client(need.Loopback)) },
 		},
 		{
 			ID: "RFC8252/7/three-kinds", Level: Must,
@@ -35,17 +34,27 @@ func rfc8252Redirects() []Rule {
 			TestedBy: "provider/redirect/redirect_test.go:TestRedirectURIAtRegistration",
 		},
 		{
-			ID: "RFC8252/7.1/private-use-scheme", Level: Must,
+			ID: "RFC8252/7/private-use-scheme", Level: Must,
 			Text:  "The response is sent to a redirect URI with a private-use scheme.",
-			Needs: []Need{need.Authorization, need.Scheme, need.User},
+			Needs: authorizationNeeds(need.Scheme),
 			Check: func(t *T) {
+				t.Code(t.Request(t.Client(need.Code)))
 				wantCodeAt(t, t.Request(t.Client(need.Scheme)))
 			},
 		},
-		sameCheckAs(pkce, "RFC7636/4.2/s256-public", Rule{
-			ID: "RFC8252/7.2/claimed-https", Level: Must,
-			Text: "A public client can have a redirect URI with https, which an application on the device can claim.",
-		}),
+		{
+			ID: "RFC8252/7/claimed-https", Level: Must,
+			Text:  "A public client can have a redirect URI with https, which an application on the device can claim.",
+			Needs: authorizationNeeds(need.Public),
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				if !strings.HasPrefix(c.RedirectURI(), "https://") {
+					t.Skipf("the redirect URI of the client public is %s: the rule needs one with https", c.RedirectURI())
+				}
+				t.Code(t.Request(t.Client(need.Code)))
+				wantCodeAt(t, t.Request(c))
+			},
+		},
 		{
 			ID: "RFC8252/7.3/any-port", Level: Must,
 			Text:  "A loopback redirect URI can have any port.",
@@ -62,14 +71,15 @@ func rfc8252Redirects() []Rule {
 
 // rfc8252Security returns the security rules (RFC 8252 §8).
 func rfc8252Security() []Rule {
-	core := rfc6749()
 	return []Rule{
 		{
 			ID: "RFC8252/8.1/without-pkce-rejected", Level: Should,
 			Text:  "A native application without PKCE is refused with invalid_request.",
 			Needs: nativeNeeds(),
 			Check: func(t *T) {
-				r := t.Authorize(t.Request(t.Client(need.Loopback)).Del("code_challenge", "code_challenge_method"))
+				c := t.Client(need.Loopback)
+				t.Code(t.Request(c))
+				r := t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method"))
 				t.WantNoCode(r, "the request of a native application has no challenge")
 				t.WantRedirectError(r, "invalid_request")
 			},
@@ -102,8 +112,9 @@ func rfc8252Security() []Rule {
 				c := t.Client(need.Loopback)
 				_, path, ok := splitLoopback(c.RedirectURI())
 				if !ok {
-					t.Skipf("the redirect URI of the client loopback is %s", c.RedirectURI())
+					t.Skipf(noLoopback, c.RedirectURI())
 				}
+				t.Code(t.Request(c))
 				for _, uri := range []string{
 					"http://127.0.0.1:49321" + path + "/more", "http://127.0.0.1:49321/conformance", "http://127.0.0.1:49321" + path + "?more=1",
 					"http://localhost:49321" + path, "http://127.0.0.2:49321" + path, "http://127.0.0.1.attacker.example:49321" + path,
@@ -163,19 +174,14 @@ func rfc8252Security() []Rule {
 			ID: "RFC8252/8.6/not-automatic", Level: Should,
 			Text:  "The server does not grant a native application's request without the person, even if they approved it before.",
 			Needs: nativeNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Loopback)
-				t.Code(t.Request(c))
-				if again := t.Authorize(t.Request(c)); !again.Asked && again.Params.Get("code") != "" {
-					t.At(again.Answer)
-					t.Failf("the second request was granted, but the person was not asked")
-				}
-			},
+			Check: func(t *T) { wantAskedAgain(t, t.Client(need.Loopback)) },
 		},
-		sameCheckAs(core, "RFC6749/10.2/repeated-request-asked", Rule{
+		{
 			ID: "RFC8252/8.6/https-is-no-proof", Level: May,
-			Text: "A redirect URI with https is no proof of the application's identity either: the server asks the person again.",
-		}),
+			Text:  "A redirect URI with https is no proof of the application's identity either: the server asks the person again.",
+			Needs: []Need{need.Authorization, need.Public, need.User},
+			Check: func(t *T) { wantAskedAgain(t, t.Client(need.Public)) },
+		},
 		{
 			ID: "RFC8252/8.10/mix-up", Level: Must,
 			Text:         "A request with another redirect URI than the registered one is refused, which prevents mix-up attacks.",
@@ -202,13 +208,16 @@ func splitLoopback(uri string) (port, rest string, ok bool) {
 	return port, rest, true
 }
 
+const noLoopback = "the redirect URI of the client loopback is %s: the rule needs one at http://127.0.0.1"
+
 // wantAnyPort asserts that a loopback client receives its response at any port.
 func wantAnyPort(t *T) {
 	c := t.Client(need.Loopback)
 	_, rest, ok := splitLoopback(c.RedirectURI())
 	if !ok {
-		t.Skipf("the redirect URI of the client loopback is %s", c.RedirectURI())
+		t.Skipf(noLoopback, c.RedirectURI())
 	}
+	t.Code(t.Request(c))
 	for _, port := range []string{"49321", "65535", "1024"} {
 		wantCodeAt(t, t.Request(c).Set("redirect_uri", "http://127.0.0.1:"+port+rest))
 	}

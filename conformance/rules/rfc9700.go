@@ -226,7 +226,7 @@ func rfc9700Tokens() []Rule {
 func rfc9700Others() []Rule {
 	core := rfc6749()
 	return []Rule{
-		sameCheckAs(core, "RFC6749/3.2.1/confidential-authenticates", Rule{
+		sameCheckAs(core, "RFC6749/4.4.2/client-authenticated", Rule{
 			ID: "RFC9700/2.5/a32-clients-authenticate", Level: Should,
 			Text: "A client with a secret gets no token without it.",
 		}),

@@ -1,0 +1,117 @@
+package faults
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// controlFaults are targets and servers on which a refusal shows nothing, or on which the condition of a rule does not
+// hold. A check without a control would pass or fail there.
+func controlFaults() []fault {
+	unknown := func(role need.Need) func(*target.Target) {
+		return func(t *target.Target) {
+			c := *t.Clients[role]
+			c.ID = "conformance-unknown"
+			t.Clients[role] = &c
+		}
+	}
+	bad := func(scope string) bool { return strings.Contains(scope, "conformance") || strings.Contains(scope, `"`) }
+	without := func(t *target.Target) { delete(t.Clients, need.Machine) }
+	byPost := func(t *target.Target) {
+		c := *t.Clients[need.Machine]
+		c.Auth = need.SecretPost
+		t.Clients[need.Machine] = &c
+	}
+	usual := func(*target.Target) {} // only the rules that the fault names are checked
+	return []fault{
+		{name: "the target's client machine does not exist", spoil: (*proxy).real, aim: unknown(need.Machine),
+			fails: "RFC6749/4.4.3/granted",
+			blocks: "RFC6749/2.3.1/basic-supported RFC6749/2.3.1/basic-form-encoded RFC6749/2.3.1/not-in-uri RFC6749/3.2/post-only RFC6749/3.2/not-repeated " +
+				"RFC6749/3.2/unknown-ignored RFC6749/3.3/default-or-refused RFC6749/4.4/confidential-only RFC6749/4.4.2/client-authenticated RFC6749/4.5/unknown-grant-type " +
+				"RFC6749/5.2/status-400 RFC6749/5.2/error RFC6749/5.2/json RFC6749/5.2/one-method RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401 " +
+				"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC8707/2/once"},
+		{name: "the target's client second does not exist", spoil: (*proxy).real, aim: unknown(need.Second),
+			blocks: "RFC6749/4.1.3/code-bound-to-client RFC6749/6/bound-to-client"},
+		{name: "the target's client public does not exist", spoil: (*proxy).real, aim: unknown(need.Public),
+			blocks: "RFC6749/4.1.3/code-bound-to-public-client RFC6749/10.1/public-otherwise-known RFC7636/4.4.1/required-of-public RFC8252/8.4/https-exact"},
+		{name: "the target's client password does not exist", spoil: (*proxy).real, aim: unknown(need.Password),
+			fails: "RFC6749/4.3.3/granted", blocks: "RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated"},
+		{name: "the target's client loopback does not exist", spoil: (*proxy).real, aim: unknown(need.Loopback),
+			blocks: "RFC8252/7.3/any-port RFC8252/8.4/loopback-exact-but-for-port RFC8252/8.1/without-pkce-rejected"},
+		{name: "the target's redirect URI of the client code is not registered", spoil: (*proxy).real, aim: func(t *target.Target) {
+			c := *t.Clients[need.Code]
+			c.RedirectURIs = []string{"https://client.example/unregistered"}
+			t.Clients[need.Code] = &c
+		}, blocks: "RFC6749/3.1/get RFC6749/3.1/post RFC6749/3.1/person-verified RFC6749/3.1/not-repeated RFC6749/3.1.1/response-type-missing RFC6749/3.1.2.3/registered " +
+			"RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/not-redirected RFC6749/3.1.2.4/person-informed RFC6749/4.1.2/code-issued " +
+			"RFC6749/4.1.2.1/invalid-request RFC6749/4.1.2.1/invalid-scope RFC6749/4.1.2.1/unknown-client-told RFC6749/10.14/sanitized RFC8252/7/private-use-scheme"},
+		{name: "token responses may be cached, without a client machine", spoil: granting(func(a *wire.Answer) {
+			a.Header.Del("Cache-Control")
+			a.Header.Del("Pragma")
+		}), aim: without, fails: "RFC6749/5.1/no-store RFC6749/5.1/no-cache"},
+		{name: "errors of the token endpoint are pages, without a client machine", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if a := p.real(q); a.Status < 400 {
+				return a
+			}
+			return shown(http.StatusOK, "no")
+		}, aim: without, fails: "RFC6749/5.2/status-400 RFC6749/5.2/error RFC6749/5.2/json RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401 RFC6749/5.2/unsupported-grant-type"},
+		{name: "the client machine is registered for client_secret_post", spoil: (*proxy).real, aim: byPost,
+			skips: "RFC6749/2.3.1/basic-supported RFC6749/2.3.1/basic-form-encoded RFC6749/3.2/post-only RFC6749/5.2/one-method RFC6749/5.2/invalid-client-401"},
+		{name: "the server has no HTTP Basic, and does not list it", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == tokenPath && q.header.Get("Authorization") != "" {
+				return unknownClient()
+			}
+			return publishing(put("token_endpoint_auth_methods_supported", []string{need.SecretPost, need.NoAuthentication}))(p, q)
+		}, aim: byPost, fails: "RFC6749/2.3.1/basic-supported"},
+		{name: "the server has no client credentials grant", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == tokenPath && q.form().Get("grant_type") == need.GrantMachine {
+				return refusal(http.StatusBadRequest, "unsupported_grant_type")
+			}
+			return publishing(put("grant_types_supported", []string{need.GrantCode, "refresh_token"}))(p, q)
+		}, aim: usual, skips: "RFC6749/5.2/unauthorized-client"},
+		{name: "a client's wrong grant type is reported as unsupported", spoil: miscalling("unauthorized_client", "unsupported_grant_type"), at: tokenPath,
+			fails: "RFC6749/5.2/unauthorized-client"},
+		{name: "unknown scopes are ignored", spoil: spoiling(func(_ *proxy, q *ask) {
+			kept := func(scope string) string {
+				return strings.Join(slices.DeleteFunc(strings.Fields(scope), bad), " ")
+			}
+			if q.path == authorizePath && bad(q.params().Get("scope")) {
+				q.setQuery("scope", kept(q.params().Get("scope")))
+			}
+			if q.path == tokenPath && bad(q.form().Get("scope")) && q.form().Has("grant_type") {
+				q.set("scope", kept(q.form().Get("scope")))
+			}
+		}), aim: usual, fails: "RFC6749/3.3/unknown-scope-refused", skips: "RFC6749/4.1.2.1/invalid-scope RFC6749/5.2/invalid-scope"},
+		{name: "confidential clients need no consent", spoil: approving(need.Code, func(*proxy, url.Values) bool { return true }), aim: usual,
+			skips: "RFC6749/4.1.2.1/access-denied"},
+		{name: "consent for a public client is remembered by a server without OpenID", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if strings.Contains(q.path, "/.well-known/o") {
+				return publishing(func(object map[string]any) {
+					object["scopes_supported"] = []string{"read", "write"}
+					delete(object, "id_token_signing_alg_values_supported")
+				})(p, q)
+			}
+			return approving(need.Public, func(*proxy, url.Values) bool { return true })(p, q)
+		}, aim: usual, skips: "RFC6749/10.2/person-informed"},
+		{name: "access tokens are never revoked", spoil: func(p *proxy, q *ask) *wire.Answer {
+			token := q.form().Get("token")
+			if q.path == revokePath && p.has("beside "+token) {
+				access := p.note("beside " + token)
+				p.keep("outlives "+access, p.real(&ask{http.MethodPost, introspectPath, "", wire.Params("token", access).Encode(), p.asIntrospecting()}))
+			}
+			if q.path == revokePath && p.owner(token) != nil && !p.has("refresh "+token) {
+				return &wire.Answer{Status: http.StatusOK, Header: http.Header{}}
+			}
+			if first, is := p.value("outlives " + token).(*wire.Answer); is && q.path == introspectPath {
+				return first
+			}
+			return p.real(q)
+		}, aim: usual, fails: "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC7662/4/revoked", skips: "RFC7009/2.1/refresh-token-ends-access-tokens"},
+	}
+}

@@ -1,0 +1,174 @@
+package rules
+
+import (
+	"net/url"
+	"strings"
+
+	"mandate/conformance/check"
+	"mandate/conformance/need"
+	"mandate/conformance/target"
+	"mandate/conformance/wire"
+)
+
+// rfc6749Redemption returns the rules about the exchange of a code for tokens (RFC 6749 §4.1.3, §4.1.4).
+func rfc6749Redemption() []Rule {
+	return []Rule{
+		{
+			ID: "RFC6749/4.1.3/client-authenticated", Level: Must,
+			Text:  "A confidential client must use its secret to redeem a code.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				wantAuthenticated(t, c, func() url.Values { return t.Code(t.Request(c)).Form() })
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-bound-to-client", Level: Must,
+			Text:  "A code works only for the client to which it was issued.",
+			Needs: codeFlowNeeds(need.Second),
+			Check: func(t *T) {
+				c, thief := t.Client(need.Code), t.Client(need.Second)
+				t.Grant(c)
+				t.Grant(thief)
+				t.WantRefused(t.Token(thief, t.Code(t.Request(c)).Form()), "the code was issued to another client")
+				form := t.Code(t.Request(c)).Form()
+				form.Set("redirect_uri", thief.RedirectURI())
+				t.WantRefused(t.Token(thief, form), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-bound-to-public-client", Level: Must,
+			Text:  "The code of a public client does not work for another client, nor the other way round.",
+			Needs: codeFlowNeeds(need.Public),
+			Check: func(t *T) {
+				confidential, public := t.Client(need.Code), t.Client(need.Public)
+				t.Grant(confidential)
+				t.Grant(public)
+				t.WantRefused(t.Token(public, t.Code(t.Request(confidential)).Form()), "the code was issued to another client")
+				t.WantRefused(t.Token(confidential, t.Code(t.Request(public)).Form()), "the code was issued to another client")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/public-identifies", Level: Must,
+			Text:  "The code of a public client is refused if the request has no client_id.",
+			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Public)
+				t.Grant(c)
+				t.WantRefused(t.Post(t.Endpoint(need.Token), t.Code(t.Request(c)).Form()), "the request has no client_id")
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/code-valid", Level: Must,
+			Text:  "The server refuses a code that it did not issue, or that is truncated.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				wantWhole(t, t.Code(t.Request(t.Client(need.Code))))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-present", Level: Must,
+			Text:  "If the authorization request has redirect_uri, the token request needs it too.",
+			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
+			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Several)) },
+		},
+		{
+			// OIDC Core §3.1.3.2: an OpenID Provider may accept a request without redirect_uri if only one is
+			// registered.
+			ID: "RFC6749/4.1.3/only-redirect-uri-present", Level: May,
+			Text:  "The token request needs redirect_uri even if the client has only one.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) { withoutRedirectURI(t, t.Client(need.Code)) },
+		},
+		{
+			ID: "RFC6749/4.1.3/redirect-uri-identical", Level: Must,
+			Text:  "redirect_uri of the token request equals that of the authorization request; another one of the client is refused.",
+			Needs: []Need{need.Authorization, need.Token, need.Several, need.User},
+			Check: func(t *T) {
+				c := t.Client(need.Several)
+				t.Grant(c)
+				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/", "https://attacker.example/"} {
+					form := t.Code(t.Request(c)).Form()
+					form.Set("redirect_uri", uri)
+					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authorization request")
+				}
+			},
+		},
+		{
+			ID: "RFC6749/4.1.3/failure-spends-nothing", Level: May,
+			Text:  "A refused token request does not consume the code.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				code := t.Code(t.Request(c))
+				form := code.Form()
+				form.Set("redirect_uri", "https://attacker.example/")
+				t.Refused(t.Token(c, form))
+				t.WantGranted(t.Redeem(code))
+			},
+		},
+		{
+			ID: "RFC6749/4.1.4/granted", Level: Should,
+			Text:  "A valid code returns an access token.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code))))) },
+		},
+		{
+			ID: "RFC6749/4.1.4/refresh-token", Level: May,
+			Text:  "The code grant returns a refresh token with the access token.",
+			Needs: codeFlowNeeds(),
+			Check: func(t *T) {
+				if t.Grant(t.Client(need.Code)).Refresh == "" {
+					t.Failf("the response has no refresh token")
+				}
+			},
+		},
+	}
+}
+
+// withoutRedirectURI asserts that a token request without redirect_uri is refused.
+func withoutRedirectURI(t *T, c *target.Client) {
+	t.Grant(c)
+	form := t.Code(t.Request(c)).Form()
+	form.Del("redirect_uri")
+	t.WantRefused(t.Token(c, form), "redirect_uri is missing")
+}
+
+// wantSecret asserts that a token request of a confidential client without its secret is refused.
+func wantSecret(t *T, c *target.Client, form url.Values) {
+	t.WantRefused(t.Post(t.Endpoint(need.Token), form, wire.InBody(c.ID, "")), "no secret was sent")
+	t.WantRefused(t.Post(t.Endpoint(need.Token), form, c.With("wrong-"+t.Random())), "the secret was wrong")
+}
+
+// wantAuthenticated asserts that a token request of a confidential client is refused without its secret and with a
+// wrong one. fresh returns a request that was not sent before, because a server can invalidate the code or token of a
+// refused request.
+func wantAuthenticated(t *T, c *target.Client, fresh func() url.Values) {
+	t.Granted(t.Token(c, fresh()))
+	t.WantRefused(t.Post(t.Endpoint(need.Token), fresh(), wire.InBody(c.ID, "")), "no secret was sent")
+	t.WantRefused(t.Post(t.Endpoint(need.Token), fresh(), c.With("wrong-"+t.Random())), "the secret was wrong")
+}
+
+// wantWhole asserts that modified codes are refused.
+func wantWhole(t *T, code *check.Code) {
+	t.Granted(t.Redeem(t.Code(code.Request)))
+	for _, value := range Spoilt(code.Value) {
+		form := code.Form()
+		form.Set("code", value)
+		t.WantRefused(t.Token(code.Request.Client, form), "the server did not issue the code")
+	}
+}
+
+// Spoilt returns modified copies of a text.
+func Spoilt(token string) []string {
+	middle := len(token) / 2
+	other := "x"
+	if token[middle] == 'x' {
+		other = "y"
+	}
+	all := []string{token + "A", token[:len(token)-1], token[1:], token[:middle], token[:middle] + other + token[middle+1:]}
+	if upper := strings.ToUpper(token); upper != token {
+		all = append(all, upper)
+	}
+	return all
+}
