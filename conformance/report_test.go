@@ -126,3 +126,33 @@ func TestReportsShowFlakyResults(t *testing.T) {
 		}
 	}
 }
+
+// A feature that the server announces and that no rule checks stands in each report for people and programs.
+func TestReportsNameWhatIsNotChecked(t *testing.T) {
+	report := hostileReport()
+	report.Unruled = []engine.Advertised{{Name: "pushed authorization requests", Document: "RFC 9126", Member: "pushed_authorization_request_endpoint"},
+		{Name: "the grant urn:example:dance", Member: "grant_types_supported: urn:example:dance"}}
+	for format, words := range map[string][]string{
+		"text": {"Advertised, not checked: pushed authorization requests (RFC 9126), by pushed_authorization_request_endpoint the grant urn:example:dance, by grant_types_supported: urn:example:dance"},
+		"json": {`"advertised_not_checked": [ { "name": "pushed authorization requests", "member": "pushed_authorization_request_endpoint", "document": "RFC 9126" }, {`},
+		"html": {`<th scope="row">pushed authorization requests</th><td>RFC 9126</td><td><code>pushed_authorization_request_endpoint</code></td>`},
+	} {
+		var out bytes.Buffer
+		err := engine.Formats()[format](report, &out)
+		for _, word := range words {
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), word) {
+				t.Errorf("%s: %v: the report lacks %q", format, err, word)
+			}
+		}
+	}
+}
+
+func TestCommandNamesWhatIsNotChecked(t *testing.T) {
+	server := newRegistrar(t)
+	server.refused = "client_credentials"
+	path := targetFile(t, server.target())
+	mandate(t, "", "--target", path, "--profile", "logout").want(t, 0, "Advertised, not checked: dynamic client registration (RFC 7591, OIDC Registration), by registration_endpoint")
+	if r := mandate(t, "", "--target", path, "--only", "RFC7662/4"); strings.Contains(r.stdout, "Advertised") {
+		t.Errorf("the report on a few rules names features: %s", r.stdout)
+	}
+}

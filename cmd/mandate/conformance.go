@@ -165,7 +165,7 @@ func (r *rulesRun) selection() string {
 
 // tryRules runs the checks. Afterwards, also after an interruption, it removes what
 // they registered.
-func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rule) (*engine.Report, error) {
+func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.Rule) (*engine.Report, error) {
 	var err error
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
@@ -187,12 +187,17 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, rules []check.Rul
 		return nil, err
 	}
 	runner.KeepLog = log != nil
-	progress := newProgress(p.stderr, isTerminal(p.stderr), len(rules))
-	report := runner.Run(ctx, progress.watched(rules), func(r check.Result) {
+	progress := newProgress(p.stderr, isTerminal(p.stderr), len(selected))
+	report := runner.Run(ctx, progress.watched(selected), func(r check.Result) {
 		progress.add(r)
 		log.Keep(r)
 	})
 	progress.end()
+	if len(run.only) == 0 {
+		for _, a := range rules.Unchecked(runner.Metadata) {
+			report.Unruled = append(report.Unruled, engine.Advertised(a))
+		}
+	}
 	if log.Err() != nil {
 		fmt.Fprintf(p.stderr, "mandate: --log: %s\n", log.Err())
 	}

@@ -34,6 +34,7 @@ type (
 		Levels          []check.Level
 		Outcomes        []htmlOutcome
 		Baseline        *Comparison
+		Unruled         []Advertised
 		Causes          []htmlCause
 		Documents       []htmlDocument
 	}
@@ -176,7 +177,7 @@ func (r *Report) document() *htmlReport {
 	if r.Hung != "" {
 		page.Hung = hung + r.Hung
 	}
-	page.Outcomes, page.Baseline = r.outcomes(), r.Baseline
+	page.Outcomes, page.Baseline, page.Unruled = r.outcomes(), r.Baseline, r.Unruled
 	titles, causes, shown := map[string]check.Document{}, map[string]int{}, map[string]bool{}
 	for _, d := range r.Documents {
 		titles[d.ID] = d

@@ -45,8 +45,9 @@ func (r *Report) JSON(w io.Writer) error {
 		Hung     string        `json:"hung,omitempty"`
 		Baseline *jsonBaseline `json:"baseline,omitempty"`
 		Causes   []jsonCause   `json:"causes"`
+		Unruled  []Advertised  `json:"advertised_not_checked,omitempty"`
 		Results  []jsonResult  `json:"results"`
-	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), r.jsonCauses(), results})
+	}{r.Issuer, r.Began.Format(time.RFC3339), r.Duration.Seconds(), r.Summary(), r.Failed(), r.Hung, r.Baseline.json(), r.jsonCauses(), r.Unruled, results})
 }
 
 // The elements of a JUnit report, which build servers read.

@@ -27,7 +27,22 @@ type Report struct {
 	Version   string           // version of the runner
 	Documents []check.Document // the documents of the rules
 	Baseline  *Comparison      // nil: no result is known
+	Unruled   []Advertised     // what the metadata announces and no rule checks
 	Hung      string           // the first request that the server did not answer
+}
+
+// Advertised is a feature that the metadata of a server announces, and that no rule checks.
+type Advertised struct {
+	Name     string `json:"name"`
+	Member   string `json:"member"`             // the member of the metadata
+	Document string `json:"document,omitempty"` // what defines it
+}
+
+func (a Advertised) String() string {
+	if a.Document == "" {
+		return fmt.Sprintf("%s, by %s", a.Name, a.Member)
+	}
+	return fmt.Sprintf("%s (%s), by %s", a.Name, a.Document, a.Member)
 }
 
 // Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
@@ -137,6 +152,12 @@ func (r *Report) Text(w io.Writer) error {
 			out.indented("  ", fmt.Sprintf("§%s  %s", c, ClauseURL(result.Rule)))
 		}
 		r.text(result, out)
+	}
+	for i, a := range r.Unruled {
+		if i == 0 {
+			out.printf("\nAdvertised, not checked:\n")
+		}
+		out.wrapped("        ", a.String())
 	}
 	r.causes(out)
 	r.Baseline.text(out)
