@@ -123,6 +123,7 @@ func TestBrowserFindsItsWay(t *testing.T) {
 			login:   `<form method=post action=/login><input name=identifier><button>Next</button></form>`,
 			second:  `<form method=post action=/login><input type=password name=secret><button>Sign in</button></form>`,
 			consent: plainConsent},
+		"a password that the page shows": {login: `<form method=post action=/login><input name=user><input name=Password><button>Go</button></form>`, consent: plainConsent},
 		"one form for yes, and a link for no": {login: plainLogin,
 			consent: `<form method=post action=/decide><input type=hidden name=ticket value="a&amp;b"><input type=hidden name=say value=yes>
 				<button type=submit autofocus>Continue</button></form><a href="/decide?say=no">[ Cancel ]</a>`},

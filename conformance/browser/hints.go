@@ -15,9 +15,12 @@ type Hints struct {
 	Logout   string `yaml:"logout,omitempty"`
 }
 
-// Password returns the form's password field, or nil.
+// Password returns the form's password field, or nil. Some pages show the password: then only the name tells.
 func (f *Form) Password(h Hints) *Field {
-	return f.find(func(l Field) bool { return l.Kind == "password" || h.Password != "" && l.Name == h.Password })
+	return f.find(func(l Field) bool {
+		named := l.Kind == "text" && strings.EqualFold(l.Name, "password")
+		return l.Kind == "password" || named || h.Password != "" && l.Name == h.Password
+	})
 }
 
 var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)

@@ -117,9 +117,9 @@ func (r *Response) String() string {
 	case r.ErrorCode() != "":
 		return strings.TrimSpace("the client received the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
 	case r.Location != "" && !r.Arrived():
-		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Clip(r.Location, 200))
+		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Place(r.Location))
 	case r.Location != "":
-		return "the browser was sent to " + wire.Clip(r.Location, 200)
+		return "the browser was sent to " + wire.Place(r.Location)
 	}
 	shows := fmt.Sprintf("the server shows a page: %s", r.Answer)
 	if title := browser.Parse(r.Answer).Title; title != "" {

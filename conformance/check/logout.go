@@ -75,7 +75,7 @@ func (t *T) WantSignedIn(v *Visit, although string) {
 func (t *T) WantIgnored(v *Visit, request url.Values, although string) {
 	if d := t.OpenLogout(v.Browser, request); d.Away != "" {
 		t.At(d.Answer)
-		t.Errorf("the browser was sent to %s, although %s", wire.Clip(d.Away, 200), although)
+		t.Errorf("the browser was sent to %s, although %s", wire.Place(d.Away), although)
 	}
 	t.WantSignedIn(v, although)
 }
@@ -98,7 +98,7 @@ type LogoutOutcome struct {
 func (t *T) WantNotSent(d *LogoutOutcome, uri string) {
 	if strings.HasPrefix(d.Away, uri) {
 		t.At(d.Answer)
-		t.Failf("the browser was sent to %s", wire.Clip(d.Away, 200))
+		t.Failf("the browser was sent to %s", wire.Place(d.Away))
 	}
 }
 

@@ -72,7 +72,7 @@ func wantSentBack(t *T, v *check.Visit, d *check.LogoutOutcome) {
 	if d.Away == "" {
 		t.Failf("the browser stayed at the server, want a redirect to %s", uri)
 	}
-	t.Failf("the browser was sent to %s, want %s", wire.Clip(d.Away, 200), uri)
+	t.Failf("the browser was sent to %s, want %s", wire.Place(d.Away), uri)
 }
 
 // sentBack skips the check if the browser was not sent to the post-logout redirect URI.

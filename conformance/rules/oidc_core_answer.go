@@ -191,7 +191,7 @@ func oidcResponse() []Rule {
 				t.CodeOf(r)
 				if r.Mode != "query" || !r.Arrived() {
 					t.At(r.Answer)
-					t.Failf("the code was returned in the %s, to %s", r.Mode, wire.Clip(r.Location, 200))
+					t.Failf("the code was returned in the %s, to %s", r.Mode, wire.Place(r.Location))
 				}
 				wantState(t, r)
 			},

@@ -63,6 +63,8 @@ const (
 	shownBody  = 2 << 10
 	loggedBody = 64 << 10
 	shownLine  = 1 << 10
+
+	shownAddress = 200
 )
 
 // Exchange is one request with its answer as a report shows it. The secrets in it are masked.

@@ -124,3 +124,17 @@ func TestMaskShowsWhatTheCheckChose(t *testing.T) {
 		}
 	}
 }
+
+// Where a browser was sent is described without values.
+func TestPlace(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://client.example/code":                            "https://client.example/code",
+		"https://client.example/code?state=x&code=y":             "https://client.example/code with code, state",
+		"https://client.example/a%20b?x=1#access_token=z&error=": "https://client.example/a%20b with x, #access_token, #error",
+		"%zz": "%zz",
+	} {
+		if got := Place(address); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -72,6 +74,27 @@ func Origin(address string) string {
 		return address
 	}
 	return u.Scheme + "://" + u.Host
+}
+
+// Place describes where a browser was sent: the address, and the names of its parameters. Their values are new in each
+// run, and may be secrets.
+func Place(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return Clip(address, shownAddress)
+	}
+	values, _ := url.ParseQuery(u.RawQuery) // what cannot be read has no name
+	fragment, _ := url.ParseQuery(u.EscapedFragment())
+	names := slices.Sorted(maps.Keys(values))
+	for _, name := range slices.Sorted(maps.Keys(fragment)) {
+		names = append(names, "#"+name)
+	}
+	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
+	place := Clip(u.String(), shownAddress)
+	if len(names) == 0 {
+		return place
+	}
+	return place + " with " + Clip(strings.Join(names, ", "), shownAddress)
 }
 
 // SamePlace reports whether two addresses are equal without their queries and fragments.
