@@ -127,6 +127,19 @@ func TestReportsShowFlakyResults(t *testing.T) {
 	}
 }
 
+// A result has an exchange if there is a log of the run. A report shows those of failures only.
+func TestReportsShowNoRequestOfARuleThatHolds(t *testing.T) {
+	result := failure("a", check.Pass, "", "POST https://as.example/token\n", "200 OK\n")
+	result.Steps = []string{"GET https://as.example/authorize -> 302 Found"}
+	for format, write := range engine.Formats() {
+		var out bytes.Buffer
+		err := write(&engine.Report{Results: []check.Result{result}}, &out)
+		if err != nil || strings.Contains(out.String(), "as.example") {
+			t.Errorf("%s: %v: %s", format, err, &out)
+		}
+	}
+}
+
 // A feature that the server announces and that no rule checks stands in each report for people and programs.
 func TestReportsNameWhatIsNotChecked(t *testing.T) {
 	report := hostileReport()

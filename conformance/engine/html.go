@@ -252,7 +252,7 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 	if e, is := r.leftover(result.Rule.ID); is {
 		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
 	}
-	if result.Status != check.Pass && result.Status != check.Skip {
+	if shows(result) {
 		rule.Exchange, rule.Second, rule.Steps, rule.Earlier = trimmed(result.Exchange), trimmed(result.Second), result.Steps, result.Earlier
 	}
 	return rule

@@ -31,7 +31,11 @@ func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
 		e, _ := r.known(x.Rule.ID)
-		results = append(results, jsonResult{x.Rule.ID, x.Rule.Level, x.Rule.Text, ClauseURL(x.Rule), x.Status, reasonOf(x), e.Reason, x.Duration.Seconds(), x.Steps, x.Exchange, x.Second})
+		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), Status: x.Status, Reason: reasonOf(x), Known: e.Reason, Seconds: x.Duration.Seconds()}
+		if shows(x) {
+			one.Steps, one.Exchange, one.Second = x.Steps, x.Exchange, x.Second
+		}
+		results = append(results, one)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -108,7 +112,7 @@ func (s *junitSuite) add(r *Report, x check.Result) {
 	c := junitCase{Class: x.Rule.Document() + "." + x.Rule.Clause(), Name: x.Rule.ID, Time: x.Duration.Seconds()}
 	text := &junitText{Message: string(x.Rule.Level) + " " + x.Rule.Text, Text: reasonOf(x) + "\n" + ClauseURL(x.Rule)}
 	for _, shown := range []*wire.Exchange{x.Exchange, x.Second} {
-		if shown != nil {
+		if shown != nil && shows(x) {
 			text.Text += "\n\n" + shown.Sent + "\n" + shown.Got + "\n" + shown.Repeat
 		}
 	}

@@ -82,7 +82,6 @@ func (r *Report) Summary() string {
 	add(r.Count(check.Skip, ""), "skipped")
 	add(r.Count(check.Unobservable, ""), string(check.Unobservable))
 	add(r.Count(check.Inapplicable, ""), "without a check")
-	add(r.Count(check.Flaky, ""), string(check.Flaky))
 	add(r.Count(check.Broken, ""), string(check.Broken))
 	return fmt.Sprintf("%d rules in %s: %s", len(r.Results), r.Duration.Round(100*time.Millisecond), strings.Join(parts, ", "))
 }
@@ -97,6 +96,11 @@ func reasonOf(r check.Result) string {
 		return "there is no check for this rule; mandate conformance --list says why"
 	}
 	return r.Reason
+}
+
+// shows reports whether a report shows the exchange of a result.
+func shows(r check.Result) bool {
+	return r.Exchange != nil && r.Status != check.Pass && r.Status != check.Skip
 }
 
 // Formats are the formats of a report.
@@ -185,8 +189,8 @@ func (r *Report) text(result check.Result, out *lines) {
 		out.wrapped(below, fmt.Sprintf("known, line %d: %s", e.Line, e.Reason))
 		return
 	}
-	if result.Exchange == nil || result.Status == check.Blocked {
-		return
+	if result.Exchange == nil || result.Status == check.Blocked || result.Rule.Level == check.May {
+		return // the other formats show it
 	}
 	if result.Earlier > 0 {
 		out.printf("%safter %d other %s:\n", below, result.Earlier, number(result.Earlier, "request", "requests"))
