@@ -73,9 +73,6 @@ func New(cookies *Jar, send func(*http.Request) *wire.Answer, leaves func(*url.U
 // Jar returns the jar.
 func (b *Browser) Jar() *Jar { return b.jar }
 
-// With reports whether the browser uses this jar.
-func (b *Browser) With(cookies *Jar) bool { return b.jar == cookies }
-
 // Open requests an address as if a person had typed it.
 func (b *Browser) Open(address string) error {
 	r, err := http.NewRequest(http.MethodGet, address, nil)

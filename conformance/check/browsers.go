@@ -62,7 +62,7 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 			return nil, nil, passwordAgain
 		}
 		if t.tryPassword() {
-			return nil, nil, passwordRefused
+			return nil, nil, passwordAgain
 		}
 		*named, *passed = true, true
 		user := t.User()

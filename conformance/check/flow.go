@@ -180,9 +180,6 @@ const (
 )
 
 func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
-	if b.With(t.session.jar) {
-		t.watchRequest(r)
-	}
 	response := &Response{Request: r}
 	err := b.Open(r.URL())
 	named, passed := false, false // whether user name and password were sent
@@ -203,7 +200,7 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 			break
 		}
 		if passed && form != nil && form.Password(t.server.Target.Forms) != nil {
-			t.session.signIns[b.Jar()]++
+			t.signIns[b.Jar()]++
 		}
 		if form == nil && button == nil {
 			break

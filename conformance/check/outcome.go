@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/conformance/browser"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -60,12 +61,11 @@ func (s *Server) check(ctx context.Context, rule Rule, explain bool) (result Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), session: newSession(), explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}}
+	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), signIns: map[*browser.Jar]int{}, explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}}
 	began := time.Now()
 	defer func() {
 		result = t.result(recover())
 		result.Duration = time.Since(began)
-		t.release(result.Status)
 	}()
 	rule.Check(t)
 	return Result{}

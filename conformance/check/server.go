@@ -24,6 +24,8 @@ type Server struct {
 	Metadata Metadata            // what the server publishes; empty if it publishes nothing
 	Refusals map[need.Need]error // why clients could not be registered
 
+	// NewSession returns the cookies with which a check begins to sign in. Usually there are none.
+	NewSession func() *browser.Jar
 	// IntrospectsOwn says that the client introspection is a client that can introspect only its own tokens.
 	IntrospectsOwn bool
 	// KeepLog says that the results of checks contain all their exchanges.
@@ -37,7 +39,6 @@ type Server struct {
 	invented sync.Map        // the status that each resource answers to an invented token
 	silence  silence
 	signIn   signIn
-	sessions
 	receiver
 }
 
@@ -52,7 +53,7 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 	if of.Clients == nil {
 		of.Clients = map[need.Need]*target.Client{}
 	}
-	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, sessions: sessions{NewSession: browser.NewJar}, network: n, mask: wire.NewMask(), origins: map[string]bool{}}
+	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask(), origins: map[string]bool{}}
 }
 
 // Send sends a request outside of a check.

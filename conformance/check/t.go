@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mandate/conformance/browser"
 	"mandate/conformance/need"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
@@ -31,7 +32,8 @@ type T struct {
 	// long, and only a result with a text needs them.
 	unmasked []*wire.Answer
 
-	session session
+	session *browser.Jar // nil if the check has not used it
+	signIns map[*browser.Jar]int
 	probing bool // it finds out whether the password is right
 	explain bool // the result has an exchange even if the rule passes
 
@@ -202,7 +204,6 @@ const patience = 30 * time.Second
 // answers 429, the request is repeated after the time in Retry-After, since the many wrong requests of a run can
 // exceed a rate limit.
 func (t *T) Do(r *http.Request) *wire.Answer {
-	t.watch(r)
 	var waited time.Duration
 	for {
 		a, err := t.server.network.Do(t.ctx, r)

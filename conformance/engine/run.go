@@ -17,8 +17,6 @@ type Runner struct {
 	*check.Server
 	// Workers is how many checks run at the same time.
 	Workers int
-	// Starting is called before each check.
-	Starting func(check.Rule)
 
 	documents []check.Document
 	made      []*target.Client // clients that were registered for the run
@@ -26,7 +24,7 @@ type Runner struct {
 
 // NewRunner reads the server's metadata, and registers clients if the target says so. Close deletes them.
 func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
-	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), Workers: cmp.Or(o.Workers, wire.InFlight), Starting: func(check.Rule) {}, documents: documents}
+	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), Workers: cmp.Or(o.Workers, wire.InFlight), documents: documents}
 	err := r.Discover(ctx)
 	if err != nil {
 		return nil, err
@@ -50,12 +48,11 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 }
 
 // Run checks rules, several at the same time, and then the rules that are Alone, one after the other. At the end it
-// repeats each check that failed, alone and in a new session. It calls progress when the result of a rule is known.
+// repeats each check that failed, alone. It calls progress when the result of a rule is known.
 func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(check.Result)) *Report {
 	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex
 	try := func(i int) {
-		r.Starting(rules[i])
 		result := r.Check(ctx, rules[i])
 		mu.Lock()
 		defer mu.Unlock()
@@ -89,7 +86,6 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	r.Reset()
 	for i, rule := range rules {
 		if unsure(report.Results[i]) && ctx.Err() == nil {
-			r.Starting(rule)
 			report.Results[i] = r.repeat(ctx, rule, report.Results[i])
 			progress(report.Results[i])
 			report.Results[i].Log = nil
@@ -100,15 +96,14 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	return report
 }
 
-// unsure reports whether a check is repeated: other checks, or what they left in the session, may have disturbed it.
+// unsure reports whether a check is repeated: other checks may have disturbed it.
 func unsure(result check.Result) bool {
 	return result.Status == check.Fail || result.Status == check.Blocked
 }
 
-// repeat checks a rule again, alone and in a new session. Only a check that fails again has failed. If a check was
+// repeat checks a rule again, alone. Only a check that fails again has failed. If a check was
 // blocked, the repetition alone decides.
 func (r *Runner) repeat(ctx context.Context, rule check.Rule, first check.Result) check.Result {
-	r.Forget()
 	second := r.Repeat(ctx, rule)
 	second.Duration += first.Duration
 	if first.Status != check.Fail || second.Status != check.Pass && second.Status != check.Skip {

@@ -150,58 +150,29 @@ func TestRunShowsTheFailedAssertion(t *testing.T) {
 	}
 }
 
-// Two checks never use one session at the same time. A check continues the session of another one, unless that one
-// changed it.
-func TestRunSharesSessions(t *testing.T) {
+// Each check has a session of its own, and continues it.
+func TestRunSessions(t *testing.T) {
 	d := newDoor(t)
 	var mu sync.Mutex
-	used, inUse := map[*browser.Jar]int{}, map[*browser.Jar]bool{}
-	rule := func(of func(t *check.T, b *browser.Browser)) check.Rule {
-		return check.Rule{Check: func(ct *check.T) {
-			b := ct.SignedIn()
-			mu.Lock()
-			if inUse[b.Jar()] {
-				t.Error("two checks use one session")
-			}
-			inUse[b.Jar()] = true
-			used[b.Jar()]++
-			mu.Unlock()
-			defer func() {
-				mu.Lock()
-				defer mu.Unlock()
-				inUse[b.Jar()] = false
-			}()
-			ct.Code(ct.Request(ct.Client(need.Code)))
-			of(ct, b)
-		}}
-	}
-	usual := func(*check.T, *browser.Browser) {}
-	rules := make([]check.Rule, 40)
-	for i := range rules {
-		rules[i] = rule(usual)
-	}
-	d.run(t, "open sesame", rules...)
-	if len(used) > wire.InFlight {
-		t.Errorf("%d checks used %d sessions", len(rules), len(used))
-	}
-	for name, change := range map[string]func(t *check.T, b *browser.Browser){
-		"another scope": func(t *check.T, b *browser.Browser) { t.Authorize(t.Request(t.Client(need.Code)).Set("scope", "x")) },
-		"another login": func(t *check.T, b *browser.Browser) {
-			t.Authorize(t.Request(t.Client(need.Code)).Set("prompt", "login"))
-		},
-		"a replay": func(t *check.T, b *browser.Browser) {
-			c := t.Code(t.Request(t.Client(need.Code)))
-			t.Redeem(c)
-			t.Redeem(c)
-		},
-		"a skip": func(t *check.T, b *browser.Browser) { t.Skipf("the usual") },
-	} {
-		used = map[*browser.Jar]int{}
-		first, second := rule(change), rule(usual)
-		first.Alone, second.Alone = true, true
-		d.run(t, "open sesame", first, second)
-		if want := map[bool]int{true: 1, false: 2}[name == "a skip"]; len(used) != want {
-			t.Errorf("%s: two checks used %d sessions, want %d", name, len(used), want)
+	used := map[*browser.Jar]bool{}
+	rules := slices.Repeat([]check.Rule{{Check: func(t *check.T) {
+		b := t.SignedIn()
+		mu.Lock()
+		if used[b.Jar()] {
+			t.Errorf("another check uses the session")
+		}
+		used[b.Jar()] = true
+		mu.Unlock()
+		for range 2 {
+			t.Code(t.Request(t.Client(need.Code)))
+		}
+		if t.SignIns(t.SignedIn()) != 1 {
+			t.Errorf("the password was entered %d times", t.SignIns(b))
+		}
+	}}}, 12)
+	for _, result := range d.run(t, "open sesame", rules...) {
+		if result.Status != check.Pass {
+			t.Errorf("%s: %s", result.Status, result.Reason)
 		}
 	}
 }
