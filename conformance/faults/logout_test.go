@@ -72,10 +72,11 @@ func logoutFaults() []fault {
 			return a
 		}, fails: "OIDCRPLogout/2/other-browsers-stay"},
 		{name: "a second logout is an error", at: logoutPath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			if p.has("out") {
+			request := "out " + q.params().Get("id_token_hint")
+			if p.has(request) {
 				return badPage()
 			}
-			p.keep("out", true)
+			p.keep(request, true)
 			return p.real(q)
 		}, fails: "OIDCRPLogout/4/idempotent"},
 
@@ -204,10 +205,10 @@ func noticeFaults() []fault {
 			return a
 		}, fails: "OIDCBackChannel/2.7/refresh-tokens-end"},
 		{name: "offline access ends with the session", at: tokenPath + " " + logoutPath, spoil: func(p *proxy, q *ask) *wire.Answer {
-			if q.path == logoutPath {
-				p.keep("out", true)
+			if q.path == logoutPath || q.form().Has("code") {
+				p.keep("out", q.path == logoutPath) // until the next login
 			}
-			if backchannels(p, q) && p.has("out") {
+			if backchannels(p, q) && p.value("out") == true {
 				return badGrant()
 			}
 			return p.real(q)
