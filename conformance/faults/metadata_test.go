@@ -113,7 +113,7 @@ func describedFaults() []fault {
 			return publishing(put("response_types_supported", nil))(p, q)
 		}, fails: "RFC8414/2/response-types-supported OIDCDiscovery/3/response-types-supported", skips: "RFC8414/3/well-known RFC8414/3/several-locations RFC9068/4/consistent"},
 		{name: "metadata is missing at the path that both documents share", at: "/.well-known/openid-configuration/o",
-			spoil: answering(status(http.StatusNotFound)), fails: "MCP/M2/every-address"},
+			spoil: answering(status(http.StatusNotFound)), fails: "MCP/M2/every-address RFC8414/5/both-addresses"},
 		{name: "metadata differs by its address", at: "/o/.well-known/openid-configuration", spoil: answering(func(a *wire.Answer) { edit(a, put("op_tos_uri", "https://server.example/")) }),
 			fails: "RFC8414/3/several-locations"},
 		{name: "metadata is returned for any issuer", spoil: spoiling(func(_ *proxy, q *ask) {

@@ -55,6 +55,22 @@ func wantWellKnown(t *T) {
 	}
 }
 
+// wantBothAddresses asserts that the document of OpenID Connect Discovery is at both addresses that can be formed from
+// an issuer with a path.
+func wantBothAddresses(t *T) {
+	t.Require(need.OpenID)
+	addresses := check.MetadataAddresses(t.Issuer())
+	if len(addresses) < 3 {
+		t.Skipf("the rule applies to an issuer with a path")
+	}
+	for _, address := range addresses[1:] {
+		if a := t.Get(address); !isMetadata(a) {
+			t.At(a)
+			t.Errorf("there is no metadata at %s: %s", address, a)
+		}
+	}
+}
+
 // getUnknown fetches the metadata of an issuer that does not exist, at the address that the server uses for its own.
 func getUnknown(t *T) (issuer string, a *wire.Answer) {
 	publishedMetadata(t)

@@ -101,6 +101,12 @@ func rfc8414Document() []Rule {
 			},
 		},
 		{
+			ID: "RFC8414/5/both-addresses", Level: May,
+			Text:  "If the issuer has a path, the document of OpenID Connect Discovery is also at the address that RFC 8414 forms.",
+			Needs: []Need{need.OpenID},
+			Check: wantBothAddresses,
+		},
+		{
 			ID: "RFC8414/6.1/tls-12", Level: Must,
 			Text:         "The server supports TLS 1.2.",
 			Inapplicable: "TLS ends at the proxy in front of Mandate.",
