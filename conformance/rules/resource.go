@@ -135,8 +135,8 @@ func wantChallengeError(t *T, a *wire.Answer, code string) {
 	}
 }
 
-// described says which token a request has.
-func described(as []wire.Auth) string {
+// tokenIn says which token a request has.
+func tokenIn(as []wire.Auth) string {
 	if len(as) == 0 {
 		return "without a token"
 	}

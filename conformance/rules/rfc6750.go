@@ -91,7 +91,7 @@ func rfc6750() []Rule {
 					blockIfAccepted(t, a)
 					if !hasChallenge(a) {
 						t.Failf("the answer to a request %s is %s, and WWW-Authenticate is %q, want a challenge of the scheme Bearer",
-							described(as), a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+							tokenIn(as), a, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
 					}
 				}
 			},
@@ -115,7 +115,7 @@ func rfc6750() []Rule {
 					params := challengeOf(t, t.Get(t.API().URL, as...)).params
 					for _, name := range []string{"realm", "scope", "error", "error_description", "error_uri"} {
 						if n := len(params[name]); n > 1 {
-							t.Failf("%s appears %d times in the challenge for a request %s", name, n, described(as))
+							t.Failf("%s appears %d times in the challenge for a request %s", name, n, tokenIn(as))
 						}
 					}
 				}
