@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"mandate/conformance/browser"
 	"mandate/conformance/need"
@@ -219,9 +220,21 @@ func (t *T) walk(b *browser.Browser, r *Request, answer decision) *Response {
 			response.form = form
 			break
 		}
-		err = b.Submit(form)
+		err = t.submit(b, form, r.Client, button != nil)
 	}
 	return response
+}
+
+// submit sends a form of a page. Two checks do not decide for the same client at the same moment, because a person does
+// not either: a server may then store two consents.
+func (t *T) submit(b *browser.Browser, form *browser.Form, c *target.Client, decides bool) error {
+	if !decides || c == nil {
+		return b.Submit(form)
+	}
+	one, _ := t.server.deciding.LoadOrStore(c.ID, &sync.Mutex{})
+	one.(*sync.Mutex).Lock()
+	defer one.(*sync.Mutex).Unlock()
+	return b.Submit(form)
 }
 
 // Ended returns the response to a request that a browser has just sent.

@@ -36,6 +36,7 @@ type Server struct {
 	origins  map[string]bool // origins of the server's pages
 	found    string          // the address of the metadata
 	visited  sync.Map        // sid of each visit
+	deciding sync.Map        // a lock for each client
 	invented sync.Map        // the status that each resource answers to an invented token
 	silence  silence
 	signIn   signIn

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"mandate/conformance/browser"
 	"mandate/conformance/check"
@@ -206,6 +208,47 @@ func TestRunPassword(t *testing.T) {
 		}
 		if result.Status != want {
 			t.Errorf("rule %d: %s %s, want %s", i, result.Status, result.Reason, want)
+		}
+	}
+}
+
+// A person does not decide twice at the same moment for the same client: a server may then store two consents.
+func TestRunDecidesOneAfterTheOther(t *testing.T) {
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	var deciding atomic.Int32
+	another := make(chan struct{}, 10)
+	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<form method="post" action="/decide"><input type="hidden" name="to" value="%s"><button>Allow</button></form>`, r.URL.Query().Get("redirect_uri"))
+	})
+	mux.HandleFunc("POST /decide", func(w http.ResponseWriter, r *http.Request) {
+		if deciding.Add(1) > 1 {
+			another <- struct{}{}
+		}
+		defer deciding.Add(-1)
+		select {
+		case <-another:
+			t.Error("two checks decide at the same moment")
+		case <-time.After(100 * time.Millisecond): // the other checks are at their consent pages by then
+		}
+		http.Redirect(w, r, r.PostFormValue("to")+"?code=a-code", http.StatusSeeOther)
+	})
+	of := &target.Target{Issuer: server.URL, User: target.User{Username: "alice", Password: "open sesame"}, Endpoints: map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token"},
+		Clients: map[need.Need]*target.Client{need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
+	err := of.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := NewRunner(t.Context(), of, nil, wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := check.Rule{ID: "TEST/1/decide", Level: check.Must, Check: func(t *check.T) { t.Code(t.Request(t.Client(need.Code))) }}
+	for _, result := range runner.Run(t.Context(), slices.Repeat([]check.Rule{rule}, 4), func(check.Result) {}).Results {
+		if result.Status != check.Pass {
+			t.Errorf("%s: %s", result.Status, result.Reason)
 		}
 	}
 }
