@@ -37,6 +37,7 @@ type fault struct {
 	// or pass.
 	blocks string // what the rules are about has no effect on this server: exactly these are blocked
 	skips  string // a condition of the rules does not hold on this server: exactly these are skipped
+	passes string // the rules are not about this mistake, but could be mistaken for being so: exactly these pass
 
 	// aim changes the target instead of the server. Only the rules that the fault names are checked.
 	aim func(*target.Target)
@@ -129,7 +130,7 @@ func (row fault) isNear(paths []string) bool {
 // expected returns the result of each rule that the fault names.
 func (row fault) expected() map[string]check.Status {
 	all := map[string]check.Status{}
-	for status, names := range map[check.Status]string{check.Fail: row.fails, check.Blocked: row.blocks, check.Skip: row.skips} {
+	for status, names := range map[check.Status]string{check.Fail: row.fails, check.Blocked: row.blocks, check.Skip: row.skips, check.Pass: row.passes} {
 		for id := range strings.FieldsSeq(names) {
 			all[id] = status
 		}
