@@ -13,6 +13,8 @@ import (
 	"mandate/conformance/wire"
 )
 
+// oidcCore returns the rules of OpenID Connect Core 1.0 incorporating errata set 2. A rule is MUST if the document says
+// MUST, REQUIRED or SHALL of the provider. What the document describes without such a word is SHOULD here.
 func oidcCore() []Rule {
 	return slices.Concat(oidcIDToken(), oidcRequest(), oidcPrompt(), oidcHints(), oidcValidation(), oidcResponse(), oidcToken(),
 		oidcOtherFlows(), oidcStandardClaims(), oidcUserInfo(), oidcUserInfoSigned(), oidcScopes(), oidcClaims(), oidcClaimTypes(),

@@ -224,7 +224,7 @@ func oidcResponse() []Rule {
 			Check: func(t *T) { wantState(t, silentAnswer(t)) },
 		},
 		{
-			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
+			ID: "OIDCCore/3.1.2.6/in-query", Level: Should,
 			Text:  "The parameters of an error response are in the query of the redirect URI.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {

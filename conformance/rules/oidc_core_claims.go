@@ -14,7 +14,7 @@ import (
 // no value.
 func aScope(scope, text string, names ...string) Rule {
 	return Rule{
-		ID: "OIDCCore/5.4/" + scope, Level: Must, Text: text, Needs: userInfoNeeds(),
+		ID: "OIDCCore/5.4/" + scope, Level: Should, Text: text, Needs: userInfoNeeds(),
 		Check: func(t *T) {
 			wantsScope(t, scope)
 			all := knownClaims(t)
@@ -41,7 +41,7 @@ func oidcScopes() []Rule {
 		aScope("address", "The scope address brings address.", "address"),
 		aScope("phone", "The scope phone brings phone_number and phone_number_verified.", "phone_number", "phone_number_verified"),
 		{
-			ID: "OIDCCore/5.4/several", Level: May,
+			ID: "OIDCCore/5.4/several", Level: Should,
 			Text:  "Several scopes return the claims of all of them.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
@@ -112,7 +112,7 @@ var askedAgain = regexp.MustCompile(`^the server asks for the password again`)
 func oidcClaims() []Rule {
 	return []Rule{
 		{
-			ID: "OIDCCore/5.5/userinfo", Level: Must,
+			ID: "OIDCCore/5.5/userinfo", Level: Should,
 			Text:  "UserInfo returns a requested claim in addition to the claims of the scopes.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
@@ -126,7 +126,7 @@ func oidcClaims() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/5.5/id-token", Level: Must,
+			ID: "OIDCCore/5.5/id-token", Level: Should,
 			Text:  "The ID token contains a requested claim in addition to its usual claims.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
@@ -138,7 +138,7 @@ func oidcClaims() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/5.5/added-to-scopes", Level: Must,
+			ID: "OIDCCore/5.5/added-to-scopes", Level: Should,
 			Text:  "The parameter claims does not remove claims of the scopes.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {

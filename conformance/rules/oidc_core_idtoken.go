@@ -206,7 +206,7 @@ func oidcIDToken() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/2/acr", Level: Must,
+			ID: "OIDCCore/2/acr", Level: Should,
 			Text:  "acr, if present, is a string.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
@@ -247,7 +247,7 @@ func oidcIDToken() []Rule {
 			Inapplicable: "Mandate has no login of level 0: every login uses a password.",
 		},
 		{
-			ID: "OIDCCore/2/amr", Level: Must,
+			ID: "OIDCCore/2/amr", Level: Should,
 			Text:  "amr, if present, is an array of strings.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
@@ -312,7 +312,7 @@ func oidcIDToken() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/3.1.3.6/at-hash", Level: Must,
+			ID: "OIDCCore/3.1.3.6/at-hash", Level: Should,
 			Text:  "at_hash, if present, is the left half of the hash of the access token, with the hash function of the signature.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {

@@ -13,7 +13,7 @@ import (
 func oidcSerialization() []Rule {
 	return []Rule{
 		{
-			ID: "OIDCCore/13.1/query", Level: Must,
+			ID: "OIDCCore/13.1/query", Level: Should,
 			Text:  "The server accepts query parameters in all equivalent form-encodings.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {
@@ -27,7 +27,7 @@ func oidcSerialization() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/13.3/numbers", Level: Must,
+			ID: "OIDCCore/13.3/numbers", Level: Should,
 			Text:  "expires_in, exp, iat and auth_time are JSON numbers.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {

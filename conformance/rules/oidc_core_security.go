@@ -101,7 +101,7 @@ func oidcSecurity() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/16.11/code-substitution", Level: Must,
+			ID: "OIDCCore/16.11/code-substitution", Level: May,
 			Text:  "A code of another browser's request cannot be redeemed with this browser's proof.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
@@ -264,7 +264,7 @@ func oidcPrivacy() []Rule {
 			Inapplicable: "This concerns resource servers; the account page shows which clients have access, and Mandate keeps no record of single requests.",
 		},
 		{
-			ID: "OIDCCore/17.3/pairwise", Level: Should,
+			ID: "OIDCCore/17.3/pairwise", Level: May,
 			Text:  "Pairwise subjects are supported.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {

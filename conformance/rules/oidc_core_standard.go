@@ -91,16 +91,16 @@ func oidcStandardClaims() []Rule {
 	texts := []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
 		"website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}
 	return []Rule{
-		aClaim("5.1/texts", Must, "Standard claims with text values are JSON strings.", texts, notText),
-		aClaim("5.1/email-verified", Must, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
-		aClaim("5.1/phone-number-verified", Must, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
-		aClaim("5.1/address", Must, "address is an object.", []string{"address"}, func(value any) string {
+		aClaim("5.1/texts", Should, "Standard claims with text values are JSON strings.", texts, notText),
+		aClaim("5.1/email-verified", Should, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
+		aClaim("5.1/phone-number-verified", Should, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
+		aClaim("5.1/address", Should, "address is an object.", []string{"address"}, func(value any) string {
 			if _, is := value.(map[string]any); !is {
 				return "no object"
 			}
 			return ""
 		}),
-		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
+		aClaim("5.1/updated-at", Should, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
 			at, is := value.(float64)
 			if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
 				return "no past time in seconds"
@@ -115,9 +115,9 @@ func oidcStandardClaims() []Rule {
 			}
 			return ""
 		}),
-		aClaim("5.1/birthdate", Must, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
-		aClaim("5.1/zoneinfo", Must, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
-		aClaim("5.1/locale", Must, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
+		aClaim("5.1/birthdate", Should, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
+		aClaim("5.1/zoneinfo", Should, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
+		aClaim("5.1/locale", Should, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
 		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
 		{
 			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
@@ -133,7 +133,7 @@ func oidcStandardClaims() []Rule {
 				}
 			},
 		},
-		aClaim("5.1/urls", Must, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
+		aClaim("5.1/urls", Should, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
 			text, _ := value.(string)
 			u, err := url.Parse(text)
 			if err != nil || u.Scheme == "" || u.Host == "" {
@@ -152,7 +152,7 @@ func oidcStandardClaims() []Rule {
 			Inapplicable: "This is up to the person who enters the addresses: Mandate does not fetch them.",
 		},
 		{
-			ID: "OIDCCore/5.1.1/members", Level: Must,
+			ID: "OIDCCore/5.1.1/members", Level: Should,
 			Text:  "The members of address are strings, among them formatted, street_address, locality, region, postal_code and country.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
@@ -181,7 +181,7 @@ func oidcStandardClaims() []Rule {
 			Inapplicable: "This is up to the person who enters the address: Mandate returns what was entered.",
 		},
 		{
-			ID: "OIDCCore/5.1.2/claim-names", Level: Should,
+			ID: "OIDCCore/5.1.2/claim-names", Level: May,
 			Text:  "Claims that are not standard have a registered or a collision-resistant name.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {

@@ -170,7 +170,7 @@ func oidcSubjects() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/8/public-same", Level: Must,
+			ID: "OIDCCore/8/public-same", Level: Should,
 			Text:  "Clients with public subjects get the same sub of a person.",
 			Needs: loginNeeds(need.Second),
 			Check: func(t *T) {

@@ -119,7 +119,7 @@ func oidcToken() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/3.1.3.3/json", Level: Must,
+			ID: "OIDCCore/3.1.3.3/json", Level: Should,
 			Text:  "The response has the type application/json.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
@@ -254,7 +254,7 @@ func oidcClients() []Rule {
 	const noAssertions = "Mandate supports client_secret_basic, client_secret_post and none."
 	return []Rule{
 		{
-			ID: "OIDCCore/9/basic-by-default", Level: Must,
+			ID: "OIDCCore/9/basic-by-default", Level: Should,
 			Text:  "A client authenticates by HTTP Basic if it registered no other method.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {

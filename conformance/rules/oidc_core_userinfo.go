@@ -170,7 +170,7 @@ func oidcUserInfo() []Rule {
 			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
 		},
 		{
-			ID: "OIDCCore/5.3.3/invalid-token", Level: Must,
+			ID: "OIDCCore/5.3.3/invalid-token", Level: Should,
 			Text:  "UserInfo refuses an invalid token with 401 and a Bearer challenge with invalid_token.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) {
@@ -190,7 +190,7 @@ func oidcUserInfo() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/5.3.3/revoked-token", Level: Must, Alone: true,
+			ID: "OIDCCore/5.3.3/revoked-token", Level: Should, Alone: true,
 			Text:  "UserInfo refuses a revoked token with invalid_token.",
 			Needs: userInfoNeeds(need.Revocation),
 			Check: func(t *T) {
