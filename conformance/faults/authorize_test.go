@@ -68,7 +68,7 @@ func authorizeFaults() []fault {
 			return a
 		}, fails: "RFC6749/4.1.2/in-query OIDCCore/3.1.2.5/in-query RFC9700/4.1.3/a53-fragment OIDCDiscovery/3/response-modes-true"},
 		{name: "codes are not returned", spoil: sending(func(_ *proxy, sent url.Values) { sent.Del("code") }), fails: "RFC6749/4.1.2/code-issued " +
-			"RFC8707/2.1/left-out", hides: needsCode},
+			"RFC8707/2.1/left-out", hides: needsCode + " RFC6749/10.12"},
 		{name: "state is not returned", spoil: sending(func(_ *proxy, sent url.Values) {
 			if sent.Has("code") {
 				sent.Del("state")

@@ -56,7 +56,30 @@ func metadataFaults() []fault {
 		{name: "public subjects are not listed", spoil: publishing(put("subject_types_supported", []string{"pairwise"})), fails: "OIDCDiscovery/3/subject-types-true"},
 		{name: "id_token_signing_alg_values_supported lacks RS256", spoil: publishing(put("id_token_signing_alg_values_supported", []string{"ES256"})),
 			fails: "OIDCDiscovery/3/id-token-algorithms-rs256 OIDCDiscovery/3/id-token-algorithms-true OIDCDiscovery/3/id-token-algorithms-hs256 " +
-				"OIDCCore/10.1/supported-algorithm OIDCCore/15.1/rs256"},
+				"OIDCCore/15.1/rs256"},
+		{name: "the metadata does not say that the parameter claims is supported", spoil: publishing(put("claims_parameter_supported", false)),
+			skips: "OIDCCore/2/auth-time-essential OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5/userinfo OIDCCore/5.5/id-token OIDCCore/5.5/added-to-scopes OIDCCore/5.5/members-ignored " +
+				"OIDCCore/5.5/malformed OIDCCore/5.5.1/essential-unknown OIDCCore/5.5.1/members-ignored OIDCCore/5.5.1/value-equal OIDCCore/5.5.1/value-other " +
+				"OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/5.5.1.1/essential-met OIDCCore/5.5.1.1/essential-not-met OIDCCore/5.5.1.1/voluntary " +
+				"OIDCCore/5.5.2/other-language OIDCCore/14/escapes-removed OIDCCore/14/code-points"},
+		{name: "each client gets another sub, and only public ones are listed", spoil: func(p *proxy, q *ask) *wire.Answer {
+			id, _ := q.client()
+			if strings.Contains(q.path, "/.well-known/o") {
+				return publishing(put("subject_types_supported", []string{"public"}))(p, q)
+			}
+			return resigning(everybodys, saying("sub", "person of "+id))(p, q)
+		}, fails: "OIDCCore/8/public-same"},
+		{name: "HS256 is not listed", spoil: publishing(put("id_token_signing_alg_values_supported", []string{"RS256"})), skips: "OIDCCore/10.1/registered-algorithm"},
+		{name: "the metadata of RFC 8414 has no members of OpenID Connect", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if strings.Contains(q.path, "oauth-authorization-server") {
+				edit(a, func(object map[string]any) {
+					delete(object, "subject_types_supported")
+					delete(object, "claims_parameter_supported")
+				})
+			}
+			return a
+		}, passes: "OIDCCore/8/types-listed OIDCCore/17.3/pairwise OIDCCore/5.5/userinfo OIDCCore/10.1/registered-algorithm"},
 		{name: "iss is not advertised", spoil: without("authorization_response_iss_parameter_supported"), fails: "RFC9207/2.3/advertised"},
 		{name: "iss is advertised by a string", spoil: publishing(put("authorization_response_iss_parameter_supported", "true")), fails: "RFC9207/3/boolean"},
 	}

@@ -55,12 +55,12 @@ func tokenErrorFaults() []fault {
 	return []fault{
 		{name: "errors have status 200", at: tokenPath, spoil: refusing(status(http.StatusOK)),
 			fails: "RFC6749/5.2/status-400 RFC6749/5.2/invalid-client-401"},
-		{name: "errors are HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json OIDCCore/3.1.3.4/error"},
+		{name: "errors are HTML", at: tokenPath, spoil: refusing(header("Content-Type", "text/html")), fails: "RFC6749/5.2/json OIDCCore/3.1.3.4/json"},
 		{name: "errors may be cached", at: tokenPath, spoil: refusing(header("Cache-Control", "max-age=60")), fails: "RFC6749/5.2/no-store"},
 		{name: "the member error is named code", at: tokenPath, spoil: refusing(func(a *wire.Answer) {
 			edit(a, func(object map[string]any) { object["code"] = object["error"]; delete(object, "error") })
 		}), fails: "RFC6749/5.2/error RFC6749/5.2/invalid-request RFC6749/5.2/invalid-client RFC6749/5.2/invalid-grant RFC6749/5.2/invalid-refresh-token " +
-			"RFC6749/5.2/unauthorized-client RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC7636/4.6/invalid-grant",
+			"RFC6749/5.2/unauthorized-client RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC7636/4.6/invalid-grant OIDCCore/3.1.3.4/error",
 			blocks: "RFC6749/5.2/ascii"},
 		{name: "a wrong secret gets no challenge", at: tokenPath, spoil: refusing(header("WWW-Authenticate", "")),
 			fails: "RFC6749/5.2/invalid-client-401"},

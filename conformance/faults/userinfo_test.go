@@ -37,7 +37,8 @@ func userInfoFaults() []fault {
 				return &wire.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"sub":"person"}`)}
 			}
 			return a
-		}, fails: "OIDCCore/5.3/bearer OIDCCore/5.3.3/invalid-token OIDCCore/16.4/id-token-is-no-access-token OIDCCore/16.9/use-recorded"},
+		}, fails: "OIDCCore/5.3/bearer OIDCCore/5.3.3/invalid-token OIDCCore/5.3/id-token-is-no-access-token OIDCCore/16.9/use-recorded OIDCCore/5.3.3/no-token",
+			blocks: "OIDCCore/5.3.3/revoked-token"},
 		{name: "UserInfo sends no challenge", spoil: answering(header("WWW-Authenticate", "")),
 			fails: "OIDCCore/5.3.3/no-token"},
 		{name: "UserInfo reports invalid_token as invalid_request", spoil: challenging("invalid_token", "invalid_request"), fails: "OIDCCore/5.3.3/invalid-token OIDCCore/5.3.3/revoked-token"},
@@ -110,7 +111,7 @@ func claimFaults() []fault {
 		{"address", "Oxford", "OIDCCore/5.1/address"},
 		{"address", map[string]any{"country": 44}, "OIDCCore/5.1.1/members"},
 		{"favourite", "x", "OIDCCore/5.1.2/claim-names OIDCDiscovery/3/claims-whole OIDCCore/5.4/nothing-more"},
-		{"name#de", "Alice", "OIDCCore/5.2/without-tags"},
+		{"name#en", "Alice", "OIDCCore/5.2/without-tags"},
 		{"_claim_names", map[string]any{}, "OIDCDiscovery/3/claim-types-true"},
 	} {
 		all = append(all, fault{name: fmt.Sprintf("%s of UserInfo is %v", row.claim, row.value), spoil: telling(put(row.claim, row.value)), fails: row.fails})

@@ -30,9 +30,10 @@ func authenticationNeeds(more ...Need) []Need {
 	return append(authorizationNeeds(need.OpenID), more...)
 }
 
-// wantSignature asserts that the signature of a JWT is valid.
+// wantSignature asserts that the signature of a JWT is valid. The last answer contains the JWT.
 func wantSignature(t *T, j *jose.JWT, c *target.Client) {
 	var keys []jose.JWK
+	shown := t.Last()
 	if !strings.HasPrefix(j.Algorithm(), "HS") {
 		keys = t.Keys()
 	}
@@ -41,41 +42,17 @@ func wantSignature(t *T, j *jose.JWT, c *target.Client) {
 	case errors.Is(err, jose.ErrUnsupported):
 		t.Skipf("%v", err)
 	case err != nil:
+		t.At(shown)
 		t.Failf("the signature with %s is invalid: %v", j.Algorithm(), err)
-	}
-}
-
-// wantsScope skips the check if the server does not list a scope.
-func wantsScope(t *T, scope string) {
-	if !t.Metadata().Lists("scopes_supported", scope) {
-		t.Skipf("the server does not list the scope %s", scope)
-	}
-}
-
-// wantsClaimsParameter skips the check if the server does not support the parameter claims.
-func wantsClaimsParameter(t *T) {
-	if !t.Metadata().Is("claims_parameter_supported") {
-		t.Skipf("the server does not list claims_parameter_supported")
 	}
 }
 
 // withID skips the check if a refresh returned no ID token.
 func withID(t *T, tokens *check.Tokens) *check.Tokens {
 	if tokens.ID == "" {
-		t.Skipf("the refresh returned no ID token, which is optional")
+		t.Skipf("the refresh returned no ID token, which is optional (OIDC Core §12.2)")
 	}
 	return tokens
-}
-
-// wantReauthentication asserts that a request in a browser with a session is answered with the login page or with an
-// error.
-func wantReauthentication(t *T, b *browser.Browser, r *check.Request, why string) {
-	asked, response := t.AsksPassword(b, r)
-	if asked || response.ErrorCode() != "" {
-		return
-	}
-	t.At(response.Answer)
-	t.Failf("the server does not ask for a login, although %s: %s", why, response)
 }
 
 // withMaxAge signs the person in with max_age, so that the ID token has auth_time.
@@ -87,50 +64,58 @@ func withMaxAge(t *T, b *browser.Browser) *check.Tokens {
 func loginTime(t *T, tokens *check.Tokens) float64 {
 	at := t.IDToken(tokens).Number("auth_time")
 	if at < 0 {
-		t.Blockedf("the ID token has no auth_time")
+		t.Blockedf("the ID token has no auth_time (OIDCCore/2/auth-time-with-max-age)")
 	}
 	return at
+}
+
+// olderThan signs the person in with max_age, and waits until the login is some seconds old. It works without auth_time.
+func olderThan(t *T, b *browser.Browser, seconds float64) *check.Tokens {
+	tokens := withMaxAge(t, b)
+	at := check.ServerTime(tokens.Answer)
+	if named := t.IDToken(tokens).Number("auth_time"); named > at {
+		at = named
+	}
+	t.WaitPast(at, seconds)
+	return tokens
 }
 
 // rawIDToken returns the ID token without parsing it. Without one the check is blocked.
 func rawIDToken(t *T, tokens *check.Tokens) string {
 	if tokens.ID == "" {
-		t.Blockedf("the response has no ID token")
+		t.Blockedf("the response has no ID token (OIDCCore/3.1.3.3/id-token)")
 	}
 	return tokens.ID
 }
 
 // wantNewLogin asserts that with prompt=login no code is issued before a new login.
 func wantNewLogin(t *T, c *target.Client) {
-	b := t.Approved(t.OpenID(c))
-	_, response := t.AsksPassword(b, t.OpenID(c).Set("prompt", "login"))
-	t.WantNoCode(response, "nobody has signed in again")
+	b := t.NewBrowser()
+	t.CodeOf(t.Walk(b, t.OpenID(c), true))
+	wantReauthentication(t, b, t.OpenID(c).Set("prompt", "login"), "prompt is login")
 }
 
 // wantErrorBack asserts that the client receives an error and no code.
 func wantErrorBack(t *T, r *check.Response, why string) {
 	t.WantNoCode(r, why)
-	if !r.Arrived() || r.ErrorCode() == "" {
-		t.Failf("no error was returned to the redirect URI, although %s: %s", why, r)
+	if r.Arrived() && r.ErrorCode() != "" {
+		return
 	}
-}
-
-// wantCode asserts that a code is issued.
-func wantCode(t *T, r *check.Response, what string) {
-	if r.Stuck != "" {
-		t.Blockedf("%s", r)
+	if page := browser.Parse(r.Answer); r.Location == "" && page.Scripted && len(page.Forms) == 0 {
+		t.Blockedf("the page at %s seems to need a script, and the checks run none", wire.Bare(r.Answer.URL))
 	}
-	if r.Params.Get("code") == "" {
-		t.At(r.Answer)
-		t.Failf("%s ends with %s", what, r.Outcome())
-	}
+	t.Failf("no error was returned to the redirect URI, although %s: %s", why, r)
 }
 
 // wantConsentBoundToBrowser asserts that consent counts only for the request of the same browser. A victim's browser
-// submits the consent form of an attacker's request, and gets no code.
+// submits the consent form of an attacker's request, and gets no code. In the attacker's browser such a form gets one.
 func wantConsentBoundToBrowser(t *T, attackers *browser.Browser, ask func() *check.Request) {
 	victims := t.NewBrowser()
 	// With prompt=consent the server asks even if the person has approved before (OIDC Core §3.1.2.1).
+	own := t.ConsentForm(attackers, ask().Set("prompt", "consent"))
+	if r := check.Ended(ask(), attackers, attackers.Submit(own)); r.Params.Get("code") == "" {
+		t.Blockedf("the consent form gets no code in the browser to which it was sent either: %s", r)
+	}
 	question := t.ConsentForm(attackers, ask().Set("prompt", "consent"))
 	question.Action = attackers.Page.URL.ResolveReference(wire.ParseURL(question.Action)).String()
 	t.ConsentForm(victims, ask().Set("prompt", "consent"))

@@ -40,17 +40,6 @@ func oidcSecurity() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/16.4/id-token-is-no-access-token", Level: Must,
-			Text:  "An ID token, which many parties can see, gives no access.",
-			Needs: userInfoNeeds(),
-			Check: func(t *T) {
-				text := rawIDToken(t, t.GrantFor(t.OpenID(t.Client(need.Code))))
-				if a := t.UserInfo(text); a.Status/100 == 2 {
-					t.Failf("UserInfo accepts an ID token as an access token")
-				}
-			},
-		},
-		{
 			ID: "OIDCCore/16.6/signed", Level: May,
 			Text:         "Responses are signed so that the server cannot deny them.",
 			Inapplicable: "It repeats §2, whose rules are checked.",

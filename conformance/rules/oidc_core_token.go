@@ -24,7 +24,8 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				wantSecret(t, c, t.Code(t.OpenID(c)).Form())
+				t.GrantFor(t.OpenID(c)) // so that a refusal is because of the secret
+				wantSecret(t, c, ownCode(t, t.OpenID(c)).Form())
 			},
 		},
 		{
@@ -32,7 +33,8 @@ func oidcToken() []Rule {
 			Text:  "A code works only for the client to which it was issued.",
 			Needs: loginNeeds(need.Second),
 			Check: func(t *T) {
-				code := t.Code(t.OpenID(t.Client(need.Code)))
+				t.GrantFor(t.OpenID(t.Client(need.Second))) // so that a refusal is not because of the client
+				code := ownCode(t, t.OpenID(t.Client(need.Code)))
 				t.WantRefused(t.Token(t.Client(need.Second), code.Form()), "the code was issued to another client")
 			},
 		},
@@ -41,7 +43,8 @@ func oidcToken() []Rule {
 			Text:  "The server refuses a code that it did not issue, or that is truncated.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				wantWhole(t, t.Code(t.OpenID(t.Client(need.Code))))
+				t.GrantFor(t.OpenID(t.Client(need.Code))) // so that a refusal is because of the code
+				wantWhole(t, ownCode(t, t.OpenID(t.Client(need.Code))))
 			},
 		},
 		{
@@ -49,7 +52,7 @@ func oidcToken() []Rule {
 			Text:  "The server refuses a code that is used a second time.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				code := t.Code(t.OpenID(t.Client(need.Code)))
+				code := ownCode(t, t.OpenID(t.Client(need.Code)))
 				t.Granted(t.Redeem(code))
 				t.WantRefused(t.Redeem(code), "the code was used before")
 			},
@@ -60,8 +63,9 @@ func oidcToken() []Rule {
 			Needs: []Need{need.Authorization, need.Token, need.Several, need.User, need.OpenID},
 			Check: func(t *T) {
 				c := t.Client(need.Several)
+				t.GrantFor(t.OpenID(c)) // so that a refusal is because of the redirect URI
 				for _, uri := range []string{c.RedirectURIs[1], c.RedirectURIs[0] + "/"} {
-					form := t.Code(t.OpenID(c)).Form()
+					form := ownCode(t, t.OpenID(c)).Form()
 					form.Set("redirect_uri", uri)
 					t.WantRefused(t.Token(c, form), "the redirect URI is not the one of the authentication request")
 				}
@@ -73,10 +77,9 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := singleURI(t)
-				r := t.OpenID(c).Del("redirect_uri")
-				response := t.Try(r)
+				response := t.Try(t.OpenID(c).Del("redirect_uri"))
 				wantCode(t, response, "a request without redirect_uri")
-				t.WantGranted(t.Redeem(&check.Code{Value: response.Params.Get("code"), Request: r}))
+				t.WantGranted(t.Redeem(t.CodeOf(response)))
 			},
 		},
 		{
@@ -84,7 +87,8 @@ func oidcToken() []Rule {
 			Text:  "A redirect URI in the authentication request is required in the token request too.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				form := t.Code(t.OpenID(t.Client(need.Code))).Form()
+				t.GrantFor(t.OpenID(t.Client(need.Code))) // so that a refusal is because of the redirect URI
+				form := ownCode(t, t.OpenID(t.Client(need.Code))).Form()
 				form.Del("redirect_uri")
 				t.WantRefused(t.Token(t.Client(need.Code), form), "redirect_uri is missing")
 			},
@@ -97,12 +101,11 @@ func oidcToken() []Rule {
 				c := t.Client(need.Code)
 				code := t.Code(t.OpenID(c))
 				// Between the two the server issues a code of plain OAuth 2.0, if it supports that.
-				r := t.Request(c)
-				if other := t.Authorize(r).Params.Get("code"); other != "" {
-					t.Redeem(&check.Code{Value: other, Request: r})
+				if other := t.Authorize(t.Request(c)); other.Params.Get("code") != "" {
+					t.Redeem(t.CodeOf(other))
 				}
 				if tokens := t.Granted(t.Redeem(code)); tokens.ID == "" {
-					t.Failf("the response has no id_token")
+					t.Failf("the code of an authentication request was redeemed, and the response has no id_token")
 				}
 			},
 		},
@@ -155,19 +158,39 @@ func oidcToken() []Rule {
 		},
 		{
 			ID: "OIDCCore/3.1.3.4/error", Level: Must,
-			Text:  "The server refuses an invalid token request with 400 and an error in JSON.",
+			Text:  "The response to an invalid token request has the parameter error.",
 			Needs: []Need{need.Token, need.Code, need.OpenID},
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				a := t.Token(c, wire.Params("grant_type", "authorization_code", "code", "conformance-"+t.Random(),
-					"redirect_uri", c.RedirectURI(), "code_verifier", strings.Repeat("conformance", 5)))
+				if a := refusedCode(t); a.Text("error") == "" {
+					t.Failf("the code is invalid, and the response (%s) is no JSON object with error", a)
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/3.1.3.4/json", Level: Should,
+			Text:  "The response to an invalid token request has the status 400 and the type application/json.",
+			Needs: []Need{need.Token, need.Code, need.OpenID},
+			Check: func(t *T) {
+				a := refusedCode(t)
 				t.WantStatus(a, http.StatusBadRequest)
-				if a.MediaType() != "application/json" || a.Text("error") == "" {
-					t.Errorf("Content-Type is %q, and error is %q", a.Header.Get("Content-Type"), a.Text("error"))
+				if a.MediaType() != "application/json" {
+					t.Errorf("Content-Type is %q", a.Header.Get("Content-Type"))
 				}
 			},
 		},
 	}
+}
+
+// ownCode requests a code in a browser of its own: some servers end the session of a code that is misused.
+func ownCode(t *T, r *check.Request) *check.Code { return t.CodeOf(t.Walk(t.NewBrowser(), r, true)) }
+
+// refusedCode sends a token request with a code that the server did not issue.
+func refusedCode(t *T) *wire.Answer {
+	c := t.Client(need.Code)
+	a := t.Token(c, wire.Params("grant_type", "authorization_code", "code", "conformance-invalid",
+		"redirect_uri", c.RedirectURI(), "code_verifier", strings.Repeat("conformance", 5)))
+	t.Refused(a)
+	return a
 }
 
 // oidcOtherFlows returns the rules about the implicit and the hybrid flow, and about logins that a third party

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,6 +38,7 @@ func oidcUserInfo() []Rule {
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				t.UserClaims(token)
 				t.WantStatus(t.Post(t.Endpoint(need.UserInfo), nil, wire.Bearer(token)), http.StatusOK)
 			},
 		},
@@ -51,6 +53,19 @@ func oidcUserInfo() []Rule {
 					if a := t.UserInfo(other); a.Status/100 == 2 {
 						t.Failf("a text that is no access token is answered with %s", a)
 					}
+				}
+			},
+		},
+		{
+			ID: "OIDCCore/5.3/id-token-is-no-access-token", Level: Should,
+			Text:  "UserInfo expects an access token: an ID token, which many parties can see, gives no access.",
+			Needs: userInfoNeeds(),
+			Check: func(t *T) {
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				text := rawIDToken(t, tokens)
+				t.UserClaims(tokens.Access)
+				if a := t.UserInfo(text); a.Status/100 == 2 {
+					t.Failf("UserInfo accepts an ID token as an access token")
 				}
 			},
 		},
@@ -83,7 +98,7 @@ func oidcUserInfo() []Rule {
 				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may allow no other origin
 				a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
 				if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
-					t.Failf("Access-Control-Allow-Origin is %q", allowed)
+					t.Failf("a script of %s cannot read the response: Access-Control-Allow-Origin is %q", site, allowed)
 				}
 				// Because of the header Authorization a browser sends a preflight request first.
 				a = t.Send(http.MethodOptions, t.Endpoint(need.UserInfo), "", "", wire.Header("Origin", site),
@@ -114,7 +129,7 @@ func oidcUserInfo() []Rule {
 				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)
 				plainJSON(t, a)
 				if a.MediaType() != "application/json" {
-					t.Failf("Content-Type is %q", a.Header.Get("Content-Type"))
+					t.Failf("the body is JSON by default, and Content-Type is %q", a.Header.Get("Content-Type"))
 				}
 			},
 		},
@@ -143,12 +158,12 @@ func oidcUserInfo() []Rule {
 		},
 		{
 			ID: "OIDCCore/5.3.2/same-sub", Level: Must,
-			Text:  "sub equals that of the ID token.",
+			Text:  "sub of UserInfo is the subject identifier of the person, as in the ID token.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
 				if sub := t.UserClaims(tokens.Access)["sub"]; sub != any(t.Subject(t.IDToken(tokens))) {
-					t.Failf("sub is %v, but %s in the ID token", sub, t.Subject(t.IDToken(tokens)))
+					t.Failf("sub of UserInfo is not that of the ID token")
 				}
 			},
 		},
@@ -157,9 +172,10 @@ func oidcUserInfo() []Rule {
 			Text:  "A claim without a value is left out: none is null or an empty string.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
-				for name, value := range knownClaims(t) {
-					if value == nil || value == "" {
-						t.Errorf("%s is %v", name, Quoted(value))
+				claims := knownClaims(t)
+				for _, name := range slices.Sorted(maps.Keys(claims)) {
+					if value := claims[name]; value == nil || value == "" {
+						t.Errorf("%s is %s instead of being left out", name, Quoted(value))
 					}
 				}
 			},
@@ -170,23 +186,24 @@ func oidcUserInfo() []Rule {
 			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
 		},
 		{
+			// RFC 6750 §3 and §3.1 recommend the status and the error.
 			ID: "OIDCCore/5.3.3/invalid-token", Level: Should,
-			Text:  "UserInfo refuses an invalid token with 401 and a Bearer challenge with invalid_token.",
+			Text:  "UserInfo refuses an invalid token with 401 and the error invalid_token in the challenge.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) {
-				a := t.UserInfo("conformance-" + t.Random())
+				a := t.UserInfo("conformance-invalid")
 				t.WantStatus(a, http.StatusUnauthorized)
 				wantChallengeError(t, a, "invalid_token")
 			},
 		},
 		{
+			// RFC 6750 §3 requires the challenge for both.
 			ID: "OIDCCore/5.3.3/no-token", Level: Must,
-			Text:  "UserInfo refuses a request without a token with 401 and a Bearer challenge.",
+			Text:  "UserInfo refuses a request without a token, or with an invalid one, with a Bearer challenge.",
 			Needs: []Need{need.UserInfo},
 			Check: func(t *T) {
-				a := t.Get(t.Endpoint(need.UserInfo))
-				t.WantStatus(a, http.StatusUnauthorized)
-				wantScheme(t, a, "Bearer")
+				wantChallenged(t, t.Get(t.Endpoint(need.UserInfo)), "without a token")
+				wantChallenged(t, t.UserInfo("conformance-invalid"), "with an invalid token")
 			},
 		},
 		{
@@ -195,10 +212,14 @@ func oidcUserInfo() []Rule {
 			Needs: userInfoNeeds(need.Revocation),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				token := t.GrantFor(t.OpenID(c)).Access
+				token := t.GrantIn(t.NewBrowser(), t.OpenID(c)).Access
 				t.UserClaims(token)
 				revokeOK(t, t.Revoke(c, token))
-				wantChallengeError(t, t.UserInfo(token), "invalid_token")
+				a := t.UserInfo(token)
+				if a.Status/100 == 2 {
+					t.Blockedf("UserInfo still accepts the access token, which the server answered to have revoked (RFC 7009 §2.1)")
+				}
+				wantChallengeError(t, a, "invalid_token")
 			},
 		},
 		{
@@ -216,6 +237,15 @@ func oidcUserInfo() []Rule {
 			},
 		},
 	}
+}
+
+// wantChallenged asserts that a request was refused with a Bearer challenge.
+func wantChallenged(t *T, a *wire.Answer, what string) {
+	if a.Status/100 != 4 {
+		t.At(a)
+		t.Failf("a request %s is answered with %s", what, a)
+	}
+	wantScheme(t, a, "Bearer")
 }
 
 // plainJSON blocks the check if the client registered another format than JSON.
@@ -243,9 +273,10 @@ func oidcUserInfoSigned() []Rule {
 			Text:  "A signed UserInfo response has the type application/jwt.",
 			Needs: needs,
 			Check: func(t *T) {
-				a := t.UserInfo(t.GrantFor(t.OpenID(t.Client(need.Signed))).Access)
-				if a.MediaType() != "application/jwt" {
-					t.Failf("Content-Type is %q", a.Header.Get("Content-Type"))
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
+				signedUserInfo(t, tokens)
+				if a := t.Last(); a.MediaType() != "application/jwt" {
+					t.Failf("the body is a JWT, and Content-Type is %q", a.Header.Get("Content-Type"))
 				}
 			},
 		},
@@ -290,7 +321,7 @@ func oidcUserInfoSigned() []Rule {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Signed)))
 				want := t.Subject(t.IDToken(tokens))
 				if j := signedUserInfo(t, tokens); j.Text("sub") != want {
-					t.Failf("sub is %v, but %s in the ID token", j.Claims["sub"], want)
+					t.Failf("sub of UserInfo is not that of the ID token")
 				}
 			},
 		},
@@ -307,7 +338,7 @@ func signedUserInfo(t *T, tokens *check.Tokens) *jose.JWT {
 	a := t.UserInfo(tokens.Access)
 	j, err := jose.Read(string(a.Body))
 	if a.Status != http.StatusOK || err != nil {
-		t.Blockedf("the UserInfo response is not signed: %s", a)
+		t.Blockedf("the UserInfo response for the client signed is not signed (%s, Content-Type %q): register the client with userinfo_signed_response_alg", a, a.Header.Get("Content-Type"))
 	}
 	return j
 }
