@@ -168,17 +168,24 @@ func hmacFaults() []fault {
 		})
 	}
 	return at(tokenPath+" "+keysPath, []fault{
-		{name: "a client that registered HS256 gets RS256", spoil: byKey(everybodys), fails: "OIDCCore/10.1/registered-algorithm"},
+		{name: "a client that registered HS256 gets RS256", spoil: byKey(everybodys), fails: "OIDCCore/10.1/registered-algorithm",
+			blocks: "OIDCCore/10.1/hmac-key OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-at-hash OIDCCore/10.1/hmac-refreshed OIDCCore/10.1/hmac-hint " +
+				"OIDCCore/10.1/hmac-hint-forged OIDCCore/16.19/secret-length"},
 		{name: "a client that registered HS256 gets RS256 after a refresh", spoil: byKey(refreshed), fails: "OIDCCore/10.1/hmac-refreshed"},
 		{name: "HMACs use the digest of the secret", spoil: secretly(need.HS256, func(secret string) []byte {
 			digest := sha256.Sum256([]byte(secret))
 			return digest[:]
-		}, unchanged), fails: "OIDCCore/10.1/hmac-key"},
+		}, unchanged), fails: "OIDCCore/10.1/hmac-key", passes: "OIDCCore/10.1/hmac-refreshed"},
 		{name: "HMACs use an empty key", spoil: secretly(need.HS256, func(string) []byte { return []byte{} }, unchanged),
 			fails: "OIDCCore/10.1/hmac-key-of-client OIDCCore/10.1/hmac-key"},
 		{name: "the at_hash of an ID token with an HMAC is wrong", spoil: secretly(need.HS256, itself, saying("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")), fails: "OIDCCore/10.1/hmac-at-hash"},
 		{name: "the ID tokens of public clients have HMACs", spoil: secretly(need.Public, itself, unchanged), fails: "OIDCCore/10.1/no-hmac-for-public"},
-		{name: "the secret for HMACs is too short", spoil: (*proxy).real, aim: func(t *target.Target) {
+		{name: "the secret for HMACs is too short", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if id, secret := q.client(); q.path == tokenPath && id == p.target.Clients[need.HS256].ID && secret == p.target.Clients[need.HS256].Secret {
+				q.as(p.front.Runner.Target.Clients[need.HS256])
+			}
+			return secretly(need.HS256, itself, unchanged)(p, q)
+		}, aim: func(t *target.Target) {
 			c := *t.Clients[need.HS256]
 			c.Secret = c.Secret[:31]
 			t.Clients[need.HS256] = &c

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"cmp"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -58,7 +59,10 @@ func refusingSignIns(code, name string, is func(value string) bool) spoiler {
 // signInFaults are faults of authentication requests (OIDC Core §3.1.2, §6), MCP and RFC 8707.
 func signInFaults() []fault {
 	return at(authorizePath, []fault{
-		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional"},
+		{name: "a nonce is required", spoil: refusingAsk(func(v url.Values) bool { return asksOpenID(v) && !v.Has("nonce") }, "invalid_request"), fails: "OIDCCore/3.1.2.1/nonce-optional",
+			blocks: "OIDCCore/15.1/display OIDCCore/15.1/locales OIDCCore/15.1/acr-values OIDCCore/3.1.2.1/ui-locales OIDCCore/5.2/claims-locales OIDCCore/3.1.2.1/response-mode-query " +
+				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown"},
+		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"), blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed"},
 		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
 		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {
@@ -90,7 +94,13 @@ func signInFaults() []fault {
 		{name: "resource is refused", spoil: refusingAsk(func(v url.Values) bool { return v.Has("resource") }, "invalid_request"),
 			fails: "MCP/M5/resource-taken RFC8707/2.1/ignored"},
 		{name: "hints with an HMAC are refused", spoil: refusingSignIns("login_required", "id_token_hint", byAlg("HS256")), fails: "OIDCCore/10.1/hmac-hint"},
-		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint"},
+		{name: "hints are refused", spoil: refusingSignIns("login_required", "id_token_hint", anything), fails: "OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/10.1/hmac-hint",
+			blocks: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint-forged"},
+		{name: "with a hint prompt=none is ignored", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			if v.Has("id_token_hint") {
+				q.setQuery("prompt", "")
+			}
+		}), fails: "OIDCCore/3.1.2.1/hint-of-nobody"},
 		{name: "invalid hints are ignored", spoil: ignoring("id_token_hint", anything),
 			fails: "OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion"},
 		{name: "hints with alg none are ignored", spoil: ignoring("id_token_hint", byAlg("none")), fails: "OIDCCore/3.1.2.2/hint-unsigned"},
@@ -111,30 +121,60 @@ func byAlg(alg string) func(string) bool {
 	return func(token string) bool { return inside(token).Algorithm() == alg }
 }
 
+// withoutSilence are rules that are not about prompt=none: they can be decided if the server does not support it.
+const withoutSilence = "OIDCCore/3.1.2.1/get OIDCCore/3.1.2.1/post OIDCCore/13.1/query OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query " +
+	"OIDCCore/3.1.2.6/no-other-parameters OIDCCore/16.22/no-307 OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.2/hint-altered " +
+	"OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint OIDCCore/10.1/hmac-hint-forged " +
+	"OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/14/escapes-removed OIDCCore/14/code-points"
+
 // promptFaults are faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
 func promptFaults() []fault {
 	words := func(value string) []string { return strings.Fields(value) }
 	return at(authorizePath, []fault{
 		{name: "prompt=none is ignored", spoil: ignoring("prompt", oneOf("none")),
-			fails: "OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.3/prompt-none OIDCCore/15.1/prompt OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.1/max-age-silent"},
+			fails:  "OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.3/prompt-none OIDCCore/15.1/prompt OIDCCore/3.1.2.1/max-age-silent",
+			blocks: "OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.6/login-required",
+			passes: withoutSilence},
 		{name: "prompt=none is always refused", spoil: refusingSignIns("interaction_required", "prompt", oneOf("none")),
-			fails: "OIDCCore/3.1.2.1/prompt-none-answered OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.6/login-required"},
+			fails:  "OIDCCore/3.1.2.1/prompt-none-answered OIDCCore/3.1.2.6/login-required",
+			blocks: "OIDCCore/3.1.2.1/max-age-silent", passes: withoutSilence},
+		{name: "prompt=none is answered with 500", spoil: refusingIf(func(_ *proxy, q *ask) bool { return q.params().Get("prompt") == "none" }, func() *wire.Answer {
+			return shown(http.StatusInternalServerError, "no")
+		}), fails: "OIDCCore/3.1.2.1/prompt-none-no-page OIDCCore/3.1.2.3/prompt-none OIDCCore/15.1/prompt",
+			blocks: "OIDCCore/3.1.2.1/hint-of-nobody OIDCCore/3.1.2.6/login-required OIDCCore/3.1.2.1/max-age-silent", passes: withoutSilence},
+		{name: "each request needs consent", spoil: func(p *proxy, q *ask) *wire.Answer {
+			if asksOpenID(q.params()) && !q.params().Has("prompt") {
+				q.setQuery("prompt", "consent")
+			}
+			return refusingSignIns("consent_required", "prompt", oneOf("none"))(p, q)
+		}, skips: "OIDCCore/3.1.2.1/prompt-none-answered"},
 		{name: "prompt=none is accepted with other values", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
 			if len(words(v.Get("prompt"))) > 1 {
 				q.setQuery("prompt", strings.Join(slices.DeleteFunc(words(v.Get("prompt")), oneOf("none")), " "))
 			}
 		}), fails: "OIDCCore/3.1.2.1/prompt-none-alone"},
 		{name: "prompt=login is ignored", spoil: ignoring("prompt", oneOf("login")),
-			fails: "OIDCCore/3.1.2.1/prompt-login OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.3/prompt-login-asked OIDCCore/15.1/prompt"},
-		{name: "prompt=consent is ignored", spoil: ignoring("prompt", oneOf("consent")), fails: "OIDCCore/3.1.2.1/prompt-consent"},
+			fails: "OIDCCore/3.1.2.1/prompt-login OIDCCore/3.1.2.3/prompt-login-asked OIDCCore/15.1/prompt", blocks: "OIDCCore/3.1.2.3/prompt-login"},
+		{name: "prompt=consent is ignored", spoil: ignoring("prompt", oneOf("consent")), fails: "OIDCCore/3.1.2.1/prompt-consent",
+			blocks: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied OIDCCore/3.1.2.4/decision-obtained OIDCCore/3.1.2.3/csrf"},
 		{name: "prompt=select_account is ignored", spoil: ignoring("prompt", oneOf("select_account")), fails: "OIDCCore/3.1.2.1/prompt-select-account"},
 		{name: "an unknown prompt is ignored", spoil: ignoring("prompt", noneOf("none", "login", "consent", "select_account")), fails: "OIDCCore/3.1.2.1/prompt-unknown"},
 		{name: "offline access needs no consent", spoil: approving(need.Code, func(_ *proxy, v url.Values) bool { return holding("offline_access")(v.Get("scope")) }),
 			fails: "OIDCCore/11/always-consent"},
 		{name: "max_age is ignored", spoil: ignoring("max_age", anything),
-			fails: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-renews OIDCCore/3.1.2.1/max-age-silent OIDCCore/15.1/max-age"},
+			fails: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent OIDCCore/15.1/max-age", blocks: "OIDCCore/3.1.2.1/max-age-renews"},
+		{name: "a login of the last second satisfies max_age=0", spoil: signIns(func(p *proxy, q *ask, v url.Values) {
+			if v.Get("max_age") == "0" {
+				q.setQuery("max_age", "1")
+			}
+		}), passes: "OIDCCore/3.1.2.1/max-age-zero"},
+		{name: "each request needs a login", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			if !v.Has("prompt") {
+				q.setQuery("prompt", "login")
+			}
+		}), blocks: "OIDCCore/2/auth-time-of-login OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person"},
 		{name: "max_age=0 is ignored", spoil: ignoring("max_age", oneOf("0")), fails: "OIDCCore/3.1.2.1/max-age-zero"},
-		{name: "any login is older than max_age", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") && v.Get("prompt") == "none" }, "login_required"),
+		{name: "any login is older than max_age", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") }, "login_required"),
 			fails: "OIDCCore/3.1.2.1/max-age-enough"},
 		{name: "a max_age that is not a number is ignored", spoil: ignoring("max_age", regexp.MustCompile(`[^0-9]`).MatchString), fails: "OIDCCore/3.1.2.1/max-age-wrong"},
 	})
@@ -185,12 +225,23 @@ func answerFaults() []fault {
 			return then(p, q)
 		}, fails: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
 		{name: "pages load from another site", spoil: written(`</main>|</body>`, `<img src="https://tracker.example/x.png">`), fails: "RFC9700/4.2.4/a40-no-third-parties"},
-		{name: "display=page changes the login page", spoil: func(p *proxy, q *ask) *wire.Answer {
-			if q.path == authorizePath {
-				p.keep("display", q.params().Get("display") == "page")
+		{name: "the consent page differs each time", spoil: func(p *proxy, q *ask) *wire.Answer {
+			return written(`</main>|</body>`, "<p>"+rand.Text()+"</p>")(p, q)
+		}, passes: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
+		{name: "the consent page differs each time, and names no scopes", spoil: func(p *proxy, q *ask) *wire.Answer {
+			return written(`(?s)<ul class="clauses".*?</ul>|<p class="note care">.*?</p>`, "<p>"+rand.Text()+"</p>")(p, q)
+		}, blocks: "OIDCCore/3.1.2.4/says-what OIDCCore/16.18/long-term-told"},
+		{name: "the login page has other fields each time", spoil: func(p *proxy, q *ask) *wire.Answer {
+			return written(`</form>`, `<input type="hidden" name="`+rand.Text()+`"></form>`)(p, q)
+		}, blocks: "OIDCCore/3.1.2.1/display-page"},
+		{name: "denial is reported as consent_required", spoil: sendingBack(func(_ *proxy, sent url.Values) {
+			if sent.Get("error") == "access_denied" {
+				sent.Set("error", "consent_required")
 			}
+		}), passes: "OIDCCore/3.1.2.6/denied"},
+		{name: "display=page changes the login page", spoil: func(p *proxy, q *ask) *wire.Answer {
 			then := (*proxy).real
-			if q.path == loginPath && p.value("display") == true {
+			if q.path == loginPath && strings.Contains(q.params().Get("next"), "display=page") {
 				then = written(`</form>`, `<input type="hidden" name="display" value="page"></form>`)
 			}
 			return then(p, q)

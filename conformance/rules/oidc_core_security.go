@@ -1,13 +1,12 @@
 package rules
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 
-	"mandate/conformance/browser"
 	"mandate/conformance/check"
+	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -54,19 +53,23 @@ func oidcSecurity() []Rule {
 			Text:  "An access token is restricted to certain resources.",
 			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
-				if t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["aud"] == nil {
-					t.Failf("the introspection response has no aud")
+				access := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
+				if j, err := jose.Read(access); err == nil && j.Claims["aud"] != nil {
+					return
+				}
+				if t.Introspect(access)["aud"] == nil {
+					t.Failf("no resource can see whether it is the audience of an access token: the introspection response has no aud, and the token is no JWT with aud")
 				}
 			},
 		},
 		{
 			ID: "OIDCCore/16.8/scope", Level: Should,
-			Text:  "An access token is restricted to certain scopes, and to no more than were requested.",
+			Text:  "An access token is restricted to certain scopes.",
 			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
-				scope, _ := t.Introspect(t.GrantFor(t.OpenID(t.Client(need.Code))).Access)["scope"].(string)
-				if scope != "openid" {
-					t.Failf("the scope openid was requested, but the token has %q", scope)
+				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
+				if scope, _ := t.Introspect(tokens.Access)["scope"].(string); scope == "" {
+					t.Failf("the scope openid was requested, and the introspection response shows no scope of the access token")
 				}
 			},
 		},
@@ -80,22 +83,24 @@ func oidcSecurity() []Rule {
 			Text:  "When a code is used twice, the server revokes the tokens of the first use.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
-				code := t.Code(t.OpenID(t.Client(need.Code)))
+				code := ownCode(t, t.OpenID(t.Client(need.Code)))
 				token := t.Granted(t.Redeem(code)).Access
 				t.UserClaims(token)
 				t.Redeem(code)
 				if a := t.UserInfo(token); a.Status/100 == 2 {
-					t.Failf("the access token is still valid after its code was used twice")
+					t.Failf("UserInfo still accepts the access token after its code was used twice")
 				}
 			},
 		},
 		{
+			// The document describes the attack, and leaves the defence to the client. PKCE is one that needs the server.
 			ID: "OIDCCore/16.11/code-substitution", Level: May,
 			Text:  "A code of another browser's request cannot be redeemed with this browser's proof.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				theirs, ours := t.Code(t.OpenID(c)), t.OpenID(c)
+				t.GrantFor(t.OpenID(c)) // so that a refusal is because of the proof
+				theirs, ours := ownCode(t, t.OpenID(c)), t.OpenID(c)
 				form := theirs.Form()
 				if !form.Has("code_verifier") {
 					t.Skipf("the request has no PKCE")
@@ -124,7 +129,11 @@ func oidcSecurity() []Rule {
 			Text:  "iss of the ID token equals the issuer in the metadata.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				wantIssOfIDToken(t, cmp.Or(t.Metadata().Text("issuer"), t.Issuer()))
+				issuer := provider(t).Text("issuer")
+				if issuer == "" {
+					t.Skipf("the server publishes no metadata with an issuer")
+				}
+				wantIssOfIDToken(t, issuer)
 			},
 		},
 		{
@@ -132,13 +141,13 @@ func oidcSecurity() []Rule {
 			Text:  "A host has only one issuer: if there is metadata at its root, it names the same issuer.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
-				issuer, published := t.Metadata()["issuer"].(string)
-				if !published {
-					t.Skipf("the server publishes no metadata")
+				issuer := provider(t).Text("issuer")
+				if issuer == "" {
+					t.Skipf("the server publishes no metadata with an issuer")
 				}
 				a := t.Get(wire.Origin(issuer) + "/.well-known/openid-configuration")
-				if other := a.Text("issuer"); a.Status == http.StatusOK && other != issuer {
-					t.Failf("the issuer at the root is %q, but this one is %q", other, issuer)
+				if other := a.Text("issuer"); a.Status == http.StatusOK && other != "" && other != issuer {
+					t.Failf("the metadata at the root of the host names the issuer %s, and this issuer is %s", other, issuer)
 				}
 			},
 		},
@@ -166,9 +175,12 @@ func oidcSecurity() []Rule {
 			Needs:  loginNeeds(),
 			Waived: "Mandate's specification requires 36000 seconds; its access tokens can be revoked, and end with the login.",
 			Check: func(t *T) {
-				seconds, _ := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer.JSON()["expires_in"].(float64)
-				if seconds == 0 || seconds > 3600 {
-					t.Failf("expires_in is %v seconds", seconds)
+				seconds, is := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer.JSON()["expires_in"].(float64)
+				if !is {
+					t.Skipf("the token response has no expires_in, so that the lifetime is unknown")
+				}
+				if seconds > 3600 {
+					t.Failf("expires_in is %.0f seconds, which is more than an hour", seconds)
 				}
 			},
 		},
@@ -178,13 +190,7 @@ func oidcSecurity() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				wantsScope(t, "offline_access")
-				b := t.SignedIn()
-				t.ConsentForm(b, t.OpenID(t.Client(need.Code), "offline_access").Set("prompt", "consent"))
-				with := browser.Parse(b.Page).Text
-				t.ConsentForm(b, t.OpenID(t.Client(need.Code)).Set("prompt", "consent"))
-				if without := browser.Parse(b.Page).Text; with == without {
-					t.Failf("the page is the same with and without offline_access: %q", wire.Clip(with, 300))
-				}
+				wantScopeNamed(t, "offline_access")
 			},
 		},
 		{
@@ -195,10 +201,12 @@ func oidcSecurity() []Rule {
 		{
 			ID: "OIDCCore/16.19/secret-length", Level: Must,
 			Text:  "A secret that signs with HS256 has at least 32 bytes.",
-			Needs: []Need{need.HS256},
+			Needs: []Need{need.Authorization, need.Token, need.HS256, need.User, need.OpenID},
 			Check: func(t *T) {
-				if n := len(t.Client(need.HS256).Secret); n < 32 {
-					t.Failf("the secret of the client hs256 has %d bytes", n)
+				c := t.Client(need.HS256)
+				signedByHMAC(t, t.GrantFor(t.OpenID(c)))
+				if n := len(c.Secret); n < 32 {
+					t.Failf("the ID token of the client hs256 is signed with HS256, and the secret has only %d bytes", n)
 				}
 			},
 		},
@@ -212,15 +220,20 @@ func oidcSecurity() []Rule {
 			Text:  "The server never redirects to the client with 307, which would forward the password.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				c := t.Client(need.Code)
-				for _, r := range []*check.Response{t.Walk(t.NewBrowser(), t.OpenID(c), true), t.Refuse(t.OpenID(c)), t.Silently(t.NewBrowser(), t.OpenID(c))} {
+				c, redirected := t.Client(need.Code), false
+				ask := func() *check.Request { return t.OpenID(c) }
+				for what, r := range []*check.Response{t.Walk(t.NewBrowser(), ask(), true), t.Walk(t.NewBrowser(), ask().Set("prompt", "consent"), false), t.Silently(t.NewBrowser(), ask())} {
 					if r.Location == "" {
-						t.Blockedf("the browser was not redirected to the client: %s", r)
+						continue
 					}
-					if r.Answer.Status == http.StatusTemporaryRedirect || r.Answer.Status == http.StatusPermanentRedirect {
+					redirected = true
+					if r.Answer.Status == http.StatusTemporaryRedirect {
 						t.At(r.Answer)
-						t.Failf("the browser was redirected to the client with %s", r.Answer)
+						t.Failf("the browser was redirected to the client with %s, %s", r.Answer, []string{"after a login", "after the person had denied", "by prompt=none"}[what])
 					}
+				}
+				if !redirected {
+					t.Blockedf("the browser was never redirected to the client")
 				}
 			},
 		},
@@ -233,6 +246,7 @@ func oidcSecurity() []Rule {
 				if r.Location == "" {
 					t.Blockedf("the browser was not redirected to the client: %s", r)
 				}
+				t.At(r.Answer)
 				t.WantStatus(r.Answer, http.StatusSeeOther)
 			},
 		},
@@ -253,12 +267,17 @@ func oidcPrivacy() []Rule {
 			Inapplicable: "This concerns resource servers; the account page shows which clients have access, and Mandate keeps no record of single requests.",
 		},
 		{
+			// The document wants them considered, and not always supported.
 			ID: "OIDCCore/17.3/pairwise", Level: May,
 			Text:  "Pairwise subjects are supported.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
-				if !t.Metadata().Lists("subject_types_supported", "pairwise") {
-					t.Failf("subject_types_supported is %v", t.Metadata()["subject_types_supported"])
+				m := provider(t)
+				if len(m) == 0 {
+					t.Skipf("the server publishes no metadata")
+				}
+				if !m.Lists("subject_types_supported", "pairwise") {
+					t.Failf("subject_types_supported does not list pairwise: it is %s", Quoted(m["subject_types_supported"]))
 				}
 			},
 		},
