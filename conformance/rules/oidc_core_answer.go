@@ -165,7 +165,7 @@ func wantUnframed(t *T, a *wire.Answer) {
 		return
 	}
 	if browser.Parse(a).Scripted {
-		t.Skipf("the page at %s has no header against framing, and this program cannot see whether its script prevents it", wire.Bare(a.URL))
+		t.Skipf("the page at %s has no header against framing, and a script may prevent it: open the page in a frame to see it", wire.Bare(a.URL))
 	}
 	t.At(a)
 	t.Errorf("any site can frame the page at %s: %s, and there is no X-Frame-Options", wire.Bare(a.URL), why)

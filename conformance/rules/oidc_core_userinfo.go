@@ -94,8 +94,13 @@ func oidcUserInfo() []Rule {
 			Text:  "Scripts of other sites can read UserInfo (CORS).",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {
-				token := t.GrantFor(t.OpenID(t.Client(need.Code))).Access
-				site := wire.Origin(t.Client(need.Code).RedirectURI()) // a server may allow no other origin
+				// A server may allow only the origins of its clients, and only those of public clients.
+				c := t.OptionalClient(need.Public)
+				if c == nil {
+					c = t.Client(need.Code)
+				}
+				token := t.GrantFor(t.OpenID(c)).Access
+				site := wire.Origin(c.RedirectURI())
 				a := t.Get(t.Endpoint(need.UserInfo), wire.Bearer(token), wire.Header("Origin", site))
 				if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != site {
 					t.Failf("a script of %s cannot read the response: Access-Control-Allow-Origin is %q", site, allowed)
