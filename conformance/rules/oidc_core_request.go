@@ -9,6 +9,7 @@ import (
 	"mandate/conformance/browser"
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -77,16 +78,7 @@ func oidcRequest() []Rule {
 			Text:  "Without the scope openid the server issues no ID token.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
-				r := t.Request(t.Client(need.Code))
-				scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(s string) bool { return s == "openid" })
-				if r.Del("scope"); len(scopes) > 0 {
-					r.Set("scope", strings.Join(scopes, " "))
-				}
-				tokens := t.GrantFor(r)
-				if slices.Contains(strings.Fields(tokens.Scope), "openid") {
-					t.Skipf("the server grants the scope openid although it was not requested")
-				}
-				if tokens.ID != "" {
+				if tokens := plainGrant(t); tokens.ID != "" {
 					t.Failf("the response has an ID token, although the scope openid was neither requested nor granted")
 				}
 			},
@@ -228,6 +220,26 @@ func oidcRequest() []Rule {
 			},
 		},
 	}
+}
+
+// plainRequest returns an authorization request without the scope openid.
+func plainRequest(t *T, c *target.Client) *check.Request {
+	r := t.Request(c)
+	scopes := slices.DeleteFunc(strings.Fields(r.Params.Get("scope")), func(s string) bool { return s == "openid" })
+	if r.Del("scope"); len(scopes) > 0 {
+		r.Set("scope", strings.Join(scopes, " "))
+	}
+	return r
+}
+
+// plainGrant performs the code grant without the scope openid. If the server grants it nevertheless, the check is
+// skipped.
+func plainGrant(t *T) *check.Tokens {
+	tokens := t.GrantIn(t.NewBrowser(), plainRequest(t, t.Client(need.Code)))
+	if slices.Contains(strings.Fields(tokens.Scope), "openid") {
+		t.Skipf("the server grants the scope openid although it was not requested")
+	}
+	return tokens
 }
 
 // wantUnderstood asserts that the server has read a request: a response reached the client. If it shows a page instead

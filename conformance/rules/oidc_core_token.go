@@ -99,9 +99,10 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				code := t.Code(t.OpenID(c))
-				// Between the two the server issues a code of plain OAuth 2.0, if it supports that.
-				if other := t.Authorize(t.Request(c)); other.Params.Get("code") != "" {
+				code := ownCode(t, t.OpenID(c))
+				// Between the two the server issues a code of plain OAuth 2.0, if it supports that. It comes from
+				// another session, since some servers keep one grant for a session and a client.
+				if other := t.Walk(t.NewBrowser(), plainRequest(t, c), true); other.Params.Get("code") != "" {
 					t.Redeem(t.CodeOf(other))
 				}
 				if tokens := t.Granted(t.Redeem(code)); tokens.ID == "" {
