@@ -18,7 +18,7 @@ RACE := -race '-gcflags=modernc.org/...lib...=-race=false'
 
 # The packages whose tests run the built server, with browsers and foreign clients. FIRST take long, and wait for much of
 # their time. LAST uses all processors until its end, so it fills the time in which the others wait.
-FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/bench
+FIRST := mandate/conformance/mandate mandate/conformance mandate/conformance/foreign mandate/conformance/bench
 LAST := mandate/conformance/faults
 RUNNING := $(FIRST) $(LAST)
 PACKAGES = $(shell go list ./...)

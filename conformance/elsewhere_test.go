@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
+	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 )
@@ -88,4 +90,14 @@ func TestDatabaseHoldsNoCredential(t *testing.T) {
 	if !found {
 		t.Error("not even the client id stands in the database: it is looked for in the wrong place")
 	}
+}
+
+func rule(t *testing.T, id string) check.Rule {
+	t.Helper()
+	all := rules.All()
+	i := slices.IndexFunc(all, func(r check.Rule) bool { return r.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no rule %s", id)
+	}
+	return all[i]
 }

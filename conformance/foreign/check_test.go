@@ -1,5 +1,3 @@
-//go:build foreign
-
 package foreign
 
 import (
@@ -7,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,98 +47,46 @@ func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Tar
 // mandate checks all rules with the command, and keeps the report in a file.
 func mandate(t *testing.T, target, file string) report {
 	t.Helper()
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", target, "--format", "json")
-	cmd.Dir, cmd.Env, cmd.WaitDelay = t.TempDir(), servertest.Environment(), time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0) {
-		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
-	}
+	out := command(t, "", "--target", target, "--format", "json")
 	var r report
-	err = json.Unmarshal(stdout.Bytes(), &r)
+	err := json.Unmarshal([]byte(out.stdout), &r)
 	if err != nil {
-		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
+		t.Fatalf("%v\n%s%s", err, out.stdout, out.stderr)
 	}
-	err = os.WriteFile(file, stdout.Bytes(), 0o600)
+	err = os.WriteFile(file, []byte(out.stdout), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := slices.ContainsFunc(r.Results, func(x result) bool {
 		return x.Status == check.Broken || x.Level == check.Must && (x.Status == check.Fail || x.Status == check.Blocked)
 	})
-	if code := cmd.ProcessState.ExitCode(); failed != (code == 1) {
-		t.Errorf("exit code %d, and that a MUST does not hold is %t", code, failed)
+	if failed != (out.code == 1) {
+		t.Errorf("exit code %d, and that a MUST does not hold is %t", out.code, failed)
 	}
 	t.Log(r.Summary)
 	return r
 }
 
-// cached returns a folder that outlasts the tests, for what is downloaded.
-func cached(t *testing.T, name string) string {
-	t.Helper()
-	base, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(base, "mandate-foreign", name)
-	err = os.MkdirAll(dir, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// output is what the command printed, and its exit code.
+type output struct {
+	stdout, stderr string
+	code           int
 }
 
-// run runs a program in a folder until it ends, and returns its output.
-func run(t *testing.T, dir, program string, arguments ...string) string {
+// command runs `mandate conformance` until it ends.
+func command(t *testing.T, stdin string, arguments ...string) output {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, arguments...)
-	cmd.Dir, cmd.Env = dir, servertest.Environment()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", program, err, out)
-	}
-	return string(out)
-}
-
-// serve starts a server, waits until it answers at an address with 200, and stops it after the test.
-func serve(t *testing.T, cmd *exec.Cmd, ready string) {
-	t.Helper()
-	var log bytes.Buffer // may be read after the process has ended
-	cmd.Stdout, cmd.Stderr = &log, &log
-	exited := make(chan struct{})
-	err := servertest.StartChild(cmd, exited)
+	path, err := servertest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-		select {
-		case <-exited:
-		case <-time.After(30 * time.Second):
-			_ = cmd.Process.Kill()
-			<-exited
-		}
+	cmd := exec.CommandContext(t.Context(), path, append([]string{"conformance"}, arguments...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = t.TempDir(), servertest.Environment(), strings.NewReader(stdin), time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0) {
+		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
 	}
-	t.Cleanup(end)
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); {
-		answer, err := http.Get(ready)
-		if err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-exited:
-			t.Fatalf("the server ended at once:\n%s", &log)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	end()
-	t.Fatalf("the server does not answer at %s:\n%s", ready, &log)
+	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }

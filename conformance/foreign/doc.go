@@ -2,5 +2,6 @@
 // has confirmed by hand, in testdata. It proves that the rules are right about servers that they were not written for,
 // and that the results are the same in each run.
 //
-// Most of its tests need a server that is downloaded first. They have the build tag foreign: `make foreign` runs them.
+// Every run of the tests checks oidc-provider. The other servers are large downloads: their tests have the build tag
+// foreign, and `make foreign` runs them.
 package foreign

@@ -73,7 +73,7 @@ func differences(a, b report) []string {
 
 // anew matches what each run makes anew: random values of the checks and of servers, times, the numbers of masked
 // values, and lengths that depend on them.
-var anew = regexp.MustCompile(`\b[A-Z2-7]{26}\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b1[0-9]{9}\b|\$[A-Z_]+[0-9]*|\b[0-9]+ bytes in all`)
+var anew = regexp.MustCompile(`(?i:\b[a-z2-7]{26}\b)|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b1[0-9]{9}\b|\$[A-Z_]+[0-9]*|\b[0-9]+ bytes in all`)
 
 func steady(text string) string { return anew.ReplaceAllString(text, "…") }
 
