@@ -25,10 +25,10 @@ import (
 	"mandate/testkit"
 )
 
-// npm's oidc-provider. It is certified for OpenID Connect.
+// npm's oidc-provider in two configurations. It is certified for OpenID Connect.
 func TestProvider(t *testing.T) {
 	t.Parallel()
-	for _, configuration := range []providerConfiguration{ordinary} {
+	for _, configuration := range []providerConfiguration{ordinary, careful} {
 		t.Run(configuration.name, func(t *testing.T) {
 			t.Parallel()
 			checkServer(t, "oidc-provider-"+configuration.name, func(t *testing.T) *target.Target { return startProvider(t, configuration).target })
@@ -87,7 +87,7 @@ func TestProviderVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, configuration := range []providerConfiguration{ordinary} {
+	for _, configuration := range []providerConfiguration{ordinary, careful} {
 		wantVersion(t, "oidc-provider-"+configuration.name, "oidc-provider "+named.Dependencies["oidc-provider"])
 	}
 }
@@ -141,6 +141,33 @@ var ordinary = providerConfiguration{
 	},
 	complete: func(*target.Target) {},
 }
+
+// careful has no HS256 either. Some clients get access tokens for the API without asking.
+var careful = providerConfiguration{
+	name:     "careful",
+	password: "correct horse battery staple",
+	register: func(r need.Role, metadata map[string]any, c *target.Client) bool {
+		switch {
+		case r.Grant == need.GrantPassword || r.IDTokenAlgorithm != "":
+			return false
+		case r.Introspects:
+			metadata["introspects"] = true
+		case r.SignedAccess:
+			metadata["grant_types"] = []string{need.GrantCode, "refresh_token", need.GrantMachine}
+			metadata["default_resource"], metadata["signed_access"] = carefulAPI, true
+			c.Scope = "openid profile email offline_access read"
+		case r.Grant == need.GrantMachine:
+			metadata["default_resource"], c.Scope = carefulAPI, "read write"
+		}
+		return true
+	},
+	complete: func(of *target.Target) {
+		origin := strings.TrimSuffix(of.Issuer, "/oidc")
+		of.API = target.API{URL: origin + "/api/notes", Restricted: origin + "/api/drafts", Scope: "write"}
+	},
+}
+
+const carefulAPI = "https://api.example/"
 
 // provider is oidc-provider in its own process.
 type provider struct {
