@@ -229,8 +229,8 @@ func TestCommandWrongTarget(t *testing.T) {
 		change     func(*target.Target)
 		only, want string
 	}{
-		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
-		"nobody's name":    {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username and user.password of the target were refused before"},
+		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
+		"nobody's name":    {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
 		"nobody's client":  {func(t *target.Target) { t.Clients[need.Code].ID = "nobody" }, "RFC7636/4", `the server shows a page: 400 Bad Request, "`},
 		"a wrong secret":   {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.6", "There is no client with this id, or the secret is wrong."},
 		"a wrong scope":    {func(t *target.Target) { t.Scope = "raed" }, "RFC7636/4", "There is no scope 'raed' on this server"},

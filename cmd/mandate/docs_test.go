@@ -219,7 +219,7 @@ func TestNumbersDocs(t *testing.T) {
 		}
 	}
 	// The version that the tests install is the one that README.md names.
-	manifest, err := os.ReadFile(filepath.Join(root, "conformance", "testdata", "oidc-provider", "package.json"))
+	manifest, err := os.ReadFile(filepath.Join(root, "conformance", "foreign", "testdata", "oidc-provider", "package.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
