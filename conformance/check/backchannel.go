@@ -178,24 +178,3 @@ func (t *T) SignedOut(v *Visit) {
 		t.Blockedf("the person could not be signed out")
 	}
 }
-
-// Notified signs a person out, and returns the logout token request. Without one the check is blocked.
-func (t *T) Notified() (*BackchannelRequest, *Visit) {
-	t.Listener()
-	v := t.Visit(need.Backchannel)
-	n := t.LogoutTokenDuring(func() { t.SignOut(v) }, v)
-	if n == nil {
-		t.Blockedf("the client received no logout token")
-	}
-	return n, v
-}
-
-// LogoutToken does the same, and parses the logout token.
-func (t *T) LogoutToken() (*jose.JWT, *Visit) {
-	n, v := t.Notified()
-	j, err := jose.Read(n.Token)
-	if err != nil {
-		t.Blockedf("the client received a notification without a valid logout token: %v", err)
-	}
-	return j, v
-}

@@ -52,15 +52,6 @@ func (t *T) StillSignedIn(v *Visit) bool {
 	return !asks
 }
 
-// WantSignedOut asserts that the person is signed out.
-func (t *T) WantSignedOut(v *Visit) {
-	shown := t.seen
-	if t.StillSignedIn(v) {
-		t.At(shown)
-		t.Failf("the person is still signed in")
-	}
-}
-
 // WantSignedIn asserts that the person is still signed in.
 func (t *T) WantSignedIn(v *Visit, although string) {
 	shown := t.seen
@@ -68,16 +59,6 @@ func (t *T) WantSignedIn(v *Visit, although string) {
 		t.At(shown)
 		t.Failf("the person was signed out, although %s", although)
 	}
-}
-
-// WantIgnored asserts that, without the person's confirmation, a logout request neither ends the session nor
-// redirects the browser.
-func (t *T) WantIgnored(v *Visit, request url.Values, although string) {
-	if d := t.OpenLogout(v.Browser, request); d.Away != "" {
-		t.At(d.Answer)
-		t.Errorf("the browser was sent to %s, although %s", wire.Place(d.Away), although)
-	}
-	t.WantSignedIn(v, although)
 }
 
 // LogoutRequest returns a logout request with the registered post-logout redirect URI and a state.

@@ -20,12 +20,6 @@ func (t *T) OpenID(c *target.Client, scopes ...string) *Request {
 	return t.Request(c).Set("scope", strings.Join(slices.Compact(append([]string{"openid"}, scopes...)), " "))
 }
 
-// Try does what Authorize does.
-func (t *T) Try(r *Request) *Response { return t.Authorize(r) }
-
-// Refuse does what Deny does.
-func (t *T) Refuse(r *Request) *Response { return t.Deny(r) }
-
 // Questioned blocks the check if the person was not asked for consent.
 func (t *T) Questioned(r *Response) *Response {
 	if !r.Asked {
@@ -35,7 +29,7 @@ func (t *T) Questioned(r *Response) *Response {
 }
 
 // GrantFor performs the authorization code grant for an authentication request.
-func (t *T) GrantFor(r *Request) *Tokens { return t.Granted(t.Redeem(t.CodeOf(t.Try(r)))) }
+func (t *T) GrantFor(r *Request) *Tokens { return t.Granted(t.Redeem(t.CodeOf(t.Authorize(r)))) }
 
 // GrantIn does the same in a given browser.
 func (t *T) GrantIn(b *browser.Browser, r *Request) *Tokens {

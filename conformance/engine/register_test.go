@@ -60,7 +60,7 @@ func office(t *testing.T, statuses map[string]int, otherwise int) (*httptest.Ser
 	})
 	mux.HandleFunc("/introspect", func(w http.ResponseWriter, r *http.Request) {
 		id, _, _ := r.BasicAuth()
-		_ = json.NewEncoder(w).Encode(map[string]any{"active": id != "" && owners[r.PostFormValue("token")] == id})
+		_ = json.NewEncoder(w).Encode(map[string]any{"active": id != "nobody" && owners[r.PostFormValue("token")] == id})
 	})
 	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
 		status, known := statuses[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
@@ -127,5 +127,55 @@ func TestWorksHasAControl(t *testing.T) {
 		if result.Status != row.want || !strings.Contains(result.Reason, row.reason) {
 			t.Errorf("%s: %s %s, want %s %s", name, result.Status, result.Reason, row.want, row.reason)
 		}
+	}
+}
+
+// A client that the server registered otherwise is deleted, and the rules that need it are skipped. The others go on,
+// also if the server refuses every further client.
+func TestRegisterDropsAClient(t *testing.T) {
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	left := map[string]bool{}
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
+		var asked map[string]any
+		err := json.NewDecoder(r.Body).Decode(&asked)
+		if err != nil || asked["id_token_signed_response_alg"] == nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		delete(asked, "id_token_signed_response_alg")
+		asked["client_id"], asked["client_secret"], asked["registration_client_uri"], asked["registration_access_token"] = "one", "a-secret", server.URL+"/register/one", "manage"
+		left["one"] = true
+		_ = json.NewEncoder(w).Encode(asked)
+	})
+	mux.HandleFunc("DELETE /register/one", func(w http.ResponseWriter, _ *http.Request) {
+		delete(left, "one")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	of := &target.Target{Issuer: server.URL, Register: true, Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"},
+		Clients: map[need.Need]*target.Client{need.Machine: {ID: "machine", Secret: "a-secret"}}}
+	result := checkOne(t, of, func(t *check.T) { t.Client(need.HS256) })
+	if result.Status != check.Skip || !strings.Contains(result.Reason, `it registered the client without id_token_signed_response_alg "HS256"`) {
+		t.Errorf("%s: %s", result.Status, result.Reason)
+	}
+	if len(left) > 0 {
+		t.Errorf("the server still has the clients %v", left)
+	}
+	of.Clients = nil
+	_, err := NewRunner(t.Context(), of, nil, wire.Options{})
+	if err == nil {
+		t.Error("the run goes on without a client")
+	}
+}
+
+// A client that may not introspect its own token introspects nothing.
+func TestRegisterMayNotIntrospect(t *testing.T) {
+	server, of := office(t, nil, 0)
+	of.Endpoints["introspection_endpoint"] = server.URL + "/introspect"
+	of.Clients[need.Machine] = &target.Client{ID: "nobody", Secret: "a-secret"}
+	result := checkOne(t, of, func(t *check.T) { t.Client(need.Introspect) })
+	if result.Status != check.Skip || !strings.Contains(result.Reason, "may not introspect its own token") {
+		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
 }

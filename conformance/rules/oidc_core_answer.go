@@ -204,7 +204,7 @@ func oidcResponse() []Rule {
 			Text:  "The response adds code and state to the query of the redirect URI.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				r := t.Try(t.OpenID(t.Client(need.Code)))
+				r := t.Authorize(t.OpenID(t.Client(need.Code)))
 				t.CodeOf(r)
 				if r.Mode != "query" || !r.Arrived() {
 					t.At(r.Answer)
@@ -319,7 +319,7 @@ func oidcResponse() []Rule {
 			Text:  "The server answers the parameter registration with registration_not_supported.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				r := t.Try(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))
+				r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("registration", "{}"))
 				t.WantRedirectError(r, "registration_not_supported")
 			},
 		},

@@ -174,7 +174,7 @@ func oidcClaims() []Rule {
 			Check: func(t *T) {
 				wantsClaimsParameter(t)
 				for _, claims := range []string{"conformance", "[]", `{"id_token":1}`} {
-					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "invalid_request")
+					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("claims", claims)), "invalid_request")
 				}
 			},
 		},
@@ -250,7 +250,7 @@ func oidcClaims() []Rule {
 				}
 				for _, values := range [][]any{{acr}, {"urn:conformance:unknown", acr}} {
 					how := map[string]any{"essential": true, "values": values}
-					response := notStuck(t, t.Try(asking(t, c, "id_token", "acr", how)))
+					response := notStuck(t, t.Authorize(asking(t, c, "id_token", "acr", how)))
 					if response.Params.Get("code") == "" && len(values) > 1 {
 						return // the server can refuse a value that is none of its own
 					}

@@ -68,11 +68,11 @@ func notStuck(t *T, r *check.Response) *check.Response {
 // wantTaken asserts that a request with a certain parameter gets a code. If the same request gets none without the
 // parameter, the check is blocked.
 func wantTaken(t *T, r *check.Request, parameter string) *check.Response {
-	response := notStuck(t, t.Try(r))
+	response := notStuck(t, t.Authorize(r))
 	if response.Params.Get("code") != "" {
 		return response
 	}
-	if control := t.Try(another(t, r, parameter)); control.Params.Get("code") == "" {
+	if control := t.Authorize(another(t, r, parameter)); control.Params.Get("code") == "" {
 		t.Blockedf("without %s the same request gets no code either: %s", parameter, control)
 	}
 	t.At(response.Answer)

@@ -120,7 +120,7 @@ func oidcPrompt() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, prompt := range []string{"conformance", "LOGIN"} {
-					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("prompt", prompt)), "invalid_request")
+					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("prompt", prompt)), "invalid_request")
 				}
 			},
 		},
@@ -186,7 +186,7 @@ func oidcPrompt() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, age := range []string{"-1", "soon", "1.5"} {
-					t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("max_age", age)), "invalid_request")
+					t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("max_age", age)), "invalid_request")
 				}
 			},
 		},

@@ -22,7 +22,7 @@ func oidcRequest() []Rule {
 			Text:  "In the code flow the browser receives no tokens.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				r := t.Try(t.OpenID(t.Client(need.Code)))
+				r := t.Authorize(t.OpenID(t.Client(need.Code)))
 				t.CodeOf(r)
 				for _, name := range []string{"access_token", "id_token", "refresh_token"} {
 					if r.Params.Has(name) {
@@ -68,8 +68,8 @@ func oidcRequest() []Rule {
 			Needs:  authenticationNeeds(),
 			Waived: "Mandate refuses it with invalid_scope, as RFC 6749 §3.3 allows, so that a misspelt scope is noticed.",
 			Check: func(t *T) {
-				t.CodeOf(t.Try(t.OpenID(t.Client(need.Code))))
-				r := t.Try(t.OpenID(t.Client(need.Code), "conformance-unknown"))
+				t.CodeOf(t.Authorize(t.OpenID(t.Client(need.Code))))
+				r := t.Authorize(t.OpenID(t.Client(need.Code), "conformance-unknown"))
 				wantCode(t, r, "a request with an unknown scope beside openid")
 			},
 		},
@@ -120,11 +120,11 @@ func oidcRequest() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				without := notStuck(t, t.Try(t.OpenID(c).Del("nonce")))
+				without := notStuck(t, t.Authorize(t.OpenID(c).Del("nonce")))
 				if without.Params.Get("code") != "" {
 					return
 				}
-				if with := t.Try(t.OpenID(c).Set("nonce", t.Random())); with.Params.Get("code") == "" {
+				if with := t.Authorize(t.OpenID(c).Set("nonce", t.Random())); with.Params.Get("code") == "" {
 					t.Blockedf("a request with nonce gets no code either: %s", with)
 				}
 				t.At(without.Answer)
@@ -178,7 +178,7 @@ func oidcRequest() []Rule {
 			Text:  "The server refuses an unknown display with invalid_request.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				t.WantRedirectError(t.Try(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
+				t.WantRedirectError(t.Authorize(t.OpenID(t.Client(need.Code)).Set("display", "conformance")), "invalid_request")
 			},
 		},
 		{

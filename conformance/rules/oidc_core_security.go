@@ -242,7 +242,7 @@ func oidcSecurity() []Rule {
 			Text:  "The server redirects to the client with 303, which is unambiguous.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				r := t.Try(t.OpenID(t.Client(need.Code)))
+				r := t.Authorize(t.OpenID(t.Client(need.Code)))
 				if r.Location == "" {
 					t.Blockedf("the browser was not redirected to the client: %s", r)
 				}

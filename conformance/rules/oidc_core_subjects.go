@@ -87,7 +87,7 @@ func oidcRequestObjects() []Rule {
 					t.Skipf("the server supports request objects: its metadata contains request_parameter_supported: true")
 				}
 				c, mark := t.Client(need.Code), t.Random()
-				r := t.Try(t.OpenID(c).Set("request", requestObject(t, c, mark)))
+				r := t.Authorize(t.OpenID(c).Set("request", requestObject(t, c, mark)))
 				if r.Params.Get("state") == mark || r.ErrorCode() == "invalid_request_object" {
 					t.Skipf("the server reads request objects, although its metadata does not say so")
 				}
@@ -116,7 +116,7 @@ func oidcRequestObjects() []Rule {
 					t.Skipf("the server may support request_uri: its metadata does not contain request_uri_parameter_supported: false")
 				}
 				r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
-				t.WantRedirectError(t.Try(r), "request_uri_not_supported")
+				t.WantRedirectError(t.Authorize(r), "request_uri_not_supported")
 			},
 		},
 		{

@@ -77,7 +77,7 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := singleURI(t)
-				response := t.Try(t.OpenID(c).Del("redirect_uri"))
+				response := t.Authorize(t.OpenID(c).Del("redirect_uri"))
 				wantCode(t, response, "a request without redirect_uri")
 				t.WantGranted(t.Redeem(t.CodeOf(response)))
 			},
@@ -205,7 +205,7 @@ func oidcOtherFlows() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, kind := range []string{"id_token", "id_token token"} {
-					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
+					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
 					wantErrorBack(t, r, "response_type is "+kind)
 				}
 			},
@@ -240,7 +240,7 @@ func oidcOtherFlows() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				for _, kind := range []string{"code id_token", "code token", "code id_token token"} {
-					r := t.Try(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
+					r := t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_type", kind).Set("nonce", t.Random()))
 					wantErrorBack(t, r, "response_type is "+kind)
 				}
 			},
