@@ -14,9 +14,6 @@ import (
 
 const oneResource = "Mandate's access tokens are for one resource, its base URL, and it ignores the parameter resource."
 
-// signedTokenNeeds returns what a check needs for a signed access token of a client itself.
-func signedTokenNeeds(more ...Need) []Need { return append([]Need{need.Token, need.JWT}, more...) }
-
 // personTokenNeeds returns what a check needs for a signed access token of a person.
 func personTokenNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Token, need.JWT, need.User}, more...)
