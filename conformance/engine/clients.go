@@ -13,6 +13,7 @@ import (
 
 	"mandate/conformance/need"
 	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // Registration is the clients that somebody has to register for a target.
@@ -99,7 +100,7 @@ func (r *Registration) Curl(w io.Writer) error {
 			return err
 		}
 		out.printf("\n# %s: %s\ncurl -sS %s -H 'Content-Type: application/json'%s -d %s\n", role.Name, role.Is,
-			quoted(cmp.Or(r.endpoint, "https://auth.example.org/register")), authorization, quoted(text))
+			wire.ShellWord(cmp.Or(r.endpoint, "https://auth.example.org/register")), authorization, wire.ShellWord(text))
 	}
 	return out.err
 }
@@ -127,13 +128,13 @@ func (r *Registration) Keycloak(w io.Writer) error {
 	text := `{"ifResourceExists": "OVERWRITE", "clients": ` + list + `, "users": ` + people + "}"
 	out := &lines{w: w}
 	out.printf("# For Keycloak 26. kcadm.sh stands in the folder bin of Keycloak. Sign in once:\n")
-	out.printf("#   kcadm.sh config credentials --server %s --realm master --user admin\n", quoted(base))
+	out.printf("#   kcadm.sh config credentials --server %s --realm master --user admin\n", wire.ShellWord(base))
 	out.printf("# If nobody can sign in yet, add a person:\n")
 	name := cmp.Or(r.target.User.Username, "alice")
 	out.printf("#   kcadm.sh create users -r %s -s %s -s enabled=true -s email=%s@example.com -s emailVerified=true -s firstName=A -s lastName=B\n",
-		quoted(realm), quoted("username="+name), "conformance")
-	out.printf("#   kcadm.sh set-password -r %s --username %s\n", quoted(realm), quoted(name))
-	out.printf("kcadm.sh create partialImport -r %s -f - <<'EOF'\n%s\nEOF\n", quoted(realm), text)
+		wire.ShellWord(realm), wire.ShellWord("username="+name), "conformance")
+	out.printf("#   kcadm.sh set-password -r %s --username %s\n", wire.ShellWord(realm), wire.ShellWord(name))
+	out.printf("kcadm.sh create partialImport -r %s -f - <<'EOF'\n%s\nEOF\n", wire.ShellWord(realm), text)
 	return out.err
 }
 
@@ -276,15 +277,4 @@ func encodeList(clients []map[string]any) (string, error) {
 		all = append(all, "  "+text)
 	}
 	return "[\n" + strings.Join(all, ",\n") + "\n]", nil
-}
-
-// quoted writes a text as one word of a shell.
-func quoted(text string) string {
-	plain := !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._~/:=%+@,", c))
-	})
-	if plain && text != "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

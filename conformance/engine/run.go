@@ -15,16 +15,14 @@ import (
 // Runner checks one server.
 type Runner struct {
 	*check.Server
-	// Workers is how many checks run at the same time.
-	Workers int
-
+	workers   int // checks at the same time
 	documents []check.Document
 	made      []*target.Client // clients that were registered for the run
 }
 
 // NewRunner reads the server's metadata, and registers clients if the target says so. Close deletes them.
 func NewRunner(ctx context.Context, target *target.Target, documents []check.Document, o wire.Options) (*Runner, error) {
-	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), Workers: cmp.Or(o.Workers, wire.InFlight), documents: documents}
+	r := &Runner{Server: check.NewServer(target, wire.NewNetwork(o)), workers: cmp.Or(o.Workers, wire.InFlight), documents: documents}
 	err := r.Discover(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +62,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	}
 	work := make(chan int)
 	var group sync.WaitGroup
-	for range r.Workers {
+	for range r.workers {
 		group.Go(func() {
 			for i := range work {
 				try(i)

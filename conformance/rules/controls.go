@@ -3,6 +3,7 @@ package rules
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
@@ -118,4 +119,21 @@ func liveRefreshToken(t *T, c *target.Client) string {
 func listsGrant(t *T, name string) (listed, known bool) {
 	grants, known := t.Metadata().List("grant_types_supported")
 	return slices.Contains(grants, name), known
+}
+
+// grantsOnRequest reports whether the client machine gets a further scope if it asks for it.
+func grantsOnRequest(t *T, usual []string) bool {
+	shown := t.Last()
+	defer t.At(shown)
+	listed, _ := t.Metadata().List("scopes_supported")
+	for _, scope := range listed {
+		if slices.Contains(usual, scope) {
+			continue
+		}
+		a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", usual[0]+" "+scope)
+		if slices.Contains(strings.Fields(a.Text("scope")), scope) {
+			return true
+		}
+	}
+	return false
 }

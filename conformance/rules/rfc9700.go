@@ -341,23 +341,6 @@ func isURL(text string) bool {
 
 var crossOrigin = wire.Header("Origin", "https://spa.example")
 
-// grantsOnRequest reports whether the client machine gets a further scope if it asks for it.
-func grantsOnRequest(t *T, usual []string) bool {
-	shown := t.Last()
-	defer t.At(shown)
-	listed, _ := t.Metadata().List("scopes_supported")
-	for _, scope := range listed {
-		if slices.Contains(usual, scope) {
-			continue
-		}
-		a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", usual[0]+" "+scope)
-		if slices.Contains(strings.Fields(a.Text("scope")), scope) {
-			return true
-		}
-	}
-	return false
-}
-
 // wantCORS asserts that scripts of any site can read the response.
 func wantCORS(t *T, a *wire.Answer) {
 	if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed != "*" && allowed != "https://spa.example" {

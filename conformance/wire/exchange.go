@@ -124,6 +124,15 @@ func (m *Mask) got(a *Answer, most int) string {
 	return Printable(m.hideKnown(b.String()))
 }
 
+// ShellWord writes a text as one word of a shell.
+func ShellWord(text string) string {
+	if text == "" {
+		return "''"
+	}
+	return shellQuote(text)
+}
+
+// shellQuote writes a text as a part of a word of a shell. An empty part is nothing.
 func shellQuote(word string) string {
 	if word == "" {
 		return ""
