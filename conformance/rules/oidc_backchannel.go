@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
 )
@@ -26,21 +25,13 @@ func oidcBackChannel() []Rule {
 			continue
 		}
 		rules[i].Check = func(t *T) {
-			if t.MetadataAddress() != "" && !openIDMetadata(t).Is("backchannel_logout_supported") {
+			if t.MetadataAddress() != "" && !provider(t).Is("backchannel_logout_supported") {
 				t.Skipf("the rule applies to a server whose metadata says backchannel_logout_supported")
 			}
 			r.Check(t)
 		}
 	}
 	return rules
-}
-
-// openIDMetadata returns the metadata of OpenID Connect Discovery, or that of RFC 8414 if there is no other.
-func openIDMetadata(t *T) check.Metadata {
-	if a := t.Get(discoveryAddress(t)); isMetadata(a) {
-		return a.JSON()
-	}
-	return publishedMetadata(t)
 }
 
 // oidcLogoutToken returns the rules about the content of a logout token.

@@ -189,7 +189,7 @@ func oidcLogoutNotice() []Rule {
 			Text:  "A refresh token with offline_access does not end with the session.",
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
-				if !openIDMetadata(t).Lists("scopes_supported", "offline_access") {
+				if !provider(t).Lists("scopes_supported", "offline_access") {
 					t.Skipf("the server does not list offline_access")
 				}
 				v := t.Visit(need.Backchannel, "offline_access")

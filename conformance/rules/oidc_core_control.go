@@ -20,13 +20,8 @@ import (
 // provider returns the metadata of the OpenID Provider. A server can publish a second document with other members
 // (RFC 8414 §3).
 func provider(t *T) check.Metadata {
-	address := strings.TrimSuffix(t.Issuer(), "/") + "/.well-known/openid-configuration"
-	if t.MetadataAddress() == address {
-		return t.Metadata()
-	}
-	a := t.Get(address)
-	if m := a.JSON(); a.Status == http.StatusOK && m["issuer"] != nil {
-		return m
+	if a := t.Get(discoveryAddress(t)); isMetadata(a) {
+		return a.JSON()
 	}
 	return t.Metadata()
 }

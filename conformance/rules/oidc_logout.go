@@ -171,7 +171,7 @@ func oidcLogoutRequest() []Rule {
 			Needs: []Need{need.EndSession},
 			Check: func(t *T) {
 				if t.MetadataAddress() != "" {
-					openIDMetadata(t) // a failure shows it
+					provider(t) // a failure shows it
 				}
 				wantTLS(t, t.Endpoint(need.EndSession))
 			},

@@ -63,7 +63,7 @@ func rfc9700Redirects() []Rule {
 			Text:  "The response can be posted to the client, so that the code does not appear in the browser history.",
 			Needs: []Need{need.OpenID},
 			Check: func(t *T) {
-				if m := openIDMetadata(t); !m.Lists("response_modes_supported", "form_post") {
+				if m := provider(t); !m.Lists("response_modes_supported", "form_post") {
 					t.Failf("response_modes_supported does not contain form_post")
 				}
 			},
