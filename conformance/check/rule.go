@@ -10,6 +10,13 @@ import (
 
 // Level is how strongly a document requires something. MUST NOT counts as MUST; SHOULD NOT and RECOMMENDED count as
 // SHOULD. A MAY is a choice: the rule describes Mandate's choice, and a server that chooses otherwise is not wrong.
+//
+// A sentence without a keyword that defines the form of a message or of a value is a MUST: media type, JSON type of a
+// member, place of parameters, name, syntax and calculation of a value, members that the definition requires. An
+// optional member violates its definition only if it is present. A sentence without a keyword that describes behaviour,
+// such as the status of an answer, is a SHOULD, unless a list or table that a MUST introduces contains it, or another
+// clause of the same document states it with a keyword. Examples, notes, and what somebody "can" or "needs to" do are at
+// most a SHOULD.
 type Level string
 
 const (

@@ -125,6 +125,8 @@ func claimFaults() []fault {
 			fails: "OIDCCore/5.4/several"},
 		{name: "the scope openid returns the email address", spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
 			fails: "OIDCCore/5.4/nothing-more"},
+		{name: "claims without a value are null", spoil: telling(func(object map[string]any) { object["locale"], object["address"] = nil, nil }),
+			fails: "OIDCCore/5.3.2/left-out", skips: "OIDCCore/5.1/locale OIDCCore/5.1/address"},
 		{name: "claims are in a nested object", spoil: telling(func(object map[string]any) {
 			claims := map[string]any{}
 			for name, value := range object {

@@ -242,7 +242,7 @@ func oidcResponse() []Rule {
 			Check: func(t *T) { wantState(t, errorResponse(t)) },
 		},
 		{
-			ID: "OIDCCore/3.1.2.6/in-query", Level: Should,
+			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
 			Text:  "The parameters of an error response are in the query of the redirect URI.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
 			Check: func(t *T) {

@@ -15,6 +15,8 @@ import (
 func oidcSerialization() []Rule {
 	return []Rule{
 		{
+			// The document defines the form of the request, which has + for a space. That %20 means the same is a
+			// property of the encoding.
 			ID: "OIDCCore/13.1/query", Level: Should,
 			Text:  "The server accepts query parameters in all equivalent form-encodings.",
 			Needs: []Need{need.Authorization, need.Code, need.OpenID},
@@ -30,7 +32,7 @@ func oidcSerialization() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/13.3/numbers", Level: Should,
+			ID: "OIDCCore/13.3/numbers", Level: Must,
 			Text:  "expires_in, exp, iat and auth_time are JSON numbers.",
 			Needs: loginNeeds(),
 			Check: func(t *T) {
@@ -96,7 +98,7 @@ func oidcSerialization() []Rule {
 				case undone.Replace(got) == undone.Replace(nonce):
 					t.Failf("the nonce of the request was %+q, and that of the ID token is %+q: the server normalizes it", nonce, got)
 				default:
-					t.Blockedf("the nonce of the ID token differs from that of the request in another way than by a normal form of Unicode: %+q (OIDCCore/2/nonce-not-processed)", got)
+					t.Blockedf("the nonce of the ID token differs from that of the request in another way than by a normal form of Unicode: %+q (OIDCCore/2/nonce)", got)
 				}
 			},
 		},

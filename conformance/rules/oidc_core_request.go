@@ -18,7 +18,7 @@ import (
 func oidcRequest() []Rule {
 	return []Rule{
 		{
-			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Should,
+			ID: "OIDCCore/3.1/tokens-from-token-endpoint", Level: Must,
 			Text:  "In the code flow the browser receives no tokens.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {

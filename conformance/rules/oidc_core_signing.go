@@ -132,7 +132,7 @@ func oidcSigning() []Rule {
 			},
 		},
 		{
-			ID: "OIDCCore/10.1/hmac-at-hash", Level: Should,
+			ID: "OIDCCore/10.1/hmac-at-hash", Level: Must,
 			Text:  "With an HMAC with SHA-256, at_hash, if present, uses SHA-256.",
 			Needs: hmac,
 			Check: func(t *T) {

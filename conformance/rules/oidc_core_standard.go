@@ -30,15 +30,16 @@ func knownClaims(t *T) map[string]any {
 func userInfoNeeds(more ...Need) []Need { return append(loginNeeds(need.UserInfo), more...) }
 
 // aClaim returns the rule about the form of optional claims. If the target's person has no value for any of them, the
-// check is skipped.
+// check is skipped. A claim that is null or empty has no value: it should be left out (OIDC Core §5.3.2), which is a rule
+// of its own.
 func aClaim(id string, level check.Level, text string, names []string, wrong func(value any) string) Rule {
 	return Rule{
 		ID: "OIDCCore/" + id, Level: level, Text: text, Needs: userInfoNeeds(),
 		Check: func(t *T) {
 			claims, seen := knownClaims(t), false
 			for _, name := range names {
-				value, there := claims[name]
-				if !there {
+				value := claims[name]
+				if value == nil || value == "" {
 					continue
 				}
 				seen = true
@@ -93,16 +94,16 @@ func oidcStandardClaims() []Rule {
 	texts := []string{"sub", "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
 		"website", "email", "gender", "birthdate", "zoneinfo", "locale", "phone_number"}
 	return []Rule{
-		aClaim("5.1/texts", Should, "Standard claims with text values are JSON strings.", texts, notText),
-		aClaim("5.1/email-verified", Should, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
-		aClaim("5.1/phone-number-verified", Should, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
-		aClaim("5.1/address", Should, "address is an object.", []string{"address"}, func(value any) string {
+		aClaim("5.1/texts", Must, "Standard claims with text values are JSON strings.", texts, notText),
+		aClaim("5.1/email-verified", Must, "email_verified is true or false.", []string{"email_verified"}, notTrueOrFalse),
+		aClaim("5.1/phone-number-verified", Must, "phone_number_verified is true or false.", []string{"phone_number_verified"}, notTrueOrFalse),
+		aClaim("5.1/address", Must, "address is an object.", []string{"address"}, func(value any) string {
 			if _, is := value.(map[string]any); !is {
 				return "no object"
 			}
 			return ""
 		}),
-		aClaim("5.1/updated-at", Should, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
+		aClaim("5.1/updated-at", Must, "updated_at is a number of seconds, and is not in the future.", []string{"updated_at"}, func(value any) string {
 			at, is := value.(float64)
 			if !is || at < 0 || at > float64(time.Now().Add(24*time.Hour).Unix()) {
 				return "no past time in seconds"
@@ -117,9 +118,9 @@ func oidcStandardClaims() []Rule {
 			}
 			return ""
 		}),
-		aClaim("5.1/birthdate", Should, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
-		aClaim("5.1/zoneinfo", Should, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
-		aClaim("5.1/locale", Should, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
+		aClaim("5.1/birthdate", Must, "birthdate is a date, whose year can be 0000, or only a year.", []string{"birthdate"}, notMatching(dateForm, "date")),
+		aClaim("5.1/zoneinfo", Must, "zoneinfo is a name of the time zone database.", []string{"zoneinfo"}, notMatching(zoneForm, "name of a time zone")),
+		aClaim("5.1/locale", Must, "locale is a language tag.", []string{"locale"}, notMatching(languageForm, "language tag")),
 		aClaim("5.1/phone-number", Should, "phone_number is in the form of E.164, with an extension as in RFC 3966.", []string{"phone_number"}, notMatching(phoneForm, "number of E.164")),
 		{
 			ID: "OIDCCore/5.1/verified-phone-number", Level: Must,
@@ -135,7 +136,7 @@ func oidcStandardClaims() []Rule {
 				}
 			},
 		},
-		aClaim("5.1/urls", Should, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
+		aClaim("5.1/urls", Must, "profile, picture and website are URLs.", []string{"profile", "picture", "website"}, func(value any) string {
 			text, _ := value.(string)
 			u, err := url.Parse(text)
 			if err != nil || !u.IsAbs() {
@@ -154,7 +155,7 @@ func oidcStandardClaims() []Rule {
 			Inapplicable: "This is up to the person who enters the addresses: Mandate does not fetch them.",
 		},
 		{
-			ID: "OIDCCore/5.1.1/members", Level: Should,
+			ID: "OIDCCore/5.1.1/members", Level: Must,
 			Text:  "formatted, street_address, locality, region, postal_code and country of address, if present, are strings.",
 			Needs: userInfoNeeds(),
 			Check: func(t *T) {

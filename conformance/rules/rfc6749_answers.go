@@ -10,7 +10,7 @@ import (
 func rfc6749Answers() []Rule {
 	return []Rule{
 		{
-			ID: "RFC6749/5.1/json", Level: Should,
+			ID: "RFC6749/5.1/json", Level: Must,
 			Text:  "The token response has the type application/json.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {
@@ -46,8 +46,22 @@ func rfc6749Answers() []Rule {
 				switch {
 				case !sent:
 					t.Failf("the response has no expires_in")
-				case !is || seconds <= 0 || seconds != float64(int64(seconds)):
+				case is && (seconds <= 0 || seconds != float64(int64(seconds))):
 					t.Failf("expires_in is %s, want a whole number of seconds", Quoted(value))
+				}
+			},
+		},
+		{
+			ID: "RFC6749/5.1/expires-in-number", Level: Must,
+			Text:  "expires_in, if present, is a JSON number.",
+			Needs: []Need{need.Token},
+			Check: func(t *T) {
+				value := someTokens(t).Answer.JSON()["expires_in"]
+				if value == nil {
+					t.Skipf("the response has no expires_in, which is recommended")
+				}
+				if _, is := value.(float64); !is {
+					t.Failf("expires_in is %s, which is no number", Quoted(value))
 				}
 			},
 		},

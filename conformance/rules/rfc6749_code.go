@@ -57,8 +57,7 @@ func rfc6749Code() []Rule {
 			},
 		},
 		{
-			// The sentence that names the query has no key word: REQUIRED is said of the code.
-			ID: "RFC6749/4.1.2/in-query", Level: Should,
+			ID: "RFC6749/4.1.2/in-query", Level: Must,
 			Text:  "The code is in the query of the redirect URI.",
 			Needs: authorizationNeeds(),
 			Check: func(t *T) {

@@ -34,7 +34,7 @@ func rfc6749Errors() []Rule {
 			},
 		},
 		{
-			ID: "RFC6749/5.2/json", Level: Should,
+			ID: "RFC6749/5.2/json", Level: Must,
 			Text:  "An error response has the type application/json.",
 			Needs: []Need{need.Token},
 			Check: func(t *T) {

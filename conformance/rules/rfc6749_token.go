@@ -211,6 +211,8 @@ func rfc6749Clients() []Rule {
 			Check: func(t *T) { wantBasic(t) },
 		},
 		{
+			// A client encodes only what has to be encoded. The check encodes each character, so that the rule can be
+			// tried with any client, and decoders accept this.
 			ID: "RFC6749/2.3.1/basic-form-encoded", Level: Should,
 			Text:  "In HTTP Basic the client identifier and the secret are form-encoded.",
 			Needs: []Need{need.Token},

@@ -135,7 +135,8 @@ func rfc8414Values() []Rule {
 			Check: func(t *T) { wantNamed(t, publishedMetadata(t), need.Token) },
 		},
 		{
-			// The document defines each member as the address of an endpoint, without a keyword.
+			// The document defines each member as the address of an endpoint. That an endpoint answers there is behaviour,
+			// for which the document has no keyword.
 			ID: "RFC8414/2/endpoints-are-there", Level: Should,
 			Text:  "Each endpoint in the metadata exists.",
 			Check: func(t *T) { wantEndpointsThere(t, publishedMetadata(t)) },
@@ -147,7 +148,7 @@ func rfc8414Values() []Rule {
 			Check: func(t *T) { wantSecureIfNamed(t, publishedMetadata(t), need.Keys) },
 		},
 		{
-			ID: "RFC8414/2/jwks-signing-keys", Level: Should,
+			ID: "RFC8414/2/jwks-signing-keys", Level: Must,
 			Text:  "jwks_uri, if present, has the keys that verify the server's signatures.",
 			Needs: []Need{need.Keys},
 			Check: func(t *T) { wantSigningKey(t, publishedMetadata(t)) },
