@@ -58,6 +58,7 @@ type Browser struct {
 	leaves func(*url.URL) bool // reports whether an address is not the server's
 	jar    *Jar
 	framed bool // the browser is a frame in a page of another site
+	lured  bool // the request comes from a page of another site
 
 	Page *wire.Answer   // the page that is shown, or the redirect that led away
 	Away string         // where the last redirect led, if not to the server
@@ -104,6 +105,44 @@ func (b *Browser) Submit(f *Form) error {
 	return b.Follow(r)
 }
 
+// SubmitFrom sends a form as a page of another site can. The server sees the origin of that page, and does not receive
+// the cookies that a browser withholds because of SameSite.
+func (b *Browser) SubmitFrom(origin string, f *Form) error {
+	target, err := b.Page.URL.Parse(f.Action)
+	if err != nil {
+		return fmt.Errorf("the form leads to %q, which is not an address", f.Action)
+	}
+	body := f.Values.Encode()
+	if f.Method != http.MethodPost {
+		target.RawQuery, body = body, ""
+	}
+	r, err := http.NewRequest(f.Method, target.String(), strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if f.Method == http.MethodPost {
+		r.Header.Set("Content-Type", wire.FormEncoded)
+		r.Header.Set("Origin", origin)
+	}
+	r.Header.Set("Referer", origin+"/")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	b.lured = true
+	defer func() { b.lured = false }()
+	return b.Follow(r)
+}
+
+// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict always,
+// and Lax unless the request is a navigation by GET.
+func (b *Browser) withheld(name, method string) bool {
+	var site http.SameSite
+	for _, c := range b.Cookies() {
+		if c.Name == name {
+			site = c.SameSite
+		}
+	}
+	return b.lured && (site == http.SameSiteStrictMode || site == http.SameSiteLaxMode && method != http.MethodGet)
+}
+
 const maxHops = 20
 
 // Follow sends a request, and follows redirects within the server.
@@ -112,7 +151,9 @@ func (b *Browser) Follow(r *http.Request) error {
 	for range maxHops {
 		r.Header.Set("Accept", "text/html,*/*;q=0.8")
 		for _, cookie := range b.jar.jar.Cookies(r.URL) {
-			r.AddCookie(cookie)
+			if !b.withheld(cookie.Name, r.Method) {
+				r.AddCookie(cookie)
+			}
 		}
 		b.Page = b.send(r)
 		b.jar.set(r.URL, b.kept((&http.Response{Header: b.Page.Header}).Cookies()))

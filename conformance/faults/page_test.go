@@ -24,19 +24,12 @@ func pageFaults() []fault {
 			p.keep("approved", true)
 			return !first && !v.Has("prompt")
 		}), fails: "RFC8252/8.6/https-is-no-proof"},
-		{name: "consent is accepted from any browser", spoil: func(p *proxy, q *ask) *wire.Answer {
-			ticket := q.form().Get("ticket")
-			if q.path == consentPath && p.has("asked "+ticket) {
-				q.header.Set("Cookie", p.note("asked "+ticket))
-			}
-			a := p.real(q)
-			if q.path == authorizePath {
-				for _, f := range browser.Parse(a).Forms {
-					p.keep("asked "+f.Values.Get("ticket"), q.header.Get("Cookie"))
-				}
-			}
-			return a
-		}, fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(func(p *proxy, q *ask) {
+			q.header.Set("Origin", p.front.Front)
+			q.header.Set("Sec-Fetch-Site", "same-origin")
+		}), fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "consent is accepted from any browser, but only from the server's own pages", spoil: consentOfAnyBrowser(func(*proxy, *ask) {}),
+			passes: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
 		{name: "error pages show input unescaped", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
@@ -74,6 +67,24 @@ func pageFaults() []fault {
 			fails: "RFC9700/4.2.4/a41-referrer-policy"},
 		{name: "scripts can call the authorization endpoint", at: authorizePath, spoil: answering(header("Access-Control-Allow-Origin", "*")),
 			fails: "RFC9700/2.6/a39-no-cors-at-authorization"},
+	}
+}
+
+// consentOfAnyBrowser sends each consent form with the cookies of the browser that got the form.
+func consentOfAnyBrowser(change func(p *proxy, q *ask)) spoiler {
+	return func(p *proxy, q *ask) *wire.Answer {
+		ticket := q.form().Get("ticket")
+		if q.path == consentPath && p.has("asked "+ticket) {
+			q.header.Set("Cookie", p.note("asked "+ticket))
+			change(p, q)
+		}
+		a := p.real(q)
+		if q.path == authorizePath {
+			for _, f := range browser.Parse(a).Forms {
+				p.keep("asked "+f.Values.Get("ticket"), q.header.Get("Cookie"))
+			}
+		}
+		return a
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 	"mandate/conformance/wire"
 )
 
-// oidcCore returns the rules of OpenID Connect Core 1.0 incorporating errata set 2. A rule is MUST if the document says
-// MUST, REQUIRED or SHALL of the provider. What the document describes without such a word is SHOULD here.
+// oidcCore returns the rules of OpenID Connect Core 1.0 incorporating errata set 2.
 func oidcCore() []Rule {
 	return slices.Concat(oidcIDToken(), oidcRequest(), oidcPrompt(), oidcHints(), oidcValidation(), oidcResponse(), oidcToken(),
 		oidcOtherFlows(), oidcStandardClaims(), oidcUserInfo(), oidcUserInfoSigned(), oidcScopes(), oidcClaims(), oidcClaimTypes(),
@@ -107,9 +106,10 @@ func wantErrorBack(t *T, r *check.Response, why string) {
 	t.Failf("no error was returned to the redirect URI, although %s: %s", why, r)
 }
 
-// wantConsentBoundToBrowser asserts that consent counts only for the request of the same browser. A victim's browser
-// submits the consent form of an attacker's request, and gets no code. In the attacker's browser such a form gets one.
-func wantConsentBoundToBrowser(t *T, attackers *browser.Browser, ask func() *check.Request) {
+// wantConsentProtected asserts that another site cannot approve a request in a victim's browser (CSRF). A page of that site
+// sends the consent form of an attacker's request, and gets no code. In the attacker's browser such a form gets one. The
+// page can neither send the origin of the server nor cookies that SameSite withholds, so that either may protect the form.
+func wantConsentProtected(t *T, attackers *browser.Browser, ask func() *check.Request) {
 	victims := t.NewBrowser()
 	// With prompt=consent the server asks even if the person has approved before (OIDC Core §3.1.2.1).
 	own := t.ConsentForm(attackers, ask().Set("prompt", "consent"))
@@ -119,6 +119,6 @@ func wantConsentBoundToBrowser(t *T, attackers *browser.Browser, ask func() *che
 	question := t.ConsentForm(attackers, ask().Set("prompt", "consent"))
 	question.Action = attackers.Page.URL.ResolveReference(wire.ParseURL(question.Action)).String()
 	t.ConsentForm(victims, ask().Set("prompt", "consent"))
-	r := check.Ended(ask(), victims, victims.Submit(question))
-	t.WantNoCode(r, "the consent belongs to the request of another browser")
+	r := check.Ended(ask(), victims, victims.SubmitFrom("https://attacker.example", question))
+	t.WantNoCode(r, "a page of another site sent the consent form, which belongs to the request of another browser")
 }

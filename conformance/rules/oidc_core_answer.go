@@ -121,7 +121,7 @@ func oidcValidation() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				wantConsentBoundToBrowser(t, t.NewBrowser(), func() *check.Request { return t.OpenID(c) })
+				wantConsentProtected(t, t.NewBrowser(), func() *check.Request { return t.OpenID(c) })
 			},
 		},
 		{

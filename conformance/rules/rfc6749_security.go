@@ -178,7 +178,7 @@ func rfc6749Security() []Rule {
 			Needs: []Need{need.Authorization, need.Public, need.User},
 			Check: func(t *T) {
 				c := t.Client(need.Public)
-				wantConsentBoundToBrowser(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
+				wantConsentProtected(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
 			},
 		},
 		{
