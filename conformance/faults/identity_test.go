@@ -3,6 +3,8 @@ package faults
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -111,6 +113,13 @@ func refreshedFaults() []fault {
 		{name: "the auth_time of a refreshed ID token is the time of the refresh", spoil: resigning(refreshed, func(_ *jwt.Token, claims map[string]any) {
 			claims["auth_time"] = claims["iat"]
 		}), fails: "OIDCCore/12.2/auth-time"},
+		{name: "the auth_time of a refreshed ID token is that of the person's last login", spoil: replacing(everybodys, func(p *proxy, q *ask, text string) any {
+			if refreshed(p, q) {
+				return resign(text, saying("auth_time", json.Number(p.note("last login"))))
+			}
+			p.keep("last login", fmt.Sprintf("%.0f", inside(text).Number("auth_time")))
+			return text
+		}), fails: "OIDCCore/12.2/auth-time-of-own-login", passes: "OIDCCore/12.2/auth-time"},
 		{name: "a refreshed ID token has another nonce", spoil: claim("nonce", "another"), fails: "OIDCCore/12.2/no-nonce OIDCCore/12.2/same-nonce"},
 		{name: "the at_hash of a refreshed ID token is wrong", spoil: claim("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"), fails: "OIDCCore/12.2/same-rules"},
 	})

@@ -161,6 +161,28 @@ func oidcRefresh() []Rule {
 			},
 		},
 		{
+			ID: "OIDCCore/12.2/auth-time-of-own-login", Level: Must, Alone: true,
+			Text:  "auth_time of a refreshed ID token, if present, is the time of the login that the refresh token comes from, even if the person has signed in elsewhere since.",
+			Needs: loginNeeds(need.Keys),
+			Check: func(t *T) {
+				c := t.Client(need.Code)
+				granted := t.WithRefresh(c, t.GrantIn(t.NewBrowser(), t.Refreshable(c).Set("max_age", "36000")))
+				own := loginTime(t, granted)
+				t.WaitPast(own, 0)
+				elsewhere := loginTime(t, withMaxAge(t, t.NewBrowser()))
+				if elsewhere <= own {
+					t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later (OIDCCore/2/auth-time-of-login)")
+				}
+				tokens := withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
+				if got := optional(t, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
+					t.At(tokens.Answer)
+					t.Failf("auth_time of the refreshed ID token is that of a later login of the person in another browser")
+				} else if got != any(own) {
+					t.Blockedf("auth_time of the refreshed ID token is that of neither login (OIDCCore/12.2/auth-time)")
+				}
+			},
+		},
+		{
 			ID: "OIDCCore/12.2/azp", Level: Must,
 			Text:         "azp of a refreshed ID token equals that of the first one.",
 			Inapplicable: "This concerns extensions that use azp, and Mandate has none.",
