@@ -173,7 +173,7 @@ func noticeFaults() []fault {
 			case <-time.After(check.LogoutDeadline):
 			}
 			return a
-		}, fails: "OIDCBackChannel/2.5/redirect-waits"},
+		}, passes: "OIDCRPLogout/3/redirect-after-notice"},
 
 		{name: "the iss of logout tokens is wrong", spoil: claim("iss", "https://attacker.example"), fails: "OIDCBackChannel/2.4/iss"},
 		{name: "the aud of logout tokens is wrong", spoil: claim("aud", "another"), fails: "OIDCBackChannel/2.4/aud"},

@@ -172,7 +172,8 @@ func mcp() []Rule {
 			Text: "The server issues a refresh token without the scope offline_access.",
 		}),
 		{
-			ID: "MCP/M15/step-up", Level: Should,
+			// The document says what clients do. Of the authorization server it requires nothing here.
+			ID: "MCP/M15/step-up", Level: May,
 			Text:  "A second request with more scope gets all of it, and the first tokens remain valid.",
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"mandate/conformance/check"
 	"mandate/conformance/jose"
@@ -144,26 +143,6 @@ func oidcLogoutNotice() []Rule {
 			ID: "OIDCBackChannel/2.5/once", Level: Should,
 			Text:     "After a client has accepted a logout token, the server does not send it again.",
 			TestedBy: "provider/backchannel_test.go:TestBackChannel_2_8_application_is_told_at_once_and_once",
-		},
-		{
-			ID: "OIDCBackChannel/2.5/redirect-waits", Level: May, Alone: true,
-			Text:  "The server redirects the browser at once; a slow client does not delay the logout.",
-			Needs: backchannelNeeds(),
-			Check: func(t *T) {
-				const slow = 4 * time.Second
-				l, v := t.Listener(), t.Visit(need.Backchannel)
-				l.Slow(slow)
-				defer l.Slow(0)
-				var took time.Duration
-				t.LogoutTokenDuring(func() {
-					began := time.Now()
-					t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID))
-					took = time.Since(began)
-				}, v)
-				if took >= slow/2 {
-					t.Failf("the browser had to wait for the answer of a client, which took %s", slow)
-				}
-			},
 		},
 		{
 			ID: "OIDCBackChannel/2.7/every-way", Level: May,

@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	"mandate/conformance/check"
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
@@ -270,6 +272,36 @@ func oidcLogoutRedirect() []Rule {
 				}
 				t.WantNotSent(t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri)), uri)
 			},
+		},
+		{
+			// The document says this without a keyword. A client that has the logout token, and has not answered yet, is
+			// still being notified.
+			ID: "OIDCRPLogout/3/redirect-after-notice", Level: Should, Alone: true,
+			Text:  "The server redirects the browser after it has finished to notify the clients.",
+			Needs: backchannelNeeds(need.Logout),
+			Check: func(t *T) {
+				const slow = 1500 * time.Millisecond // shorter than the time after which servers give up
+				l, v := t.Listener(), t.Visit(need.Backchannel)
+				other := t.VisitIn(v.Browser, need.Logout)
+				l.Slow(slow)
+				defer l.Slow(0)
+				var d *check.LogoutOutcome
+				var took time.Duration
+				n := t.LogoutTokenDuring(func() {
+					began := time.Now()
+					d = t.Logout(other.Browser, t.LogoutRequest(other, "id_token_hint", other.Tokens.ID))
+					took = time.Since(began)
+				}, v)
+				sentBack(t, other, d)
+				t.At(d.Answer)
+				if n == nil {
+					t.Blockedf("the client backchannel received no logout token (OIDCBackChannel/2.3/remembered)")
+				}
+				if took < slow {
+					t.Failf("the browser was redirected before the client backchannel had answered its logout token, which took %s", slow)
+				}
+			},
+			Waived: "A client that does not answer would delay each logout: Mandate redirects at once, and repeats the logout tokens until they are accepted.",
 		},
 		{
 			ID: "OIDCRPLogout/3.1/http-for-confidential", Level: May,
