@@ -115,8 +115,10 @@ func (r *Response) String() string {
 	switch {
 	case r.Stuck != "":
 		return r.Stuck
+	case r.ErrorCode() != "" && r.Params.Get("error_description") != "":
+		return fmt.Sprintf("the client received the error %s (%s)", r.ErrorCode(), r.Params.Get("error_description"))
 	case r.ErrorCode() != "":
-		return strings.TrimSpace("the client received the error " + r.ErrorCode() + " " + r.Params.Get("error_description"))
+		return "the client received the error " + r.ErrorCode()
 	case r.Location != "" && !r.Arrived():
 		return fmt.Sprintf("the browser was sent to %s, which is not the redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Place(r.Location))
 	case r.Location != "":

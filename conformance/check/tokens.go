@@ -86,7 +86,7 @@ func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 func (t *T) Scopes(tokens *Tokens) []string {
 	scopes := strings.Fields(tokens.Scope)
 	if len(scopes) < 2 {
-		t.Skipf("the token has less than two scopes (%q): name several in the target, under scope or as scope of the client", tokens.Scope)
+		t.Skipf("the rule needs a token with two scopes, and this one has %d: name several in the target, under scope or as scope of the client", len(scopes))
 	}
 	return scopes
 }

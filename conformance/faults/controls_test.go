@@ -36,6 +36,8 @@ func controlFaults() []fault {
 				"RFC6749/3.2/unknown-ignored RFC6749/3.3/default-or-refused RFC6749/4.4/confidential-only RFC6749/4.4.2/client-authenticated RFC6749/4.5/unknown-grant-type " +
 				"RFC6749/5.2/status-400 RFC6749/5.2/error RFC6749/5.2/json RFC6749/5.2/one-method RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401 " +
 				"RFC6749/5.2/unsupported-grant-type RFC6749/5.2/invalid-scope RFC8707/2/once"},
+		{name: "requests without the scope openid are refused", at: authorizePath, aim: usual,
+			spoil: refusingAsk(func(v url.Values) bool { return !asksOpenID(v) }, "invalid_scope"), skips: "OIDCCore/5.3.3/scope-missing OIDCCore/3.1.2.1/without-openid"},
 		{name: "the target's client second does not exist", spoil: (*proxy).real, aim: unknown(need.Second),
 			blocks: "RFC6749/4.1.3/code-bound-to-client RFC6749/6/bound-to-client"},
 		{name: "the target's client public does not exist", spoil: (*proxy).real, aim: unknown(need.Public),

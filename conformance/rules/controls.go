@@ -35,7 +35,7 @@ func aTokenRequest(t *T) tokenRequest {
 	}
 	c := t.OptionalClient(need.Code)
 	if c == nil {
-		t.Skipf("the target has neither a client machine nor a client code")
+		t.Skipf("the target has neither a client machine nor a client code: name one under clients")
 	}
 	return tokenRequest{c, func() url.Values { return t.Code(t.Request(c)).Form() }}
 }

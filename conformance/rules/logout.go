@@ -79,7 +79,7 @@ func wantSentBack(t *T, v *check.Visit, d *check.LogoutOutcome) {
 func sentBack(t *T, v *check.Visit, d *check.LogoutOutcome) *check.LogoutOutcome {
 	if !strings.HasPrefix(d.Away, v.Client.PostLogoutRedirectURIs[0]) {
 		usablePage(t, d)
-		t.Skipf("the server does not redirect to the post_logout_redirect_uri of the client logout after a logout with its ID token")
+		t.Skipf("the rule applies to a server that redirects to the post_logout_redirect_uri of the client logout after a logout with its ID token: here the browser stayed elsewhere")
 	}
 	return d
 }

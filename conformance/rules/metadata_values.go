@@ -34,7 +34,7 @@ func wantScopesListed(t *T, m check.Metadata) {
 	list := metadataList(t, m, "scopes_supported")
 	response := t.Authorize(t.Request(c).Del("scope"))
 	if code := response.ErrorCode(); code == "invalid_scope" || code == "access_denied" {
-		t.Skipf("a request without scope is refused with %s, so that the server grants no scope by default", code)
+		t.Skipf("the rule applies to a server that grants a scope by default: a request without scope is refused with %s", code)
 	}
 	for _, scope := range strings.Fields(t.Granted(t.Redeem(t.CodeOf(response))).Scope) {
 		if !slices.Contains(list, scope) {

@@ -26,7 +26,7 @@ func oidcLogoutNotice() []Rule {
 					return
 				}
 				if n, _ := noticeOfLogout(t); n == nil {
-					t.Skipf("the server sends no logout token, and the metadata does not say that it does")
+					t.Skipf("the rule applies to a server that sends logout tokens: here the client backchannel received none, and the metadata does not say that the server sends them")
 				}
 				t.Failf("the client received a logout token, but backchannel_logout_supported is %s", Quoted(m["backchannel_logout_supported"]))
 			},
@@ -40,7 +40,7 @@ func oidcLogoutNotice() []Rule {
 				said := discoveredMetadata(t)["backchannel_logout_session_supported"]
 				j, v := logoutToken(t)
 				if j.Claims["sid"] == nil {
-					t.Skipf("the logout token has no sid, which is optional")
+					t.Skipf("the rule applies to a server whose logout tokens have sid, which is optional")
 				}
 				if said != true {
 					t.Errorf("the logout token has a sid, but backchannel_logout_session_supported is %s", Quoted(said))
@@ -89,7 +89,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				v, other := t.Visit(need.Backchannel), t.Visit(need.Code)
 				if v.ID.Claims["sid"] == nil {
-					t.Skipf("the server has no sid: a logout token without sid can mean all sessions of the person")
+					t.Skipf("the rule applies to a server that uses sid: a logout token without sid can mean all sessions of the person")
 				}
 				n := t.LogoutTokenDuring(func() {
 					t.SignOut(other)
@@ -156,7 +156,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				v := t.Visit(need.Backchannel)
 				if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
-					t.Skipf("the server issues no refresh token without offline_access to the client backchannel")
+					t.Skipf("the rule applies to a server that issues refresh tokens without offline_access: the client backchannel received none")
 				}
 				token := refreshedOnce(t, v)
 				t.SignOut(v)
@@ -169,11 +169,11 @@ func oidcLogoutNotice() []Rule {
 			Needs: backchannelNeeds(),
 			Check: func(t *T) {
 				if !provider(t).Lists("scopes_supported", "offline_access") {
-					t.Skipf("the server does not list offline_access")
+					t.Skipf("the rule applies to a server that supports the scope offline_access: scopes_supported in its metadata does not list it")
 				}
 				v := t.Visit(need.Backchannel, "offline_access")
 				if v.Tokens.Refresh == "" {
-					t.Skipf("the server issues no refresh token with offline_access to the client backchannel")
+					t.Skipf("the rule needs a client backchannel that receives a refresh token with offline_access: allow it to request this scope")
 				}
 				token := refreshedOnce(t, v)
 				t.SignOut(v)

@@ -54,7 +54,7 @@ func oidcScopes() []Rule {
 					}
 				}
 				if len(found) < 3 {
-					t.Skipf("the scopes with claims that the server lists return fewer than two claims for the person of the target")
+					t.Skipf("the scopes with claims that the server lists return fewer than two claims for the person of the target: give this person more values, such as a name and an email address")
 				}
 				all := knownClaims(t)
 				for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -246,7 +246,7 @@ func oidcClaims() []Rule {
 				c := t.Client(need.Code)
 				acr := t.SignIn(c).Text("acr")
 				if acr == "" {
-					t.Skipf("the ID token has no acr, so that no value is known that a login has")
+					t.Skipf("the rule applies to a server whose ID tokens have acr: without it no value is known that a login satisfies")
 				}
 				for _, values := range [][]any{{acr}, {"urn:conformance:unknown", acr}} {
 					how := map[string]any{"essential": true, "values": values}

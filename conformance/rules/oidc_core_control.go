@@ -29,7 +29,7 @@ func provider(t *T) check.Metadata {
 // wantsScope skips the check if the server does not list a scope.
 func wantsScope(t *T, scope string) {
 	if !provider(t).Lists("scopes_supported", scope) {
-		t.Skipf("the server does not support the scope %s: scopes_supported in its metadata does not list it", scope)
+		t.Skipf("the rule applies to a server that supports the scope %s: scopes_supported in its metadata does not list it", scope)
 	}
 }
 
@@ -38,7 +38,7 @@ func wantsScope(t *T, scope string) {
 // OIDC Core §5.5: the parameter is optional, and the metadata says whether it is supported.
 func wantsClaimsParameter(t *T) {
 	if !provider(t).Is("claims_parameter_supported") {
-		t.Skipf("the server does not support the parameter claims: its metadata does not contain claims_parameter_supported: true")
+		t.Skipf("the rule applies to a server that supports the parameter claims: its metadata does not contain claims_parameter_supported: true")
 	}
 }
 
@@ -197,7 +197,7 @@ func unasked(t *T, where string, names []string) map[string]any {
 		}
 	}
 	if len(found) == 0 {
-		t.Skipf("no claim shows whether a request for it has an effect: either the person of the target has no value for %s, or the server returns it for the scope openid alone", strings.Join(names, " or "))
+		t.Skipf("the rule needs a claim that the server does not return for the scope openid alone: give the person of the target a value for %s", strings.Join(names, " or "))
 	}
 	return found
 }

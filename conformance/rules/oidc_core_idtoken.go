@@ -347,10 +347,13 @@ func wantNonce(t *T, tokens *check.Tokens, nonce string) {
 
 // optional returns an optional claim of an ID token. Without it the check is skipped. A claim that is null has no value:
 // it should be left out (OIDC Core §13.3), which is a rule of its own.
-func optional(t *T, j *jose.JWT, name string) any {
+func optional(t *T, j *jose.JWT, name string) any { return optionalOf(t, "ID tokens", j, name) }
+
+// optionalOf does the same for tokens of a certain kind.
+func optionalOf(t *T, kind string, j *jose.JWT, name string) any {
 	value := j.Claims[name]
 	if value == nil {
-		t.Skipf("the ID token has no %s, which is optional", name)
+		t.Skipf("the rule applies to a server whose %s have %s, which is optional", kind, name)
 	}
 	return value
 }
@@ -376,7 +379,7 @@ func wantHash(t *T, j *jose.JWT, tokens *check.Tokens) {
 	}
 	want := jose.LeftHash(j.Algorithm(), tokens.Access)
 	if want == "" {
-		t.Skipf("there is no check of a hash by %s: use a client whose ID tokens are signed with another algorithm", j.Algorithm())
+		t.Skipf("the checks cannot calculate the hash for %s: use a client whose ID tokens are signed with another algorithm", j.Algorithm())
 	}
 	if hash != any(want) {
 		t.At(tokens.Answer)

@@ -37,7 +37,7 @@ func oidcPrompt() []Rule {
 					return
 				}
 				if asked, page := t.AsksPassword(b, another(t, t.OpenID(c), "prompt")); asked || page.Params.Get("code") == "" {
-					t.Skipf("the server shows a page for the same request without prompt too, so that prompt=none is not possible: %s", page)
+					t.Skipf("the rule needs a server that answers a repeated request without a page: the same request without prompt gets no code at once either: %s", page)
 				}
 				t.At(r.Answer)
 				t.Failf("the request gets a code without any page, and with prompt=none does not: %s", r)
@@ -148,7 +148,7 @@ func oidcPrompt() []Rule {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				olderThan(t, b, 1)
 				if r := t.Silently(b, t.OpenID(c)); r.Params.Get("code") == "" {
-					t.Blockedf("prompt=none gets no code without max_age either, so that an error proves nothing: %s", r)
+					t.Blockedf("the rule needs a request with prompt=none that gets a code: without max_age it gets none either: %s", r)
 				}
 				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "the login is more than one second old, and max_age is 1")
 			},

@@ -25,7 +25,7 @@ func oidcOffline() []Rule {
 				c := t.Client(need.Code)
 				tokens := t.GrantFor(t.OpenID(c, "offline_access").Set("prompt", "consent"))
 				if withoutOffline(tokens) {
-					t.Skipf("the server did not grant offline_access: the scope of the response is %q", tokens.Scope)
+					t.Skipf("the rule needs a client code that is granted offline_access: the scope of the response is %q", tokens.Scope)
 				}
 				if tokens.Refresh == "" {
 					t.Failf("offline_access was granted, and the response has no refresh token")
@@ -154,7 +154,7 @@ func oidcRefresh() []Rule {
 			Needs: loginNeeds(need.Keys),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, true)
-				if !reflect.DeepEqual(optional(t, second, "auth_time"), optional(t, first, "auth_time")) {
+				if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "auth_time"), optional(t, first, "auth_time")) {
 					t.At(tokens.Answer)
 					t.Failf("auth_time of the refreshed ID token is not that of the first one, although the person did not sign in again")
 				}
@@ -174,7 +174,7 @@ func oidcRefresh() []Rule {
 					t.Blockedf("the person signed in again later, in another browser, and auth_time of this login is not later (OIDCCore/2/auth-time-of-login)")
 				}
 				tokens := withID(t, t.Granted(t.Refresh(c, granted.Refresh)))
-				if got := optional(t, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
+				if got := optionalOf(t, refreshedTokens, t.IDToken(tokens), "auth_time"); got == any(elsewhere) {
 					t.At(tokens.Answer)
 					t.Failf("auth_time of the refreshed ID token is that of a later login of the person in another browser")
 				} else if got != any(own) {
@@ -205,7 +205,7 @@ func oidcRefresh() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				first, second, tokens := refreshedIDToken(t, false)
-				if !reflect.DeepEqual(optional(t, second, "nonce"), first.Claims["nonce"]) {
+				if !reflect.DeepEqual(optionalOf(t, refreshedTokens, second, "nonce"), first.Claims["nonce"]) {
 					t.At(tokens.Answer)
 					t.Failf("nonce of the refreshed ID token is not that of the first one")
 				}
@@ -237,6 +237,8 @@ func oidcRefresh() []Rule {
 	}
 }
 
+const refreshedTokens = "ID tokens of a refresh"
+
 // withoutOffline reports whether the scope of a token response shows that offline_access was not granted.
 func withoutOffline(tokens *check.Tokens) bool {
 	return tokens.Scope != "" && !slices.Contains(strings.Fields(tokens.Scope), "offline_access")
@@ -252,7 +254,7 @@ func wantAsked(t *T, c *target.Client) {
 		return
 	}
 	if plain := t.Walk(t.NewBrowser(), t.OpenID(c).Set("prompt", "consent"), true); !plain.Asked {
-		t.Skipf("with prompt=consent the server never asks about the client %s: it may have the person's consent in another way", c.Role)
+		t.Skipf("the rule needs a client %s about which the server asks the person: with prompt=consent it never asks, and may have the consent in another way", c.Role)
 	}
 	tokens := tokensOf(t, r)
 	if tokens.Refresh == "" || withoutOffline(tokens) {

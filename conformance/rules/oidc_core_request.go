@@ -232,12 +232,16 @@ func plainRequest(t *T, c *target.Client) *check.Request {
 	return r
 }
 
-// plainGrant performs the code grant without the scope openid. If the server grants it nevertheless, the check is
-// skipped.
+// plainGrant performs the code grant without the scope openid. If the server refuses this, or grants the scope
+// nevertheless, the check is skipped.
 func plainGrant(t *T) *check.Tokens {
-	tokens := t.GrantIn(t.NewBrowser(), plainRequest(t, t.Client(need.Code)))
+	r := notStuck(t, t.Walk(t.NewBrowser(), plainRequest(t, t.Client(need.Code)), true))
+	if slices.Contains([]string{"invalid_scope", "invalid_request", "access_denied"}, r.ErrorCode()) {
+		t.Skipf("the rule applies to a server that issues tokens without the scope openid: for a request without it, %s", r)
+	}
+	tokens := tokensOf(t, r)
 	if slices.Contains(strings.Fields(tokens.Scope), "openid") {
-		t.Skipf("the server grants the scope openid although it was not requested")
+		t.Skipf("the rule applies to a server that issues tokens without the scope openid: here it grants this scope although it was not requested")
 	}
 	return tokens
 }

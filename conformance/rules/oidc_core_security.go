@@ -103,7 +103,7 @@ func oidcSecurity() []Rule {
 				theirs, ours := ownCode(t, t.OpenID(c)), t.OpenID(c)
 				form := theirs.Form()
 				if !form.Has("code_verifier") {
-					t.Skipf("the request has no PKCE")
+					t.Skipf("the rule needs requests with PKCE: remove code_challenge from the parameters of the target")
 				}
 				form.Set("code_verifier", ours.Verifier)
 				t.WantRefused(t.Token(c, form), "the verifier belongs to another request")
@@ -131,7 +131,7 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				issuer := provider(t).Text("issuer")
 				if issuer == "" {
-					t.Skipf("the server publishes no metadata with an issuer")
+					t.Skipf("the rule applies to a server that publishes metadata with an issuer")
 				}
 				wantIssOfIDToken(t, issuer)
 			},
@@ -143,7 +143,7 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				issuer := provider(t).Text("issuer")
 				if issuer == "" {
-					t.Skipf("the server publishes no metadata with an issuer")
+					t.Skipf("the rule applies to a server that publishes metadata with an issuer")
 				}
 				a := t.Get(wire.Origin(issuer) + "/.well-known/openid-configuration")
 				if other := a.Text("issuer"); a.Status == http.StatusOK && other != "" && other != issuer {
@@ -177,7 +177,7 @@ func oidcSecurity() []Rule {
 			Check: func(t *T) {
 				seconds, is := t.GrantFor(t.OpenID(t.Client(need.Code))).Answer.JSON()["expires_in"].(float64)
 				if !is {
-					t.Skipf("the token response has no expires_in, so that the lifetime is unknown")
+					t.Skipf("the rule applies to a server whose token responses have expires_in: without it the lifetime is unknown")
 				}
 				if seconds > 3600 {
 					t.Failf("expires_in is %.0f seconds, which is more than an hour", seconds)
@@ -274,7 +274,7 @@ func oidcPrivacy() []Rule {
 			Check: func(t *T) {
 				m := provider(t)
 				if len(m) == 0 {
-					t.Skipf("the server publishes no metadata")
+					t.Skipf("the rule applies to a server that publishes metadata")
 				}
 				if !m.Lists("subject_types_supported", "pairwise") {
 					t.Failf("subject_types_supported does not list pairwise: it is %s", Quoted(m["subject_types_supported"]))

@@ -37,7 +37,7 @@ func oidcSigning() []Rule {
 			Needs: hmac,
 			Check: func(t *T) {
 				if !provider(t).Lists("id_token_signing_alg_values_supported", "HS256") {
-					t.Skipf("the server does not support HS256: id_token_signing_alg_values_supported does not list it")
+					t.Skipf("the rule applies to a server that supports HS256: id_token_signing_alg_values_supported does not list it")
 				}
 				if alg := t.SignIn(t.Client(need.HS256)).Algorithm(); alg != "HS256" {
 					t.Failf("the server lists HS256, and the client hs256 is registered for it, but alg is %q", alg)
@@ -79,7 +79,7 @@ func oidcSigning() []Rule {
 				}
 				keys := t.Keys()
 				if len(keys) < 2 {
-					t.Skipf("the server publishes only one key")
+					t.Skipf("the rule applies to a server that publishes several keys: here there is only one")
 				}
 				id, _ := j.Header["kid"].(string)
 				t.At(shown)

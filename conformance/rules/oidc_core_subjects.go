@@ -34,7 +34,7 @@ func oidcClaimTypes() []Rule {
 					}
 				}
 				if direct == 0 {
-					t.Skipf("UserInfo returns no standard claim but sub for the person of the target")
+					t.Skipf("UserInfo returns no standard claim but sub for the person of the target: give this person a value, such as a name")
 				}
 			},
 		},
@@ -84,12 +84,12 @@ func oidcRequestObjects() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				if provider(t).Is("request_parameter_supported") {
-					t.Skipf("the server supports request objects: its metadata contains request_parameter_supported: true")
+					t.Skipf("the rule applies to a server without request objects: the metadata of this one contains request_parameter_supported: true")
 				}
 				c, mark := t.Client(need.Code), t.Random()
 				r := t.Authorize(t.OpenID(c).Set("request", requestObject(t, c, mark)))
 				if r.Params.Get("state") == mark || r.ErrorCode() == "invalid_request_object" {
-					t.Skipf("the server reads request objects, although its metadata does not say so")
+					t.Skipf("the rule applies to a server without request objects: this one reads them, although its metadata does not say so")
 				}
 				t.WantRedirectError(r, "request_not_supported")
 			},
@@ -113,7 +113,7 @@ func oidcRequestObjects() []Rule {
 			Check: func(t *T) {
 				// OIDC Discovery §3: the default is true.
 				if provider(t)["request_uri_parameter_supported"] != false {
-					t.Skipf("the server may support request_uri: its metadata does not contain request_uri_parameter_supported: false")
+					t.Skipf("the rule applies to a server whose metadata contains request_uri_parameter_supported: false; without this member the server supports request_uri by default")
 				}
 				r := t.OpenID(t.Client(need.Code)).Set("request_uri", "https://client.example/request.jwt")
 				t.WantRedirectError(t.Authorize(r), "request_uri_not_supported")
@@ -174,7 +174,7 @@ func oidcSubjects() []Rule {
 			Check: func(t *T) {
 				m := provider(t)
 				if len(m) == 0 {
-					t.Skipf("the server publishes no metadata")
+					t.Skipf("the rule applies to a server that publishes metadata")
 				}
 				if !m.Lists("subject_types_supported", "public") && !m.Lists("subject_types_supported", "pairwise") {
 					t.Failf("subject_types_supported lists neither public nor pairwise: it is %s", Quoted(m["subject_types_supported"]))
@@ -191,7 +191,7 @@ func oidcSubjects() []Rule {
 					return
 				}
 				if provider(t).Lists("subject_types_supported", "pairwise") {
-					t.Skipf("sub differs for the clients code and second, which can have pairwise subjects: the server supports them")
+					t.Skipf("the rule needs clients code and second with public subjects: their sub differs, and the server supports pairwise subjects")
 				}
 				t.Failf("the clients code and second get different subs of the same person, and the server does not list pairwise subjects")
 			},

@@ -288,7 +288,7 @@ func oidcClients() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				if c.Auth != need.SecretBasic {
-					t.Skipf("the client code uses %s", c.Auth)
+					t.Skipf("the rule needs a client code that authenticates by HTTP Basic: this one uses %s", c.Auth)
 				}
 				code := t.Code(t.OpenID(c))
 				t.WantGranted(t.Post(t.Endpoint(need.Token), code.Form(), wire.Basic(c.ID, c.Secret)))

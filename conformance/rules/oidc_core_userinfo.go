@@ -255,7 +255,7 @@ func plainJSON(t *T, a *wire.Answer) {
 		t.Blockedf("there is no UserInfo response: %s", a)
 	}
 	if a.MediaType() == "application/jwt" {
-		t.Skipf("the client code registered signed or encrypted UserInfo responses")
+		t.Skipf("the rule needs a client code that gets UserInfo responses as JSON: this one registered signed or encrypted ones")
 	}
 }
 

@@ -59,7 +59,7 @@ func oidcDiscoveryEndpoints() []Rule {
 				m := discoveredMetadata(t)
 				types, _ := m.List("response_types_supported")
 				if code := func(kind string) bool { return strings.Contains(kind, "code") }; len(types) > 0 && !slices.ContainsFunc(types, code) {
-					t.Skipf("response_types_supported is %q: the server supports the implicit flow only, which has no token endpoint", types)
+					t.Skipf("the rule applies to a server with a flow that has a token endpoint: response_types_supported is %q, so it supports the implicit flow only", types)
 				}
 				wantSecure(t, m, need.Token)
 			},
@@ -222,7 +222,7 @@ func getDiscovery(t *T) *wire.Answer {
 	t.Require(need.OpenID)
 	a := t.Get(discoveryAddress(t))
 	if found := t.MetadataAddress(); found != discoveryAddress(t) && found != "" && a.JSON()["issuer"] == nil && a.Status < http.StatusInternalServerError {
-		t.Skipf("the server publishes its metadata only at %s, and not at %s", found, discoveryAddress(t))
+		t.Skipf("the rule applies to a server that publishes metadata for OpenID Connect: the metadata is only at %s, and not at %s", found, discoveryAddress(t))
 	}
 	return a
 }
@@ -255,7 +255,7 @@ func claimByClaims(t *T, m check.Metadata) (asked, came []string) {
 		}
 	}
 	if len(asked) == 0 {
-		t.Skipf("no scope returns a claim that the scope openid does not return too: give the person a name or an email address")
+		t.Skipf("no scope returns a claim that the scope openid does not return too: give the person of the target a name or an email address")
 	}
 	got := told(t.OpenID(c).Set("claims", asks("userinfo", request)))
 	for _, name := range asked {

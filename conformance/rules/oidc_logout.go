@@ -268,7 +268,7 @@ func oidcLogoutRedirect() []Rule {
 				redirectsAfterLogout(t)
 				v, uri := t.Visit(need.Code), t.Client(need.Logout).PostLogoutRedirectURIs[0]
 				if slices.Contains(v.Client.PostLogoutRedirectURIs, uri) {
-					t.Skipf("the client code has the same address")
+					t.Skipf("the clients code and logout have the same post_logout_redirect_uri: register different ones")
 				}
 				t.WantNotSent(t.Logout(v.Browser, wire.Params("id_token_hint", v.Tokens.ID, "post_logout_redirect_uri", uri)), uri)
 			},

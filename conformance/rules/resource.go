@@ -114,7 +114,7 @@ func challengeOf(t *T, a *wire.Answer) challenge {
 	i := slices.IndexFunc(all, isBearer)
 	if i < 0 {
 		t.At(a)
-		t.Blockedf("the answer %s has no Bearer challenge, which RFC 6750 §3 requires", a)
+		t.Blockedf("the answer %s has no Bearer challenge, which RFC 6750 §3 requires (RFC6750/3/challenge)", a)
 	}
 	return all[i]
 }

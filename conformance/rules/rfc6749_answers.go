@@ -58,7 +58,7 @@ func rfc6749Answers() []Rule {
 			Check: func(t *T) {
 				value := someTokens(t).Answer.JSON()["expires_in"]
 				if value == nil {
-					t.Skipf("the response has no expires_in, which is recommended")
+					t.Skipf("the rule applies to a server whose token responses have expires_in, which is recommended")
 				}
 				if _, is := value.(float64); !is {
 					t.Failf("expires_in is %s, which is no number", Quoted(value))

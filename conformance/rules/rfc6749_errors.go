@@ -130,7 +130,7 @@ func rfc6749Errors() []Rule {
 					t.Skipf("the server issues tokens to the client code by client credentials: the rule needs a client that may not use this grant")
 				}
 				if a.Text("error") == "unsupported_grant_type" && !offersMachine(t) {
-					t.Skipf("the server does not support the client credentials grant: unsupported_grant_type is correct")
+					t.Skipf("the rule applies to a server with the client credentials grant: without it unsupported_grant_type is correct")
 				}
 				t.At(a)
 				wantTokenError(t, a, "unauthorized_client")

@@ -82,7 +82,7 @@ func rfc6749Refresh() []Rule {
 					}
 					return
 				}
-				t.Skipf("the server issues no refresh token to the client code without %s", strings.Join(all, " "))
+				t.Skipf("the rule needs a server that issues a refresh token for less than the scope %q: it issues none, or one for the whole scope", strings.Join(all, " "))
 			},
 		},
 		{

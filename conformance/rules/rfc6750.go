@@ -337,7 +337,7 @@ func blockIfAccepted(t *T, a *wire.Answer) {
 func tokenLifetime(t *T) float64 {
 	seconds, told := someTokens(t).Answer.JSON()["expires_in"].(float64)
 	if !told {
-		t.Skipf("the response has no number expires_in: the rule needs a server that returns it")
+		t.Skipf("the rule applies to a server whose token responses have the number expires_in")
 	}
 	return seconds
 }

@@ -195,7 +195,7 @@ func rfc7636() []Rule {
 			Check: func(t *T) {
 				methods, is := t.Metadata().List("code_challenge_methods_supported")
 				if !is {
-					t.Skipf("the metadata has no code_challenge_methods_supported")
+					t.Skipf("the rule applies to a server whose metadata has code_challenge_methods_supported")
 				}
 				if slices.Contains(methods, "plain") {
 					t.Failf("the metadata lists plain")
@@ -219,7 +219,7 @@ func supportsPKCE(t *T, c *target.Client) {
 		return
 	}
 	if wrongVerifier(t, c).Granted() {
-		t.Skipf("the server does not support PKCE: its metadata has no code_challenge_methods_supported, and it issues tokens for a wrong code_verifier")
+		t.Skipf("the rule applies to a server with PKCE: the metadata of this one has no code_challenge_methods_supported, and it issues tokens for a wrong code_verifier")
 	}
 }
 
@@ -256,7 +256,7 @@ func withoutChallenge(t *T) *check.Response {
 	t.Code(t.Request(c))
 	r := settled(t, t.Authorize(t.Request(c).Del("code_challenge", "code_challenge_method")))
 	if r.Params.Get("code") != "" {
-		t.Skipf("the server does not require PKCE of the client public: it issues a code without a challenge")
+		t.Skipf("the rule applies to a server that requires PKCE of the client public: this one issues a code without a challenge")
 	}
 	return r
 }

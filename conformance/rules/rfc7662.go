@@ -107,7 +107,7 @@ func rfc7662Endpoint() []Rule {
 				form := wire.Params("grant_type", "client_credentials", "scope", "introspection")
 				granted := t.Token(t.Client(need.Introspect), form)
 				if !granted.Granted() {
-					t.Skipf("the server issues no token with the scope introspection to the client introspection: %s", granted.Failure())
+					t.Skipf("the rule applies to a server that issues tokens with the scope introspection to the client introspection: %s", granted.Failure())
 				}
 				caller := check.TokensOf(granted).Access
 				token := t.Machine().Access

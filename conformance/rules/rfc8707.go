@@ -77,7 +77,7 @@ func rfc8707() []Rule {
 			Check: func(t *T) {
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://api.example/")
 				if a.Text("error") == "invalid_target" {
-					t.Skipf("the server supports resources, and does not know this one: %s", a.Failure())
+					t.Skipf("the rule applies to a server that ignores the parameter resource: this one refuses an unknown resource: %s", a.Failure())
 				}
 				with := t.Granted(a).Access
 				one, other := t.Introspect(with)["aud"], t.Introspect(t.Machine().Access)["aud"]

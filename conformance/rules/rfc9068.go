@@ -41,7 +41,7 @@ func signedTokens(t *T) *check.Tokens {
 	}
 	a := t.Token(t.Client(need.JWT), form)
 	if code := a.Text("error"); code == "unauthorized_client" || code == "unsupported_grant_type" {
-		t.Skipf("the client jwt may not use the grant client_credentials: %s", a.Failure())
+		t.Skipf("the rule needs a client jwt that may use the client credentials grant: %s", a.Failure())
 	}
 	return t.Granted(a)
 }
@@ -55,7 +55,7 @@ func twoJWTs(t *T) (one, other *jose.JWT) {
 		second = t.Grant(t.Client(need.JWT))
 	}
 	if first.Access == second.Access {
-		t.Skipf("the server returns the same access token for two grants")
+		t.Skipf("the rule applies to a server that issues a new access token for each grant: this one returned the same token twice")
 	}
 	return accessJWT(t, first), accessJWT(t, second)
 }
@@ -92,7 +92,7 @@ func rfc9068Header() []Rule {
 			Check: func(t *T) {
 				j := personJWT(t)
 				if strings.HasPrefix(j.Algorithm(), "HS") {
-					t.Skipf("the access token is signed with %s, whose key only the server and its resource servers know", j.Algorithm())
+					t.Skipf("the rule applies to access tokens with an asymmetric signature: this one has %s, whose key only the server and its resource servers know", j.Algorithm())
 				}
 				wantSignature(t, j, t.Client(need.JWT))
 			},
@@ -178,7 +178,7 @@ func rfc9068Claims() []Rule {
 				tokens := t.Grant(t.Client(need.JWT))
 				lives, said := tokens.Answer.JSON()["expires_in"].(float64)
 				if !said {
-					t.Skipf("the token response has no expires_in")
+					t.Skipf("the rule applies to a server whose token responses have expires_in")
 				}
 				j := accessJWT(t, tokens)
 				if off := j.Number("exp") - j.Number("iat") - lives; off < -1 || off > 1 {
@@ -264,7 +264,7 @@ func rfc9068Claims() []Rule {
 				t.WaitPast(at, 1)
 				second := t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh))
 				if second.Access == first.Access {
-					t.Skipf("the refresh returned the same access token")
+					t.Skipf("the rule applies to a server that issues a new access token for a refresh: this one returned the same token")
 				}
 				if next := accessJWT(t, second).Number("iat"); next <= at {
 					t.Failf("iat of the refreshed token is not later than that of the first token")
@@ -295,7 +295,7 @@ func rfc9068Claims() []Rule {
 				was := accessJWT(t, first)
 				about := slices.DeleteFunc([]string{"auth_time", "acr", "amr"}, func(name string) bool { return was.Claims[name] == nil })
 				if len(about) == 0 {
-					t.Skipf("the access token has none of auth_time, acr and amr, which are optional")
+					t.Skipf("the rule applies to a server whose access tokens have auth_time, acr or amr, which are optional")
 				}
 				is := accessJWT(t, t.Granted(t.Refresh(t.Client(need.JWT), first.Refresh)))
 				for _, name := range about {

@@ -89,7 +89,7 @@ func rfc9700Grants() []Rule {
 			Check: func(t *T) {
 				methods, is := publishedMetadata(t).List("code_challenge_methods_supported")
 				if !is {
-					t.Skipf("the metadata has no code_challenge_methods_supported, and no request shows whether there is another way")
+					t.Skipf("the rule applies to a server whose metadata has code_challenge_methods_supported: no request shows another way to find out")
 				}
 				if len(methods) == 0 {
 					t.Failf("code_challenge_methods_supported is empty, which says that the server does not support PKCE")
@@ -101,7 +101,7 @@ func rfc9700Grants() []Rule {
 			Text: "The metadata has code_challenge_methods_supported.",
 			Check: func(t *T) {
 				if publishedMetadata(t)["code_challenge_methods_supported"] == nil {
-					t.Failf("the metadata has no code_challenge_methods_supported")
+					t.Failf("the rule applies to a server whose metadata has code_challenge_methods_supported")
 				}
 			},
 		},
@@ -205,7 +205,7 @@ func rfc9700Tokens() []Rule {
 					}
 				}
 				if tried == 0 {
-					t.Skipf("the target has none of the clients code, public and machine")
+					t.Skipf("the target has none of the clients code, public and machine: name one under clients")
 				}
 			},
 		},

@@ -178,7 +178,7 @@ func rfc9700Redirects() []Rule {
 			Check: func(t *T) {
 				a := afterPassword(t)
 				if a.Status/100 != 3 {
-					t.Skipf("the login form is answered without a redirect: %s", a)
+					t.Skipf("the rule applies to a server that answers the login form with a redirect: %s", a)
 				}
 				if a.Status != http.StatusSeeOther {
 					t.At(a)
@@ -314,7 +314,7 @@ func rfc9700Clients() []Rule {
 			Check: func(t *T) {
 				machine, person := t.Introspect(t.Machine().Access), t.Introspect(t.Grant(t.Client(need.Code)).Access)
 				if person["sub"] == nil && person["username"] == nil {
-					t.Skipf("the introspection response names no person")
+					t.Skipf("the rule applies to a server whose introspection responses name the person")
 				}
 				client := machine["sub"] == nil || machine["sub"] == t.Client(need.Machine).ID
 				if !client || person["sub"] == t.Client(need.Code).ID {

@@ -166,8 +166,12 @@ func Printable(text string) string {
 
 // Failure describes an error response.
 func (a *Answer) Failure() string {
-	if code := a.Text("error"); code != "" {
-		return fmt.Sprintf("%s, %s (%s)", a, code, a.Text("error_description"))
+	code, description := a.Text("error"), a.Text("error_description")
+	switch {
+	case code == "":
+		return a.String()
+	case description == "":
+		return fmt.Sprintf("%s, %s without an error_description", a, code)
 	}
-	return a.String()
+	return fmt.Sprintf("%s, %s (%s)", a, code, description)
 }
