@@ -164,7 +164,7 @@ func TestCommandNamesWhatIsNotChecked(t *testing.T) {
 	server := newRegistrar(t)
 	server.refused = "client_credentials"
 	path := targetFile(t, server.target())
-	mandate(t, "", "--target", path, "--profile", "logout").want(t, 0, "Advertised, not checked: dynamic client registration (RFC 7591, OIDC Registration), by registration_endpoint")
+	mandate(t, "", "--target", path, "--profile", "logout").want(t, 0, "Advertised, not checked: dynamic client registration of OAuth 2.0 (RFC 7591, RFC 7592), by registration_endpoint")
 	if r := mandate(t, "", "--target", path, "--only", "RFC7662/4"); strings.Contains(r.stdout, "Advertised") {
 		t.Errorf("the report on a few rules names features: %s", r.stdout)
 	}

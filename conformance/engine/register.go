@@ -88,6 +88,7 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 	if given := a.Text("token_endpoint_auth_method"); given != "" {
 		c.Auth = given
 	}
+	c.Registration = a
 	c.Configuration, c.RegistrationAT = a.Text("registration_client_uri"), a.Text("registration_access_token")
 	if lost := dropped(metadata, a.JSON()); lost != "" {
 		return nil, errors.Join(fmt.Errorf("it registered the client without %s (RFC 7591 §3.2.1)", lost), r.remove(ctx, c))

@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 const (
 	noRegistration = "Mandate does not support dynamic registration: people register applications, on its pages or at the command line."
 	noRequests     = "Mandate does not support request objects."
@@ -8,6 +10,11 @@ const (
 // oidcRegistration returns the rules of OpenID Connect Dynamic Client Registration. Mandate does not support it, but
 // gives the client metadata the same meaning.
 func oidcRegistration() []Rule {
+	return slices.Concat(oidcClientMetadata(), oidcRegistrationEndpoint(), oidcRegistrationSecurity())
+}
+
+// oidcClientMetadata returns the rules about client metadata (OIDC Registration §2).
+func oidcClientMetadata() []Rule {
 	return []Rule{
 		{
 			ID: "OIDCRegistration/2/redirect-uris", Level: Must,
@@ -60,26 +67,12 @@ func oidcRegistration() []Rule {
 			Text:         "A client can have names and pages in several languages.",
 			Inapplicable: "An application has one name.",
 		},
-		{
-			ID: "OIDCRegistration/3/registration-endpoint", Level: Must,
-			Text:         "The server assigns a unique client_id to a client that registers.",
-			Inapplicable: noRegistration,
-		},
-		{
-			ID: "OIDCRegistration/3.2/response", Level: Should,
-			Text:         "The server answers a registration with 201 and the registered metadata.",
-			Inapplicable: noRegistration,
-		},
-		{
-			ID: "OIDCRegistration/3.3/error", Level: Should,
-			Text:         "The server answers invalid metadata with 400 and an error that names the mistake.",
-			Inapplicable: noRegistration,
-		},
-		{
-			ID: "OIDCRegistration/4/configuration-endpoint", Level: Should,
-			Text:         "The client's configuration endpoint returns the registered metadata for its registration access token.",
-			Inapplicable: noRegistration,
-		},
+	}
+}
+
+// oidcRegistrationSecurity returns the rules about sector identifiers and impersonation (OIDC Registration §5, §9).
+func oidcRegistrationSecurity() []Rule {
+	return []Rule{
 		{
 			ID: "OIDCRegistration/5/sector-identifier", Level: Must,
 			Text:         "The redirect URIs are listed in the file at sector_identifier_uri.",

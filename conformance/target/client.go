@@ -24,6 +24,8 @@ type Client struct {
 	Role           need.Need `yaml:"-"`
 	Configuration  string    `yaml:"-"` // where the client can be deleted (RFC 7592)
 	RegistrationAT string    `yaml:"-"`
+	// Registration is the answer of the server if the client was registered for the run, or nil.
+	Registration *wire.Answer `yaml:"-"`
 }
 
 // NewClient returns a client that is registered as its role describes.
