@@ -214,7 +214,7 @@ func redirectFaults() []fault {
 			return a
 		}, fails: "RFC6749/3.1.2.4/person-informed"},
 		{name: "redirect URIs are compared by prefix", spoil: misdirected(func(sent, registered string) bool { return strings.HasPrefix(sent, registered) }),
-			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered RFC8252/8.4/private-use-exact RFC8252/8.4/https-exact"},
+			fails: "RFC6749/3.1.2.3/simple-string-comparison MCP/M10/exact-redirect-uri OIDCCore/3.1.2.1/redirect-uri-registered OIDCRegistration/2/redirect-uris RFC8252/8.4/private-use-exact RFC8252/8.4/https-exact"},
 		{name: "redirect URIs are compared without regard to case", spoil: misdirected(strings.EqualFold), fails: "RFC6749/3.1.2.3/simple-string-comparison"},
 		{name: "redirect URIs are compared by host", spoil: misdirected(func(sent, registered string) bool {
 			u, err := url.Parse(sent)

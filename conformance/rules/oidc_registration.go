@@ -16,11 +16,10 @@ func oidcRegistration() []Rule {
 // oidcClientMetadata returns the rules about client metadata (OIDC Registration §2).
 func oidcClientMetadata() []Rule {
 	return []Rule{
-		{
+		sameCheckAs(oidcRequest(), "OIDCCore/3.1.2.1/redirect-uri-registered", Rule{
 			ID: "OIDCRegistration/2/redirect-uris", Level: Must,
-			Text:     "A client of the code flow registers redirect URIs, and the server compares them exactly.",
-			TestedBy: "conformance/mandate/redirect_test.go:TestRedirect",
-		},
+			Text: "A client of the code flow registers redirect URIs, and the server compares them exactly.",
+		}),
 		{
 			ID: "OIDCRegistration/2/id-token-rs256", Level: Must,
 			Text:     "ID tokens are signed with RS256 if the client registered no other algorithm.",
@@ -32,11 +31,10 @@ func oidcClientMetadata() []Rule {
 			Text:     "A client cannot register none for ID tokens.",
 			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
-		{
+		sameCheckAs(oidcUserInfo(), "OIDCCore/5.3.2/content-type", Rule{
 			ID: "OIDCRegistration/2/userinfo-plain", Level: Must,
-			Text:     "UserInfo returns JSON if the client registered no algorithm.",
-			TestedBy: "conformance/mandate/openid_userinfo_test.go:TestOIDCCore5UserInfoClaims",
-		},
+			Text: "UserInfo returns JSON if the client registered no algorithm.",
+		}),
 		{
 			ID: "OIDCRegistration/2/userinfo-signed", Level: Must,
 			Text:     "UserInfo returns a JWT with the registered algorithm.",
@@ -47,11 +45,10 @@ func oidcClientMetadata() []Rule {
 			Text:     "HS256 requires a client secret, which a public client does not have.",
 			TestedBy: "cmd/mandate/main_test.go:TestScripts",
 		},
-		{
+		sameCheckAs(oidcSubjects(), "OIDCCore/8/pairwise-differs", Rule{
 			ID: "OIDCRegistration/2/subject-type", Level: Should,
-			Text:     "A client gets public or pairwise subjects, as registered.",
-			TestedBy: "conformance/mandate/openid_token_test.go:TestOIDCCore8Subjects",
-		},
+			Text: "A client gets public or pairwise subjects, as registered.",
+		}),
 		{
 			ID: "OIDCRegistration/2/request-objects", Level: Must,
 			Text:         "The server respects request_object_signing_alg and request_uris of a client.",
