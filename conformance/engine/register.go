@@ -64,19 +64,13 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 	if r.Target.Scope != "" {
 		metadata["scope"] = r.Target.Scope
 	}
-	body, err := json.Marshal(metadata)
-	if err != nil {
-		return nil, err
+	a, err := r.askForClient(ctx, address, metadata)
+	if err == nil && metadata["scope"] != nil && (a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden) {
+		// RFC 7591 §2: without a scope, the server registers the client with its own choice. Some servers know openid as
+		// a scope of requests, and not as a scope of clients.
+		delete(metadata, "scope")
+		a, err = r.askForClient(ctx, address, metadata)
 	}
-	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(string(body)))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if r.Target.InitialAccessToken != "" {
-		request.Header.Set("Authorization", "Bearer "+r.Target.InitialAccessToken)
-	}
-	a, err := r.Send(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +88,23 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 		return nil, errors.Join(fmt.Errorf("it registered the client without %s (RFC 7591 §3.2.1)", lost), r.remove(ctx, c))
 	}
 	return c, nil
+}
+
+// askForClient sends a registration request (RFC 7591 §3.1).
+func (r *Runner) askForClient(ctx context.Context, address string, metadata map[string]any) (*wire.Answer, error) {
+	body, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if r.Target.InitialAccessToken != "" {
+		request.Header.Set("Authorization", "Bearer "+r.Target.InitialAccessToken)
+	}
+	return r.Send(ctx, request)
 }
 
 // dropped names the first member that the server registered otherwise than requested, or not at all. A server may do

@@ -169,6 +169,31 @@ func TestRegisterDropsAClient(t *testing.T) {
 	}
 }
 
+// A server that refuses the scope of a registration chooses the scope itself.
+func TestRegisterWithoutScope(t *testing.T) {
+	var scopes []any
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if r.Method == http.MethodPost {
+			scopes = append(scopes, asked["scope"])
+		}
+		if asked["scope"] != nil || r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		asked["client_id"], asked["client_secret"] = "one", "a-secret"
+		_ = json.NewEncoder(w).Encode(asked)
+	}))
+	defer server.Close()
+	of := &target.Target{Issuer: server.URL, Register: true, Scope: "openid email", Clients: map[need.Need]*target.Client{},
+		Endpoints: map[string]string{"token_endpoint": server.URL + "/token", "registration_endpoint": server.URL + "/register"}}
+	result := checkOne(t, of, func(t *check.T) { t.Client(need.Code) })
+	if result.Status != check.Pass || len(scopes) < 2 || scopes[0] != "openid email" || scopes[1] != nil {
+		t.Errorf("%s: %s; the scopes of the requests: %v", result.Status, result.Reason, scopes)
+	}
+}
+
 // A client that may not introspect its own token introspects nothing.
 func TestRegisterMayNotIntrospect(t *testing.T) {
 	server, of := office(t, nil, 0)
