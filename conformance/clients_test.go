@@ -68,12 +68,15 @@ func TestClientsForKeycloak(t *testing.T) {
 		Clients []struct {
 			ClientID, Secret                                                           string
 			PublicClient, StandardFlowEnabled, ServiceAccountsEnabled, ConsentRequired bool
-			DirectAccessGrantsEnabled                                                  bool
+			DirectAccessGrantsEnabled, FullScopeAllowed                                bool
 			RedirectURIs                                                               []string
 			Attributes                                                                 map[string]string
 			ProtocolMappers                                                            []struct{ ProtocolMapper string }
 		}
-		Users []struct{ ServiceAccountClientID string }
+		Users []struct {
+			ServiceAccountClientID string
+			RealmRoles             []string
+		}
 	}
 	err := json.Unmarshal([]byte(heredoc(t, script)), &sent)
 	if err != nil {
@@ -83,6 +86,11 @@ func TestClientsForKeycloak(t *testing.T) {
 	if len(sent.Clients) != len(need.Roles())-1 || len(of) != len(sent.Clients) || of["second"] != nil || len(sent.Users) != 3 {
 		t.Errorf("%d clients and %d accounts are registered, and %d stand in the target", len(sent.Clients), len(sent.Users), len(of))
 	}
+	for _, u := range sent.Users {
+		if strings.Join(u.RealmRoles, " ") != "default-roles-a realm" {
+			t.Errorf("the account of %s has the roles %q", u.ServiceAccountClientID, u.RealmRoles)
+		}
+	}
 	for _, c := range sent.Clients {
 		role, _ := need.RoleOf(need.Need(strings.TrimPrefix(c.ClientID, "conformance-")))
 		in := of[role.Name]
@@ -91,7 +99,9 @@ func TestClientsForKeycloak(t *testing.T) {
 			t.Errorf("%s: the target has %+v, and Keycloak %+v", role.Name, in, c)
 		case c.PublicClient != role.Public || c.StandardFlowEnabled != (role.Grant == need.GrantCode) || c.DirectAccessGrantsEnabled != (role.Grant == need.GrantPassword):
 			t.Errorf("%s: %+v", role.Name, c)
-		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.SignedAccess), role.Pairwise != (len(c.ProtocolMappers) == 1):
+		case c.ServiceAccountsEnabled != (role.Grant == need.GrantMachine || role.SignedAccess), (role.Pairwise || role.SignedAccess) != (len(c.ProtocolMappers) == 1):
+			t.Errorf("%s: %+v", role.Name, c)
+		case c.FullScopeAllowed, role.Public != (c.Attributes["pkce.code.challenge.method"] == "S256"), !role.Public && len(c.Secret) < 32:
 			t.Errorf("%s: %+v", role.Name, c)
 		case c.Attributes["id.token.signed.response.alg"] != role.IDTokenAlgorithm || c.Attributes["user.info.response.signature.alg"] != role.UserInfoAlgorithm:
 			t.Errorf("%s: %v", role.Name, c.Attributes)
@@ -168,8 +178,15 @@ func TestAskPrintsWhatToRegister(t *testing.T) {
 			t.Errorf("%s has another secret than the printed one", c.ID)
 		}
 	}
+	// Nobody is asked whether clients shall register themselves too.
+	server := newRegistrar(t)
+	path = filepath.Join(t.TempDir(), "target.yaml")
+	mandate(t, strings.Join([]string{server.url, "", "", "", ""}, "\n")+"\n", "--target", path, "--write-target", "--clients", "hydra").want(t, 0, "Wrote "+path)
 	text, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(text), "role") || strings.Contains(string(text), "configuration") {
+	if err != nil || strings.Contains(string(text), "register: true") || !strings.Contains(string(text), "conformance-code") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	if strings.Contains(string(text), "role") || strings.Contains(string(text), "configuration") {
 		t.Errorf("%v: the file has keys that it does not need:\n%s", err, text)
 	}
 }

@@ -41,7 +41,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 		t.User.Password = q.ask("Password (it is shown, and kept in the file)", required)
 		q.scope(t, usualScope(s))
 	}
-	if s.Endpoint(need.Registration) != "" {
+	if s.Endpoint(need.Registration) != "" && !chosen(clients) {
 		t.Register = q.yes("Register clients for each run, and remove them afterwards?", true)
 	}
 	if t.Register {

@@ -32,7 +32,8 @@ func NewRegistration(t *target.Target) *Registration {
 		if t.Clients[role.Name] != nil || role.Backchannel && t.Backchannel == "" {
 			continue
 		}
-		secret, auth := rand.Text(), need.SecretBasic
+		// OIDC Core §16.19: the key of HS256 has at least 256 bits; one text has 130.
+		secret, auth := rand.Text()+rand.Text(), need.SecretBasic
 		if role.Public {
 			secret, auth = "", need.NoAuthentication
 		}
@@ -113,8 +114,9 @@ func (r *Registration) Keycloak(w io.Writer) error {
 		client := r.keycloakClient(role)
 		clients = append(clients, client)
 		if client["serviceAccountsEnabled"] == true {
-			// An import does not add the account of a client that acts on its own.
-			accounts = append(accounts, map[string]any{"username": "service-account-" + r.clients[role.Name].ID, "enabled": true, "serviceAccountClientId": r.clients[role.Name].ID})
+			// An import does not add the account of a client that acts on its own, with the roles that each account has.
+			accounts = append(accounts, map[string]any{"username": "service-account-" + r.clients[role.Name].ID, "enabled": true, "serviceAccountClientId": r.clients[role.Name].ID,
+				"realmRoles": []string{"default-roles-" + strings.ToLower(realm)}})
 		}
 	}
 	list, err := encodeList(clients)
@@ -156,8 +158,10 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	c, attributes := r.clients[role.Name], map[string]string{}
 	client := map[string]any{"clientId": c.ID, "protocol": "openid-connect", "publicClient": role.Public, "redirectUris": append([]string{}, role.RedirectURIs...),
 		"standardFlowEnabled": role.Grant == need.GrantCode, "consentRequired": role.Grant == need.GrantCode, "directAccessGrantsEnabled": role.Grant == need.GrantPassword,
-		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.SignedAccess, "attributes": attributes}
-	if !role.Public {
+		"serviceAccountsEnabled": role.Grant == need.GrantMachine || role.SignedAccess, "fullScopeAllowed": false, "attributes": attributes}
+	if role.Public {
+		attributes["pkce.code.challenge.method"] = "S256" // RFC 8252 §8.1: Keycloak can require PKCE of a client, and not of all
+	} else {
 		client["secret"] = c.Secret
 	}
 	if len(role.AfterLogout) > 0 {
@@ -172,14 +176,23 @@ func (r *Registration) keycloakClient(role need.Role) map[string]any {
 	if role.UserInfoAlgorithm != "" {
 		attributes["user.info.response.signature.alg"] = role.UserInfoAlgorithm
 	}
-	if role.SignedAccess {
+	if role.SignedAccess { // RFC 9068 §3: a token has a default audience, which Keycloak has for each client
 		attributes["access.token.header.type.rfc9068"] = "true"
+		client["protocolMappers"] = keycloakMapper("oidc-audience-mapper", "included.custom.audience", "https://api.example", "access.token.claim", "true")
 	}
 	if role.Pairwise {
-		client["protocolMappers"] = []map[string]any{{"name": "pairwise subject", "protocol": "openid-connect", "protocolMapper": "oidc-sha256-pairwise-sub-mapper",
-			"config": map[string]string{"pairwiseSubAlgorithmSalt": rand.Text()}}}
+		client["protocolMappers"] = keycloakMapper("oidc-sha256-pairwise-sub-mapper", "pairwiseSubAlgorithmSalt", rand.Text())
 	}
 	return client
+}
+
+// keycloakMapper returns a mapper, which puts claims into tokens. The names of its settings alternate with their values.
+func keycloakMapper(kind string, settings ...string) []map[string]any {
+	config := map[string]string{}
+	for i := 0; i+1 < len(settings); i += 2 {
+		config[settings[i]] = settings[i+1]
+	}
+	return []map[string]any{{"name": kind, "protocol": "openid-connect", "protocolMapper": kind, "config": config}}
 }
 
 // Hydra writes a command of Ory Hydra 2.
