@@ -103,6 +103,7 @@ func (t *T) result(cause any) Result {
 	}
 	if shows != nil {
 		shown := t.secrets().Exchange(shows)
+		shown.Repeat = t.secrets().Repeat(shows, wire.Visit{Person: t.server.Target.User.Username, Begins: t.visitOf})
 		result.Exchange, result.Earlier = &shown, max(0, slices.Index(t.all, shows))
 		for _, a := range t.all[max(0, result.Earlier-shownSteps):result.Earlier] {
 			result.Steps = append(result.Steps, t.secrets().Line(a))
@@ -113,3 +114,20 @@ func (t *T) result(cause any) Result {
 
 // shownSteps is how many requests before the failed one a report shows.
 const shownSteps = 12
+
+// visitOf returns the authorization or logout request with which a browser came to the page on which it sent a request,
+// or that request. It returns nil for a request that no browser sent.
+func (t *T) visitOf(a *wire.Answer) *wire.Answer {
+	if a.SentHeader.Get("Sec-Fetch-Site") == "" {
+		return nil
+	}
+	for i := slices.Index(t.all, a); i >= 0; i-- {
+		b := t.all[i]
+		for _, endpoint := range []need.Need{need.Authorization, need.EndSession} {
+			if b.SentHeader.Get("Sec-Fetch-Site") != "" && wire.SamePlace(b.URL.String(), t.server.Endpoint(endpoint)) {
+				return b
+			}
+		}
+	}
+	return a
+}

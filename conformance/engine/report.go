@@ -208,7 +208,8 @@ func (r *Report) text(result check.Result, out *lines) {
 func exchange(out *lines, x *wire.Exchange) {
 	out.indented(below+"> ", x.Sent)
 	out.indented(below+"< ", x.Got)
-	out.printf("%srepeat: %s\n", below, x.Repeat)
+	out.printf("%sto repeat it:\n", below)
+	out.indented(below+"  ", x.Repeat)
 }
 
 const (

@@ -71,24 +71,27 @@ const (
 type Exchange struct {
 	Sent   string `json:"sent"`
 	Got    string `json:"got"`
-	Repeat string `json:"repeat"` // a curl command
+	Repeat string `json:"repeat"` // a curl command, perhaps after what it needs
 }
 
 // Exchange returns a request and its answer with their secrets masked.
 func (m *Mask) Exchange(a *Answer) Exchange {
 	m.Learn(a)
-	return Exchange{m.sent(a, shownBody), m.got(a, shownBody), m.curl(a)}
+	return Exchange{m.sent(a, shownBody), m.got(a, shownBody), m.curl(a, "")}
 }
 
 // Whole returns the same for a log, with longer bodies.
 func (m *Mask) Whole(a *Answer) Exchange {
 	m.Learn(a)
-	return Exchange{m.sent(a, loggedBody), m.got(a, loggedBody), m.curl(a)}
+	return Exchange{m.sent(a, loggedBody), m.got(a, loggedBody), m.curl(a, "")}
 }
 
 // Line returns a request and the status of its answer in one line.
 func (m *Mask) Line(a *Answer) string {
 	line := a.Method + " " + m.Hide(a.URL.String())
+	if as := a.SentHeader.Get("Authorization"); as != "" {
+		line += "  " + m.sentHeader("Authorization", as)
+	}
 	if a.SentForm != "" {
 		line += "  " + m.Hide(a.SentForm)
 	}

@@ -30,16 +30,19 @@ type Mask struct {
 	taken  map[string]int
 	fields []string        // form fields that a password was typed into
 	chosen map[string]bool // values that the checks have made up
+
+	issuer map[string]*Answer // the answer that issued each secret
+	made   map[string]bool    // secrets that a check made of others
 }
 
 // NewMask returns a Mask that knows no secret.
 func NewMask() *Mask {
-	return &Mask{names: map[string]string{}, taken: map[string]int{}, chosen: map[string]bool{}}
+	return &Mask{names: map[string]string{}, taken: map[string]int{}, chosen: map[string]bool{}, issuer: map[string]*Answer{}, made: map[string]bool{}}
 }
 
 // Clone returns a copy, which learns further secrets on its own.
 func (m *Mask) Clone() *Mask {
-	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields), maps.Clone(m.chosen)}
+	return &Mask{maps.Clone(m.names), maps.Clone(m.taken), slices.Clone(m.fields), maps.Clone(m.chosen), maps.Clone(m.issuer), maps.Clone(m.made)}
 }
 
 // Add gives a secret a name and returns it. A secret keeps the name that it was given first. A value that a check has
@@ -73,6 +76,7 @@ func (m *Mask) choose(name, value string) {
 	switch {
 	case m.names[value] != "":
 	case m.confidential(name) && m.resembles(value):
+		m.made[value] = true
 		m.Add(name, value)
 	default:
 		m.Show(value)
@@ -216,10 +220,11 @@ func (m *Mask) Learn(a *Answer) {
 			}
 		}
 	}
-	m.hideNamed(string(a.Body), m.Add)
+	add := m.learnFrom(a)
+	m.hideNamed(string(a.Body), add)
 	for name, values := range a.Header {
 		for _, value := range values {
-			m.learnReceived(name, value)
+			m.learnReceived(name, value, add)
 		}
 	}
 }
@@ -240,26 +245,30 @@ func (m *Mask) learnSent(name, value string) {
 		m.choose("access_token", rest)
 	case "Cookie":
 		for pair := range strings.SplitSeq(value, ";") {
-			m.learnCookie(pair)
+			learnCookie(pair, m.Add)
 		}
 	}
 }
 
-func (m *Mask) learnReceived(name, value string) {
+// learnReceived passes the secrets in a header of an answer to add.
+func (m *Mask) learnReceived(name, value string, add func(name, secret string) string) {
 	if name != "Set-Cookie" {
-		m.hideNamed(value, m.Add)
+		m.hideNamed(value, add)
 		return
 	}
 	pair, _, _ := strings.Cut(value, ";")
-	m.learnCookie(pair)
+	learnCookie(pair, add)
 }
 
-func (m *Mask) learnCookie(pair string) {
+func learnCookie(pair string, add func(name, secret string) string) {
 	_, value, _ := strings.Cut(pair, "=")
 	if strings.Trim(value, `" `) != "" {
-		m.Add("cookie", value)
+		add(cookieName, value)
 	}
 }
+
+// cookieName is the name of the variables for cookies.
+const cookieName = "COOKIE"
 
 func unescaped(text string) string {
 	plain, err := url.QueryUnescape(text)
@@ -358,8 +367,9 @@ func (m *Mask) named(variable string) bool {
 	return false
 }
 
-// curl returns a command that sends the same request. The secrets in it are variables.
-func (m *Mask) curl(a *Answer) string {
+// curl returns a command that sends the same request. The secrets in it are variables. If cookies is not empty, it
+// stands for all cookies.
+func (m *Mask) curl(a *Answer, cookies string) string {
 	words := []string{"curl", "-i"}
 	if a.Method != http.MethodGet && (a.Method != http.MethodPost || a.SentForm == "") {
 		words = append(words, "-X", a.Method)
@@ -372,7 +382,7 @@ func (m *Mask) curl(a *Answer) string {
 			case name == "Authorization" && basic:
 				words = append(words, "-u", m.quote(m.basic(credentials)))
 			case name == "Cookie":
-				words = append(words, "-b", m.quote(m.sentHeader(name, value)))
+				words = append(words, "-b", cmp.Or(cookies, m.quote(m.sentHeader(name, value))))
 			case name == "User-Agent" || name == "Content-Type" && a.contentType == FormEncoded:
 			default:
 				words = append(words, "-H", m.quote(name+": "+m.sentHeader(name, value)))
