@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -42,7 +43,12 @@ func wantSignature(t *T, j *jose.JWT, c *target.Client) {
 		t.Skipf("%v", err)
 	case err != nil:
 		t.At(shown)
-		t.Failf("the signature with %s is invalid: %v", j.Algorithm(), err)
+		with := "a key that the server publishes"
+		if keys == nil {
+			with = "the secret of the client " + string(c.Role)
+		}
+		header, _ := json.Marshal(j.Header) // it was JSON before
+		t.Failf("the token has the header %s, and its signature was not made with %s: %v", header, with, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func wantTime(t *T, j *jose.JWT, name string) float64 {
 func wantClaim(t *T, name string) any {
 	j := personJWT(t)
 	if j.Claims[name] == nil || j.Claims[name] == "" {
-		t.Failf("the access token has no %s", name)
+		t.Failf("the access token has no %s; its claims are %s", name, strings.Join(slices.Sorted(maps.Keys(j.Claims)), ", "))
 	}
 	return j.Claims[name]
 }
