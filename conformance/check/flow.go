@@ -166,9 +166,9 @@ func (t *T) Walk(b *browser.Browser, r *Request, approve bool) *Response {
 
 // ConsentForm stops at the consent page, and returns its form, filled in to approve.
 func (t *T) ConsentForm(b *browser.Browser, r *Request) *browser.Form {
-	response := t.walk(b, r, sayNothing)
+	response := t.Questioned(t.walk(b, r, sayNothing))
 	if response.form == nil {
-		t.Blockedf("the person was not asked: %s", response)
+		t.Blockedf("the consent page has no form: %s", response)
 	}
 	return response.form
 }

@@ -14,7 +14,7 @@ import (
 func pageFaults() []fault {
 	return []fault{
 		{name: "public clients need no consent", at: authorizePath, spoil: approving(need.Public, func(*proxy, url.Values) bool { return true }),
-			fails: "RFC6749/10.2/person-informed RFC8252/8.6/https-is-no-proof", skips: "OIDCCore/11/native-consent", hides: "RFC6749/10.12/csrf"},
+			fails: "RFC6749/10.2/person-informed RFC8252/8.6/https-is-no-proof", skips: "OIDCCore/11/native-consent RFC6749/10.12/csrf"},
 		{name: "offline access of public clients needs no consent", at: authorizePath,
 			spoil: approving(need.Public, func(_ *proxy, v url.Values) bool { return strings.Contains(v.Get("scope"), "offline_access") }), fails: "OIDCCore/11/native-consent"},
 		{name: "native applications need no consent", at: authorizePath, spoil: approving(need.Loopback, func(*proxy, url.Values) bool { return true }),
