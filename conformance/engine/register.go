@@ -112,7 +112,7 @@ func (r *Runner) askForClient(ctx context.Context, address string, metadata map[
 // show nothing.
 func dropped(requested, registered map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(requested)) {
-		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type"}, name) {
+		if slices.Contains([]string{"client_name", "scope", "token_endpoint_auth_method", "response_types", "application_type", "backchannel_logout_session_required"}, name) {
 			continue
 		}
 		want, err := json.Marshal(requested[name])

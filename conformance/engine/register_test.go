@@ -18,14 +18,15 @@ import (
 // A client is not used if the server registered it otherwise than requested (RFC 7591 §3.2.1).
 func TestRegisterDropped(t *testing.T) {
 	requested := map[string]any{"client_name": "conformance", "redirect_uris": []string{"https://client.example/"}, "grant_types": []string{"authorization_code", "refresh_token"},
-		"id_token_signed_response_alg": "HS256", "backchannel_logout_session_required": true}
-	full := `"redirect_uris":["https://client.example/"],"grant_types":["refresh_token","authorization_code","implicit"],"id_token_signed_response_alg":"HS256","backchannel_logout_session_required":true`
+		"id_token_signed_response_alg": "HS256", "require_auth_time": true, "backchannel_logout_session_required": true}
+	full := `"redirect_uris":["https://client.example/"],"grant_types":["refresh_token","authorization_code","implicit"],"id_token_signed_response_alg":"HS256","require_auth_time":true`
 	for answer, want := range map[string]string{
 		`{` + full + `}`: "",
-		`{"id_token_signed_response_alg":"HS256","backchannel_logout_session_required":true}`:      "",
+		`{"id_token_signed_response_alg":"HS256","require_auth_time":true}`:                        "",
 		`{` + strings.Replace(full, "HS256", "RS256", 1) + `}`:                                     `id_token_signed_response_alg "HS256"`,
-		`{"backchannel_logout_session_required":true}`:                                             `id_token_signed_response_alg "HS256"`,
-		`{` + strings.Replace(full, "true", "false", 1) + `}`:                                      `backchannel_logout_session_required true`,
+		`{` + full + `,"backchannel_logout_session_required":false}`:                               "", // no role needs it
+		`{"require_auth_time":true}`:                                                               `id_token_signed_response_alg "HS256"`,
+		`{` + strings.Replace(full, "true", "false", 1) + `}`:                                      `require_auth_time true`,
 		`{` + strings.Replace(full, `"refresh_token",`, "", 1) + `}`:                               `grant_types ["authorization_code","refresh_token"]`,
 		`{` + strings.Replace(full, `["https://client.example/"]`, `"https://client.example/"`, 1): `redirect_uris ["https://client.example/"]`,
 	} {
