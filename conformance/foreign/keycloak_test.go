@@ -7,17 +7,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
-	"mandate/conformance/need"
 	"mandate/conformance/servertest"
-	"mandate/conformance/target"
 	"mandate/testkit"
 )
 
@@ -27,27 +25,34 @@ const (
 	keycloakSHA256  = "aca60ab72ae4d67adc6b8fe7fca5e08d16a6bb5e4a4f2ebb54050e3f5503fd2b"
 )
 
-func TestKeycloak(t *testing.T) { checkServer(t, "keycloak", startKeycloak) }
+func TestKeycloak(t *testing.T) {
+	k := startKeycloak(t)
+	t.Run("Script", func(t *testing.T) { checkServer(t, "keycloak", k.scripted) })
+	t.Run("Register", func(t *testing.T) { checkServer(t, "keycloak-register", k.registered) })
+}
 
-// startKeycloak runs Keycloak with a database of its own, and a realm with a person and a client for each role.
-func startKeycloak(t *testing.T) *target.Target {
-	java := javaProgram(t)
-	dir := installKeycloak(t)
-	listen := servertest.FreeAddress()
-	host, port, _ := strings.Cut(listen, ":")
-	k := &keycloak{url: "http://" + listen, password: rand.Text()}
-	k.target = &target.Target{Issuer: k.url + "/realms/" + realmName, User: target.User{Username: "alice", Password: "pw " + rand.Text()},
-		Scope: "openid profile email", Clients: map[need.Need]*target.Client{}, Backchannel: servertest.FreeAddress(),
-		// Its own API: any token with a role of an administrator may read the realm's name, and what else it may read
-		// depends on the scope.
-		API: target.API{URL: k.admin(), Restricted: k.admin() + "/client-scopes", Scope: apiRole}}
-	k.writeRealm(t, filepath.Join(dir, "data", "import", "realm.json"))
-	cmd := exec.Command(filepath.Join(dir, "bin", "kc.sh"), "start-dev", "--http-host="+host, "--http-port="+port, "--import-realm")
-	cmd.Dir, cmd.Env = dir, append(servertest.Environment(), "JAVA="+java, "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m",
-		"KC_BOOTSTRAP_ADMIN_USERNAME="+administrator, "KC_BOOTSTRAP_ADMIN_PASSWORD="+k.password)
-	serve(t, cmd, k.target.Issuer+"/.well-known/openid-configuration")
-	k.addScope(t)
-	return k.target
+// startKeycloak runs Keycloak with a database of its own, and the realm of testdata.
+func startKeycloak(t *testing.T) *keycloak {
+	k := &keycloak{java: javaProgram(t), dir: installKeycloak(t), url: "http://" + servertest.FreeAddress(), password: "pw " + rand.Text()}
+	imported := filepath.Join(k.dir, "data", "import")
+	err := os.CopyFS(imported, os.DirFS(filepath.Join("testdata", "keycloak")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(k.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := rand.Text()
+	cmd := k.program("kc.sh", "start-dev", "--http-host="+address.Hostname(), "--http-port="+address.Port(), "--import-realm")
+	cmd.Env = append(cmd.Env, "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m", "PERSON_PASSWORD="+k.password,
+		"KC_BOOTSTRAP_ADMIN_USERNAME=admin", "KC_BOOTSTRAP_ADMIN_PASSWORD="+admin)
+	serve(t, cmd, k.issuer()+"/.well-known/openid-configuration")
+	k.admin(t, "config", "credentials", "--server", k.url, "--realm", "master", "--user", "admin", "--password", admin)
+	// Everybody has two roles of the administration API. A token has the second one only if its request had the scope
+	// phone: the realm says so.
+	k.admin(t, "add-roles", "-r", realmName, "--rname", "default-roles-"+realmName, "--cclientid", "realm-management", "--rolename", "query-users", "--rolename", "view-clients")
+	return k
 }
 
 var javaVersion = regexp.MustCompile(`version "(\d+)`)
