@@ -381,8 +381,8 @@ func (m *Mask) curl(a *Answer, cookies string) string {
 			switch {
 			case name == "Authorization" && basic:
 				words = append(words, "-u", m.quote(m.basic(credentials)))
-			case name == "Cookie":
-				words = append(words, "-b", cmp.Or(cookies, m.quote(m.sentHeader(name, value))))
+			case name == "Cookie" && cookies != "": // not by -b, with which curl does not send long cookies
+				words = append(words, "-H", `"Cookie: `+cookies+`"`)
 			case name == "User-Agent" || name == "Content-Type" && a.contentType == FormEncoded:
 			default:
 				words = append(words, "-H", m.quote(name+": "+m.sentHeader(name, value)))

@@ -31,7 +31,7 @@ func (m *Mask) Repeat(a *Answer, visit Visit) string {
 	default:
 		s.say("# The browser has sent this request then. COOKIES is its header Cookie:")
 	}
-	s.say("%s", m.curl(a, `"$COOKIES"`))
+	s.say("%s", m.curl(a, "$COOKIES"))
 	return strings.Join(s.lines, "\n")
 }
 

@@ -67,10 +67,10 @@ func TestRepeat(t *testing.T) {
 			"\ncurl -i https://as.example/introspect -d token=\"$TOKEN\""},
 		"the first page": {begin, `curl -i 'https://as.example/authorize?client_id=code' -H 'Sec-Fetch-Site: none'`},
 		"a form": {posted, open + "# The browser has sent this request then. COOKIES is its header Cookie:\n" +
-			`curl -i https://as.example/login -b "$COOKIES" -H 'Sec-Fetch-Site: same-origin' -d password="$PASSWORD"`},
+			`curl -i https://as.example/login -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: same-origin' -d password="$PASSWORD"`},
 		"another page": {again, tokens + "# Open what this prints in the same window, sign in as alice if you are asked, and approve:\n" +
 			`echo 'https://as.example/authorize?id_token_hint='"$ACCESS_TOKEN"` + "\n# Or send it by curl. COOKIES is the header Cookie of that window:\n" +
-			`curl -i 'https://as.example/authorize?id_token_hint='"$ACCESS_TOKEN" -b "$COOKIES" -H 'Sec-Fetch-Site: none'`},
+			`curl -i 'https://as.example/authorize?id_token_hint='"$ACCESS_TOKEN" -H "Cookie: $COOKIES" -H 'Sec-Fetch-Site: none'`},
 	} {
 		if diff := cmp.Diff(row.want, m.Repeat(row.last, visit)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
