@@ -199,7 +199,7 @@ func TestCommandRegistration(t *testing.T) {
 		"the server did not register the client machine: 400 Bad Request, invalid_client_metadata (no robots)")
 	server.empty(t, 5)
 	server.token = "initial"
-	mandate(t, "", "--target", targetFile(t, target)).want(t, 2, "mandate: register the client ", "401 Unauthorized")
+	mandate(t, "", "--target", targetFile(t, target)).want(t, 2, "mandate: register the client code: 401 Unauthorized. If the server requires an initial access token, name it in the target as initial_access_token")
 }
 
 // After an interrupt during the questions, no further answer is needed, and no file is left behind.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,17 +37,20 @@ func (r *Runner) register(ctx context.Context) error {
 		// If the request were cancelled, a client could remain that nobody knows of.
 		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
-			refused = fmt.Errorf("register the client %s: %w", role.Name, err)
+			refused = cmp.Or(refused, fmt.Errorf("register the client %s: %w", role.Name, err))
 			r.Refusals[role.Name] = err
 			continue
 		}
 		r.Target.Clients[role.Name] = c
 		r.made = append(r.made, c)
 	}
-	if len(r.Target.Clients) == 0 {
-		return refused
+	switch {
+	case len(r.Target.Clients) > 0:
+		return nil
+	case refused != nil && r.Target.InitialAccessToken == "":
+		return fmt.Errorf("%w. If the server requires an initial access token, name it in the target as initial_access_token", refused)
 	}
-	return nil
+	return refused
 }
 
 // secretMethod returns the method of client authentication: HTTP Basic, unless the server lists only
