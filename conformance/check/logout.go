@@ -38,10 +38,11 @@ func (t *T) VisitIn(b *browser.Browser, role need.Need, scopes ...string) *Visit
 	return v
 }
 
-// StillSignedIn reports whether the person is signed in. Then a request with prompt=none is answered with a code. A
-// server that does not support it shows its login page, or not, for an ordinary request.
+// StillSignedIn reports whether the person is signed in. Then a request with prompt=none is answered with a code. It
+// fills in no form, because the person would then sign in again at a server without prompt=none. Such a server shows its
+// login page, or not, for an ordinary request.
 func (t *T) StillSignedIn(v *Visit) bool {
-	r := t.Walk(v.Browser, t.OpenID(v.Client).Set("prompt", "none"), true)
+	r := t.Silently(v.Browser, t.OpenID(v.Client))
 	switch {
 	case r.Params.Get("code") != "", r.ErrorCode() == "consent_required":
 		return true

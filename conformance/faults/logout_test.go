@@ -14,6 +14,7 @@ import (
 	"mandate/conformance/check"
 	"mandate/conformance/need"
 	"mandate/conformance/rules"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -57,6 +58,12 @@ func logoutFaults() []fault {
 		{name: "logout is not confirmed by the person", at: logoutPath, spoil: unasked(func(url.Values) bool { return true }),
 			fails:  "OIDCRPLogout/2/asks-without-hint",
 			blocks: "OIDCRPLogout/2/asks-with-hint-of-other-session OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint OIDCRPLogout/4/invalid-not-used"},
+		{name: "logout is not confirmed by the person, and prompt=none is ignored", at: logoutPath + " " + authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if q.path == authorizePath {
+				return ignoring("prompt", oneOf("none"))(p, q)
+			}
+			return unasked(func(url.Values) bool { return true })(p, q)
+		}, aim: func(*target.Target) {}, fails: "OIDCRPLogout/2/asks-without-hint", passes: "OIDCRPLogout/2/get OIDCRPLogout/2/post"},
 		{name: "any id_token_hint is accepted at logout", at: logoutPath, spoil: trusting(func(url.Values) bool { return true }),
 			fails: "OIDCRPLogout/2/issuer-of-hint OIDCRPLogout/2/client-of-hint OIDCRPLogout/4/invalid-not-used OIDCRPLogout/2/asks-with-hint-of-other-session"},
 		{name: "a confirmed logout ends no session", at: "/logout/", spoil: func(*proxy, *ask) *wire.Answer { return bye() }, fails: "OIDCRPLogout/2/yes OIDCRPLogout/3/client-id-as-proof"},

@@ -130,7 +130,8 @@ func byAlg(alg string) func(string) bool {
 const withoutSilence = "OIDCCore/3.1.2.1/get OIDCCore/3.1.2.1/post OIDCCore/13.1/query OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query " +
 	"OIDCCore/3.1.2.6/no-other-parameters OIDCCore/16.22/no-307 OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person OIDCCore/3.1.2.2/hint-altered " +
 	"OIDCCore/3.1.2.2/hint-unsigned OIDCCore/3.1.2.2/hint-signed-by-another OIDCCore/3.1.2.2/hint-key-confusion OIDCCore/10.1/hmac-hint OIDCCore/10.1/hmac-hint-forged " +
-	"OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/14/escapes-removed OIDCCore/14/code-points"
+	"OIDCCore/3.1.2.2/sub-requested OIDCCore/5.5.1/sub-of-another OIDCCore/5.5.1/sub-of-others OIDCCore/14/escapes-removed OIDCCore/14/code-points " +
+	"OIDCRPLogout/2/get OIDCRPLogout/2/post OIDCRPLogout/2/yes OIDCRPLogout/2/asks-without-hint"
 
 // promptFaults are faults of prompt and max_age (OIDC Core §3.1.2.1, §3.1.2.3, §11).
 func promptFaults() []fault {
