@@ -232,15 +232,22 @@ func TestCommandWrongTarget(t *testing.T) {
 		"a wrong password": {func(t *target.Target) { t.User.Password = "wrong" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
 		"nobody's name":    {func(t *target.Target) { t.User.Username = "nobody" }, "RFC7636/4", "user.username or user.password of the target may be wrong"},
 		"nobody's client":  {func(t *target.Target) { t.Clients[need.Code].ID = "nobody" }, "RFC7636/4", `the server shows a page: 400 Bad Request, "`},
-		"a wrong secret":   {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.6", "There is no client with this id, or the secret is wrong."},
+		"a wrong secret":   {func(t *target.Target) { t.Clients[need.Code].Secret = "wrong" }, "RFC7636/4.2 RFC7636/4.6", "There is no client with this id, or the secret is wrong."},
 		"a wrong scope":    {func(t *target.Target) { t.Scope = "raed" }, "RFC7636/4", "There is no scope 'raed' on this server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written, client := copied(s), *own
 			written.Clients = map[need.Need]*target.Client{need.Code: &client}
 			c.change(written)
-			r := mandate(t, "", "--target", targetFile(t, written), "--only", c.only)
+			args := []string{"--target", targetFile(t, written)}
+			for only := range strings.FieldsSeq(c.only) {
+				args = append(args, "--only", only)
+			}
+			r := mandate(t, "", args...)
 			r.want(t, 1, c.want)
+			if strings.Contains(r.stdout, " FAIL      MUST ") {
+				t.Errorf("the mistake in the target fails a MUST:\n%s", r.stdout)
+			}
 			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.stdout), " "), "Results with the same cause: ")
 			if strings.Contains(r.stdout, " blocked ") && !strings.Contains(end, c.want) {
 				t.Errorf("the end lacks %q:\n%s", c.want, r.stdout)

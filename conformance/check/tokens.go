@@ -142,16 +142,17 @@ func (t *T) Works(access string) bool {
 	return false
 }
 
-// accepts reports whether a resource accepts an access token. 403 says nothing: some resources answer it to every token
-// without a certain scope, also to a revoked one. A resource that answers an invented token in the same way says
-// nothing either. Then the check is blocked.
+// accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1). 403
+// says nothing: some resources answer it to every token without a certain scope, also to a revoked one. Other statuses,
+// such as those of a missing page or of an internal error, do not depend on the token. A resource that answers an invented
+// token in the same way says nothing either. Then the check is blocked.
 func (t *T) accepts(resource, access string) bool {
 	a := t.Get(resource, wire.Bearer(access))
-	if a.Status == http.StatusForbidden {
-		t.Blockedf("%s answers %s, which does not show whether the token works: %s", wire.Bare(a.URL), a, anotherAPI)
-	}
-	if a.Status/100 != 2 {
+	switch {
+	case a.Status == http.StatusUnauthorized || a.Status == http.StatusBadRequest:
 		return false
+	case a.Status/100 != 2:
+		t.Blockedf("%s answers %s, which does not show whether the token works: %s", wire.Bare(a.URL), a, anotherAPI)
 	}
 	if invented := t.toInvented(resource); invented/100 == 2 {
 		t.Blockedf("%s answers %d to an invented token too, so that it does not show whether a token works: %s", wire.Bare(a.URL), invented, anotherAPI)

@@ -42,8 +42,15 @@ func controlFaults() []fault {
 			blocks: "RFC6749/4.1.3/code-bound-to-client RFC6749/6/bound-to-client"},
 		{name: "the target's client public does not exist", spoil: (*proxy).real, aim: unknown(need.Public),
 			blocks: "RFC6749/4.1.3/code-bound-to-public-client RFC6749/10.1/public-otherwise-known RFC7636/4.4.1/required-of-public RFC8252/8.4/https-exact"},
+		{name: "the target's secret of the client code is wrong", spoil: refusingIf(func(p *proxy, q *ask) bool { return q.path == tokenPath && of(need.Code)(p, q) }, unknownClient), aim: usual,
+			blocks: "RFC7636/4.2/s256 RFC9700/2.1.1/a10-pkce-supported OIDCCore/3.1.3.3/id-token OIDCFormPost/2/code-works RFC6749/5.2/invalid-grant"},
+		{name: "the server refuses public clients at the token endpoint", spoil: refusingIf(func(p *proxy, q *ask) bool {
+			return q.path == tokenPath && (of(need.Public)(p, q) || of(need.Loopback)(p, q))
+		}, unknownClient), aim: usual, blocks: "RFC7636/4.2/s256-public RFC8252/6/pkce-supported"},
 		{name: "the target's client password does not exist", spoil: (*proxy).real, aim: unknown(need.Password),
 			fails: "RFC6749/4.3.3/granted", blocks: "RFC6749/4.3.2/client-authenticated RFC6749/4.3.2/password-validated"},
+		{name: "the target's client introspection does not exist", spoil: (*proxy).real, aim: unknown(need.Introspect),
+			blocks: "RFC7662/2.1/post RFC7662/2.1/hint-is-a-hint RFC7662/2.2/json RFC7662/2.2/active RFC7662/2.2/inactive"},
 		{name: "the target's client loopback does not exist", spoil: (*proxy).real, aim: unknown(need.Loopback),
 			blocks: "RFC8252/7.3/any-port RFC8252/8.4/loopback-exact-but-for-port RFC8252/8.1/without-pkce-rejected"},
 		{name: "the target's redirect URI of the client code is not registered", spoil: (*proxy).real, aim: func(t *target.Target) {
@@ -71,6 +78,17 @@ func controlFaults() []fault {
 			}
 			return publishing(put("token_endpoint_auth_methods_supported", []string{need.SecretPost, need.NoAuthentication}))(p, q)
 		}, aim: byPost, fails: "RFC6749/2.3.1/basic-supported"},
+		{name: "an API answers 500 to a token that is not valid", spoil: func(p *proxy, q *ask) *wire.Answer {
+			_, token, sent := strings.Cut(q.header.Get("Authorization"), "Bearer ")
+			if q.path == revokePath {
+				p.keep("revoked "+q.form().Get("token"), true)
+			}
+			if q.path == resourcePath && sent && (p.has("revoked "+token) || p.owner(token) == nil) {
+				return shown(http.StatusInternalServerError, "no")
+			}
+			return p.real(q)
+		}, aim: func(t *target.Target) { delete(t.Clients, need.Introspect) },
+			blocks: "RFC7009/2/access-tokens RFC7009/2.1/at-once RFC6749/10.3/cannot-be-made"},
 		{name: "the server has no client credentials grant", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if q.path == tokenPath && q.form().Get("grant_type") == need.GrantMachine {
 				return refusal(http.StatusBadRequest, "unsupported_grant_type")

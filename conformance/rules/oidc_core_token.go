@@ -116,7 +116,7 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				a := t.Redeem(t.Code(t.OpenID(t.Client(need.Code))))
-				t.WantGranted(a)
+				wantTokens(t, a)
 				if a.Text("id_token") == "" {
 					t.Failf("the response has no id_token")
 				}

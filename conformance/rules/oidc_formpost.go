@@ -32,7 +32,7 @@ func oidcFormPost() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				r, f := postedBack(t, t.Request(t.Client(need.Code)))
-				t.WantGranted(t.Redeem(&check.Code{Value: withCode(t, f), Request: r.Request}))
+				wantTokens(t, t.Redeem(&check.Code{Value: withCode(t, f), Request: r.Request}))
 			},
 		},
 		{

@@ -201,10 +201,21 @@ func rfc6749Errors() []Rule {
 // wantTokenError asserts an error of the token endpoint. If the server refused the client's credentials instead, the
 // check is blocked.
 func wantTokenError(t *T, a *wire.Answer, codes ...string) {
+	clientTaken(t, a)
+	t.WantError(a, codes...)
+}
+
+// wantTokens asserts that tokens were issued. If the server refused the client's credentials, the check is blocked.
+func wantTokens(t *T, a *wire.Answer) *check.Tokens {
+	clientTaken(t, a)
+	return t.WantGranted(a)
+}
+
+// clientTaken blocks the check if the server refused the client's credentials, which another rule checks.
+func clientTaken(t *T, a *wire.Answer) {
 	if a.Text("error") == "invalid_client" {
 		t.Blockedf("the server refuses the credentials of the client: %s", a.Failure())
 	}
-	t.WantError(a, codes...)
 }
 
 // offersMachine reports whether the server supports the client credentials grant.

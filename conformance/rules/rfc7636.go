@@ -30,7 +30,7 @@ func rfc7636() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				supportsPKCE(t, t.Client(need.Code))
-				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
+				wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Code)))))
 			},
 		},
 		{
@@ -39,7 +39,7 @@ func rfc7636() []Rule {
 			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
 			Check: func(t *T) {
 				supportsPKCE(t, t.Client(need.Public))
-				t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
+				wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
 			},
 		},
 		{
@@ -229,7 +229,7 @@ func wrongVerifier(t *T, c *target.Client) *wire.Answer {
 
 // wantPKCE asserts that PKCE with S256 has an effect: the correct verifier returns tokens, and a wrong one does not.
 func wantPKCE(t *T, c *target.Client) {
-	t.WantGranted(t.Redeem(t.Code(t.Request(c))))
+	wantTokens(t, t.Redeem(t.Code(t.Request(c))))
 	t.WantRefused(wrongVerifier(t, c), "the verifier does not match the challenge")
 }
 

@@ -47,6 +47,7 @@ func rfc7662Endpoint() []Rule {
 				other := introspectAs(t, wire.Params("token", "conformance-"+t.Random()))
 				if _, is := other.JSON()["active"].(bool); !is {
 					t.At(a)
+					callerTaken(t, a)
 					t.Failf("neither for a valid token nor for another text the response has active: %s", a.Failure())
 				}
 			},
@@ -144,6 +145,7 @@ func rfc7662Endpoint() []Rule {
 			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				a := introspectAs(t, wire.Params("token", t.Machine().Access))
+				callerTaken(t, a)
 				if a.MediaType() != "application/json" || a.JSON() == nil {
 					t.Failf("the response is %s with the type %q", a, a.Header.Get("Content-Type"))
 				}
@@ -176,6 +178,7 @@ func rfc7662Endpoint() []Rule {
 			Needs: introspectionNeeds(),
 			Check: func(t *T) {
 				token, unsigned := t.Machine().Access, map[string]any{"iss": t.Issuer(), "sub": "conformance", "exp": 4102444800}
+				callerTaken(t, introspectAs(t, wire.Params("token", token)))
 				texts := map[string][]string{"a modified token": Spoilt(token), "a short text": {"conformance"},
 					"an unsigned JWT": jose.Unsigned("." + jose.Encoded(unsigned) + ".")[:1]}
 				for _, what := range slices.Sorted(maps.Keys(texts)) {
@@ -368,6 +371,13 @@ func rfc7662Endpoint() []Rule {
 // introspectAs sends an introspection request.
 func introspectAs(t *T, form url.Values) *wire.Answer {
 	return t.Post(t.Endpoint(need.Introspection), form, t.Client(need.Introspect).Credentials())
+}
+
+// callerTaken blocks the check if the server refuses the client introspection (RFC 7662 §2.3).
+func callerTaken(t *T, a *wire.Answer) {
+	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Text("error") == "invalid_client" {
+		t.Blockedf("the server refuses the client introspection: %s", a.Failure())
+	}
 }
 
 // inactive is the reason to block a rule if introspection of a new token shows nothing. The document wants this answer

@@ -54,7 +54,7 @@ func rfc9700Grants() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				t.WantGranted(t.Redeem(t.Code(t.Request(c))))
+				wantTokens(t, t.Redeem(t.Code(t.Request(c))))
 				form := t.Code(t.Request(c)).Form()
 				form.Set("code_verifier", t.Request(c).Verifier)
 				t.WantRefused(t.Token(c, form), "the verifier does not match the challenge")
