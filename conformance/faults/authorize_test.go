@@ -42,7 +42,7 @@ func authorizeFaults() []fault {
 		{name: "an unknown parameter is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return v.Has("conformance_unknown") }, "invalid_request"),
 			fails: "RFC6749/3.1/unknown-ignored OIDCCore/3.1.2.2/unknown-parameters-ignored"},
 		{name: "a repeated parameter is accepted", at: authorizePath, spoil: spoiling(func(_ *proxy, q *ask) { q.query = once(q.params()).Encode() }),
-			fails: "RFC6749/3.1/not-repeated"},
+			fails: "RFC6749/3.1/not-repeated", passes: "OIDCCore/3.1.2.2/oauth-parameters"},
 		{name: "a missing response_type means code", at: authorizePath, spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Has("client_id") && !v.Has("response_type") {
 				q.setQuery("response_type", "code")

@@ -64,7 +64,7 @@ func signInFaults() []fault {
 				"OIDCCore/3.1.2.2/unknown-parameters-ignored OIDCCore/3.1.2.1/unknown-scope-ignored OIDCCore/3.1.2.1/display-wap OIDCCore/5.5.1/essential-unknown"},
 		{name: "long nonces are refused", spoil: refusingAsk(func(v url.Values) bool { return len(v.Get("nonce")) > 255 }, "invalid_request"),
 			fails: "OIDCCore/2/nonce-not-processed", passes: "OIDCCore/2/nonce"},
-		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"), blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed"},
+		{name: "no code is issued for an authentication request", spoil: refusingAsk(asksOpenID, "server_error"), blocks: "OIDCCore/3.1.2.1/nonce-optional OIDCCore/2/nonce-not-processed OIDCCore/3.1.2.2/oauth-parameters"},
 		{name: "response_mode=query is refused", spoil: refusingSignIns("invalid_request", "response_mode", oneOf("query")), fails: "OIDCCore/3.1.2.1/response-mode-query"},
 		{name: "an unknown response_mode means query", spoil: challenges(func(_ *proxy, q *ask, v url.Values) {
 			if v.Get("response_mode") == "conformance" {

@@ -139,6 +139,20 @@ func grantFaults() []fault {
 			"RFC6749/4.4.2/client-authenticated RFC6749/6/client-authenticated RFC6749/5.2/one-method " +
 			"OIDCCore/12.1/client-authenticated OIDCCore/3.1.3.2/client-authenticated RFC9700/2.5/a32-clients-authenticate",
 			hides: "RFC6749/5.2/invalid-client RFC6749/5.2/invalid-client-401"},
+		{name: "a wrong secret is accepted, and a request without one invalidates its code or token", at: tokenPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			id, secret := q.client()
+			c, once := p.client(id), "without secret "+q.form().Get("code")+q.form().Get("refresh_token")
+			switch {
+			case c == nil || c.Secret == "":
+			case p.has(once):
+				return badGrant()
+			case secret == "":
+				p.keep(once, true)
+			default:
+				q.as(c)
+			}
+			return p.real(q)
+		}, aim: func(*target.Target) {}, fails: "OIDCCore/3.1.3.2/client-authenticated OIDCCore/12.1/client-authenticated RFC6749/4.1.3/client-authenticated RFC6749/6/client-authenticated"},
 		{name: "a request without a client is treated as one of the client machine", at: tokenPath, spoil: spoiling(func(p *proxy, q *ask) {
 			if id, _ := q.client(); id == "" && byMachine(q) && q.query == "" {
 				q.as(machines(p))

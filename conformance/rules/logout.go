@@ -95,10 +95,12 @@ func redirectsAfterLogout(t *T) {
 func notified(t *T) (*check.BackchannelRequest, *check.Visit) {
 	n, v := noticeOfLogout(t)
 	if n == nil {
-		t.Blockedf("the client backchannel received no logout token after this logout: the server must be able to reach the address that the target names as backchannel")
+		t.Blockedf("%s", notNotified)
 	}
 	return n, v
 }
+
+const notNotified = "the client backchannel received no logout token after this logout: the server must be able to reach the address that the target names as backchannel"
 
 // noticeOfLogout does the same, and returns nil without a logout token request.
 func noticeOfLogout(t *T) (*check.BackchannelRequest, *check.Visit) {

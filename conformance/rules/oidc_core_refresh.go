@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -82,8 +83,9 @@ func oidcRefresh() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				refreshes(t, c)
-				wantSecret(t, c, wire.Params("grant_type", "refresh_token", "refresh_token", ownOffline(t, c).Refresh))
+				wantAuthenticated(t, c, func() url.Values {
+					return wire.Params("grant_type", "refresh_token", "refresh_token", ownOffline(t, c).Refresh)
+				})
 			},
 		},
 		{

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"mandate/conformance/check"
@@ -24,8 +25,7 @@ func oidcToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				t.GrantFor(t.OpenID(c)) // so that a refusal is because of the secret
-				wantSecret(t, c, ownCode(t, t.OpenID(c)).Form())
+				wantAuthenticated(t, c, func() url.Values { return ownCode(t, t.OpenID(c)).Form() })
 			},
 		},
 		{

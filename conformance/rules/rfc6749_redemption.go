@@ -134,12 +134,6 @@ func withoutRedirectURI(t *T, c *target.Client) {
 	t.WantRefused(t.Token(c, form), "redirect_uri is missing")
 }
 
-// wantSecret asserts that a token request of a confidential client without its secret is refused.
-func wantSecret(t *T, c *target.Client, form url.Values) {
-	t.WantRefused(t.Post(t.Endpoint(need.Token), form, wire.InBody(c.ID, "")), "no secret was sent")
-	t.WantRefused(t.Post(t.Endpoint(need.Token), form, c.With("wrong-"+t.Random())), "the secret was wrong")
-}
-
 // wantAuthenticated asserts that a token request of a confidential client is refused without its secret and with a
 // wrong one. fresh returns a request that was not sent before, because a server can invalidate the code or token of a
 // refused request.
