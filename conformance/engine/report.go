@@ -189,7 +189,7 @@ func (r *Report) text(result check.Result, out *lines) {
 		out.wrapped(below, fmt.Sprintf("known, line %d: %s", e.Line, e.Reason))
 		return
 	}
-	if result.Exchange == nil || result.Status == check.Blocked || result.Rule.Level == check.May {
+	if result.Exchange == nil || result.Status == check.Blocked && result.Second == nil || result.Rule.Level == check.May {
 		return // the other formats show it
 	}
 	if result.Earlier > 0 {

@@ -99,18 +99,22 @@ func unsure(result check.Result) bool {
 	return result.Status == check.Fail || result.Status == check.Blocked
 }
 
-// repeat checks a rule again, alone. Only a check that fails again has failed. If a check was
-// blocked, the repetition alone decides.
+// repeat checks a rule again, alone. Only a check that fails again has failed. If a check was blocked, the repetition
+// alone decides. A check that fails, and is blocked when it is repeated, stays blocked: nothing shows that the server
+// satisfies the rule. The result has both exchanges.
 func (r *Runner) repeat(ctx context.Context, rule check.Rule, first check.Result) check.Result {
 	second := r.Repeat(ctx, rule)
 	second.Duration += first.Duration
-	if first.Status != check.Fail || second.Status != check.Pass && second.Status != check.Skip {
+	if first.Status != check.Fail || second.Status == check.Fail || second.Status == check.Broken {
 		if second.Status == check.Pass {
 			second.Exchange, second.Steps = nil, nil
 		}
 		return second
 	}
-	flaky := first
-	flaky.Status, flaky.Second, flaky.Duration, flaky.Log = check.Flaky, second.Exchange, second.Duration, append(first.Log, second.Log...)
-	return flaky
+	both := first
+	both.Status, both.Second, both.Duration, both.Log = check.Flaky, second.Exchange, second.Duration, append(first.Log, second.Log...)
+	if second.Status == check.Blocked {
+		both.Status, both.Reason = check.Blocked, first.Reason+"\nWhen the check was repeated alone, it was blocked: "+second.Reason
+	}
+	return both
 }

@@ -115,9 +115,17 @@ func TestRunRepeats(t *testing.T) {
 			}
 		}},
 		check.Rule{Check: func(t *check.T) { nth("passes") }},
+		check.Rule{Check: func(t *check.T) {
+			n := nth("undecided")
+			t.Get(fmt.Sprintf("%s/undecided-%d", t.Issuer(), n))
+			if n == 1 {
+				t.Failf("it fails at first")
+			}
+			t.Blockedf("there is no code")
+		}},
 		check.Rule{Alone: true, Check: func(t *check.T) { nth("stuck"); t.Blockedf("it is always blocked") }},
 	)
-	for i, want := range []check.Status{check.Flaky, check.Fail, check.Pass, check.Pass, check.Blocked} {
+	for i, want := range []check.Status{check.Flaky, check.Fail, check.Pass, check.Pass, check.Blocked, check.Blocked} {
 		if results[i].Status != want {
 			t.Errorf("rule %d: %s %s, want %s", i, results[i].Status, results[i].Reason, want)
 		}
@@ -126,7 +134,17 @@ func TestRunRepeats(t *testing.T) {
 	if flaky.Exchange == nil || !strings.Contains(flaky.Exchange.Sent, "/run-1") || flaky.Second == nil || !strings.Contains(flaky.Second.Sent, "/run-2") {
 		t.Errorf("the flaky rule has the exchanges %+v and %+v", flaky.Exchange, flaky.Second)
 	}
-	if want := map[string]int{"flaky": 2, "always": 2, "blocked": 2, "passes": 1, "stuck": 2}; fmt.Sprint(runs) != fmt.Sprint(want) {
+	undecided := results[4]
+	if undecided.Exchange == nil || !strings.Contains(undecided.Exchange.Sent, "/undecided-1") || undecided.Second == nil || !strings.Contains(undecided.Second.Sent, "/undecided-2") ||
+		undecided.Reason != "it fails at first\nWhen the check was repeated alone, it was blocked: there is no code" {
+		t.Errorf("the undecided rule has the reason %q and the exchanges %+v and %+v", undecided.Reason, undecided.Exchange, undecided.Second)
+	}
+	var text strings.Builder
+	err := (&Report{Results: results[4:5]}).Text(&text)
+	if err != nil || !strings.Contains(text.String(), "/undecided-1") || !strings.Contains(text.String(), "when it was repeated alone:") {
+		t.Errorf("%v: the report does not show both exchanges:\n%s", err, &text)
+	}
+	if want := map[string]int{"flaky": 2, "always": 2, "blocked": 2, "passes": 1, "undecided": 2, "stuck": 2}; fmt.Sprint(runs) != fmt.Sprint(want) {
 		t.Errorf("the checks ran %v times, want %v", runs, want)
 	}
 	report := &Report{Results: results[:1]}
