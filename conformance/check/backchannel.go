@@ -76,7 +76,10 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.more = make(chan struct{})
 	delay := l.delay
 	l.mu.Unlock()
-	time.Sleep(delay)
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done(): // the server does not wait, or the listener was closed
+	}
 	w.Header().Set("Cache-Control", "no-store")
 }
 

@@ -1,7 +1,11 @@
 package check
 
 import (
+	"context"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mandate/conformance/jose"
 )
@@ -25,4 +29,19 @@ func TestNoticeOfAnotherVisit(t *testing.T) {
 	if !check.concerns(&BackchannelRequest{Token: "no token"}, []*Visit{own}) {
 		t.Error("what is no token is kept from the check")
 	}
+}
+
+// A delayed answer ends with its request, for example when the listener is closed.
+func TestDelayEndsWithTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Listener{more: make(chan struct{})}
+		l.Slow(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		l.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST", "/told", nil))
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("the answer ended after %s", took)
+		}
+	})
 }

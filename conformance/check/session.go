@@ -46,7 +46,10 @@ func (t *T) tryPassword() (refused bool) {
 	s.tried = true
 	probe := &T{server: t.server, ctx: t.ctx, rule: t.rule, mask: t.mask, used: t.used, signIns: map[*browser.Jar]int{}, probing: true, issuedTo: map[string]*target.Client{}}
 	defer func() {
-		_ = recover() // the server does not answer: the check that comes next reports this
+		cause := recover()
+		if _, stopped := cause.(stop); cause != nil && !stopped {
+			panic(cause) // a defect of the walk; when the server does not answer, the check that comes next reports it
+		}
 	}()
 	response := probe.walk(probe.NewBrowser(), probe.Request(c), sayNothing)
 	s.accepted = response.entered

@@ -390,7 +390,7 @@ func (m *Mask) curl(a *Answer, cookies string) string {
 		}
 	}
 	if a.SentForm != "" {
-		for pair := range strings.SplitSeq(Clip(m.Hide(a.SentForm), shownBody), "&") {
+		for pair := range strings.SplitSeq(m.Hide(a.SentForm), "&") {
 			words = append(words, "-d", m.quote(pair))
 		}
 	}

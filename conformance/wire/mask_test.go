@@ -138,3 +138,13 @@ func TestPlace(t *testing.T) {
 		}
 	}
 }
+
+// The curl command sends the whole form, also where a report shows only its beginning.
+func TestRepeatSendsTheWholeForm(t *testing.T) {
+	form := "grant_type=password&scope=" + strings.Repeat("x", 2*shownBody) + "&client_id=c"
+	e := NewMask().Exchange(&Answer{Method: "POST", URL: &url.URL{Scheme: "https", Host: "as.example"}, SentForm: form})
+	want := "curl -i https://as.example -d " + strings.ReplaceAll(form, "&", " -d ")
+	if e.Repeat != want || len(e.Sent) > 2*shownBody {
+		t.Errorf("%q after %d bytes", e.Repeat, len(e.Sent))
+	}
+}
