@@ -136,7 +136,7 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 			if name == "hangs" && !strings.Contains(strings.Join(strings.Fields(top), " "), "The server did not answer a request. Other results may be a consequence of it: ") {
 				t.Errorf("the report does not begin with the request: %s", top)
 			}
-			if strings.Contains(r.stdout, "broken checks") || r.took > time.Minute {
+			if strings.Contains(r.stdout, "BROKEN") || r.took > time.Minute {
 				t.Errorf("after %s:\n%s", r.took, r.stdout)
 			}
 		})

@@ -134,11 +134,7 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return &untriedError{errors.Join(err, run.outputs.abandon())}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
-	err = run.known.compare(report)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(run.writeReports(report), write(report, p.stdout))
+	err = errors.Join(run.known.compare(report), run.writeReports(report), write(report, p.stdout)) // one that fails keeps no result from the others
 	if err != nil {
 		return err
 	}

@@ -62,21 +62,27 @@ func (r *rulesRun) claimReports() error {
 
 // writeReports writes the files of the flag --report.
 func (r *rulesRun) writeReports(report *engine.Report) error {
+	var all error
 	for _, path := range r.reports {
-		format, err := reportFormat(path)
+		err := writeReport(report, path)
 		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		err = engine.Formats()[format](report, &text)
-		if err == nil {
-			err = os.WriteFile(path, text.Bytes(), 0o666)
-		}
-		if err != nil {
-			return fmt.Errorf("write the report: %w", err)
+			all = errors.Join(all, fmt.Errorf("write the report: %w", err))
 		}
 	}
-	return nil
+	return all
+}
+
+func writeReport(report *engine.Report, path string) error {
+	format, err := reportFormat(path)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	err = engine.Formats()[format](report, &text)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o666)
 }
 
 // untried marks an error as one because of which no rule was checked.
