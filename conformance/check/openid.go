@@ -137,6 +137,17 @@ func ServerTime(a *wire.Answer) float64 {
 	return float64(at.Unix())
 }
 
+// DateOf returns the server's time in seconds from the header Date of an answer. Without it the check is blocked, because
+// a difference could be that of two clocks.
+func (t *T) DateOf(a *wire.Answer) float64 {
+	_, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		t.At(a)
+		t.Blockedf("the answer has no Date (RFC 9110 §6.6.1), so that the server's time is not known")
+	}
+	return ServerTime(a)
+}
+
 // WaitPast waits until the server's time has passed a time by some seconds.
 func (t *T) WaitPast(at, seconds float64) {
 	for range 100 {

@@ -11,6 +11,7 @@ import (
 
 	"mandate/conformance/browser"
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -84,6 +85,11 @@ func signInFaults() []fault {
 		{name: "acr_values is refused", spoil: refusingSignIns("invalid_request", "acr_values", anything), fails: "OIDCCore/15.1/acr-values OIDCCore/5.5.1.1/voluntary"},
 		{name: "an acr that the server does not know is refused", spoil: refusingSignIns("invalid_request", "claims", holding("urn:conformance:unknown")),
 			passes: "OIDCCore/5.5.1.1/essential-met OIDCCore/5.5.1.1/essential-not-met"},
+		{name: "an acr that the server does not know needs another login, whose password field only the target names", spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return strings.Contains(q.params().Get("claims"), "urn:conformance:unknown")
+		}, func() *wire.Answer {
+			return shown(http.StatusOK, `<form method="post"><input name="username"><input name="pin"><button>Sign in</button></form>`)
+		}), aim: func(t *target.Target) { t.Forms.Password = "pin" }, passes: "OIDCCore/5.5.1.1/essential-not-met"},
 		{name: "each essential acr is refused", spoil: refusingSignIns("invalid_request", "claims", holding(`"acr":{"essential"`)), fails: "OIDCCore/5.5.1.1/essential-met"},
 		{name: "login_hint is ignored", spoil: ignoring("login_hint", anything), fails: "OIDCCore/3.1.2.1/login-hint"},
 		{name: "registration is ignored", spoil: ignoring("registration", anything), fails: "OIDCCore/3.1.2.6/registration-not-supported"},

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/conformance/browser"
 	"mandate/conformance/check"
 	"mandate/conformance/need"
 )
@@ -271,7 +270,7 @@ func oidcClaims() []Rule {
 				for _, how := range []map[string]any{{"value": "urn:conformance:unknown"}, {"values": []any{"urn:conformance:unknown", "urn:conformance:other"}}} {
 					how["essential"] = true
 					r := t.Walk(t.NewBrowser(), asking(t, c, "id_token", "acr", how), true)
-					if r.Params.Get("code") == "" && asksAgain(r) {
+					if t.ShowsLogin(r) {
 						continue // for a login with this acr: this one has failed
 					}
 					t.WantNoCode(r, "the essential acr is requested by "+Quoted(how)+", which no login satisfies")
@@ -328,9 +327,4 @@ func subOfAnother(name string, level check.Level, text string, how func(sub stri
 			t.WantNoCode(answered(t, b, asking(t, c, "id_token", "sub", another)), "sub was requested by "+Quoted(another)+", and is not that of the person who is signed in")
 		},
 	}
-}
-
-// asksAgain reports whether a walk ended at a page that asks for a password.
-func asksAgain(r *check.Response) bool {
-	return r.Answer != nil && slices.ContainsFunc(browser.Parse(r.Answer).Forms, func(f *browser.Form) bool { return f.Password(browser.Hints{}) != nil })
 }

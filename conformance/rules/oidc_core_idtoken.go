@@ -109,7 +109,7 @@ func oidcIDToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if j := t.IDToken(tokens); wantNumber(t, j, "exp") <= check.ServerTime(tokens.Answer) {
+				if j := t.IDToken(tokens); wantNumber(t, j, "exp") <= t.DateOf(tokens.Answer) {
 					t.Failf("exp is not later than the time of the response")
 				}
 			},
@@ -120,7 +120,7 @@ func oidcIDToken() []Rule {
 			Needs: loginNeeds(),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if j := t.IDToken(tokens); math.Abs(wantNumber(t, j, "iat")-check.ServerTime(tokens.Answer)) > 60 {
+				if j := t.IDToken(tokens); math.Abs(wantNumber(t, j, "iat")-t.DateOf(tokens.Answer)) > 60 {
 					t.Failf("iat differs from the time of the response by more than a minute")
 				}
 			},
@@ -159,7 +159,7 @@ func oidcIDToken() []Rule {
 				b := t.NewBrowser()
 				first := withMaxAge(t, b)
 				at := loginTime(t, first)
-				if math.Abs(at-check.ServerTime(first.Answer)) > 60 {
+				if math.Abs(at-t.DateOf(first.Answer)) > 60 {
 					t.Failf("the person has just signed in, but auth_time differs from this time by more than a minute")
 				}
 				t.WaitPast(at, 0)

@@ -144,7 +144,7 @@ func oidcRefresh() []Rule {
 				if iat <= first.Number("iat") {
 					t.Failf("iat of the refreshed ID token is not later than iat of the first one")
 				}
-				if math.Abs(iat-check.ServerTime(tokens.Answer)) > 60 {
+				if math.Abs(iat-t.DateOf(tokens.Answer)) > 60 {
 					t.Failf("iat of the refreshed ID token differs from the time of the refresh by more than a minute")
 				}
 			},
@@ -222,7 +222,7 @@ func oidcRefresh() []Rule {
 				wantSignature(t, second, t.Client(need.Code))
 				wantHash(t, second, tokens)
 				t.At(tokens.Answer)
-				if wantNumber(t, second, "exp") <= check.ServerTime(tokens.Answer) {
+				if wantNumber(t, second, "exp") <= t.DateOf(tokens.Answer) {
 					t.Failf("exp of the refreshed ID token is not later than the time of the refresh")
 				}
 			},
