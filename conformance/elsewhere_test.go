@@ -13,6 +13,7 @@ import (
 	"mandate/conformance/rules"
 	"mandate/conformance/servertest"
 	"mandate/conformance/target"
+	"mandate/conformance/wire"
 )
 
 // RFC 6749 §3.1.2.2: a client that uses the authorization endpoint registers complete redirect URIs. Registration is
@@ -35,19 +36,38 @@ func TestRedirectURIIsRequired(t *testing.T) {
 	}
 }
 
-// RFC 6749 §3.2: a server without TLS fails. A server on this machine, as in these tests, is skipped.
+// RFC 6749 §3.2: a server without TLS fails. A server on this machine, as in these tests, is skipped, and so is one whose
+// issuer is in a private network and has http.
 func TestTLS(t *testing.T) {
+	network := wire.NewNetwork(wire.Options{})
 	for address, want := range map[string]check.Status{
 		"https://as.example/token": check.Pass, "https://127.0.0.1/token": check.Pass, "http://as.example/token": check.Fail, "http://10.0.0.1/token": check.Fail,
 		"ftp://127.0.0.1/token": check.Fail, "/token": check.Fail, "http://127.0.0.1:8000/token": check.Skip, "http://localhost/token": check.Skip, "http://[::1]/token": check.Skip,
 	} {
-		r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": address}}, nil)
+		r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": address}}, network)
 		if got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls")); got.Status != want {
 			t.Errorf("%s: %s, want %s: %s", address, got.Status, want, got.Reason)
 		}
 	}
+	for _, c := range []struct {
+		issuer, token string
+		want          check.Status
+	}{
+		{"http://10.0.0.1:8080", "http://10.0.0.1:8080/token", check.Skip},
+		{"http://[fd00::1]", "http://[fd00::1]/token", check.Skip},
+		{"https://10.0.0.1", "http://10.0.0.1/token", check.Fail}, // the server does not know its proxy
+		{"http://10.0.0.1", "http://10.0.0.2/token", check.Fail},
+		{"http://10.0.0.1", "ftp://10.0.0.1/token", check.Fail},
+		{"http://192.0.2.1", "http://192.0.2.1/token", check.Fail}, // RFC 5737: an address of the internet
+	} {
+		r := check.NewServer(&target.Target{Issuer: c.issuer, Endpoints: map[string]string{"token_endpoint": c.token}}, network)
+		got := r.Check(t.Context(), rule(t, "RFC6749/3.2/tls"))
+		if got.Status != c.want || c.want == check.Skip && !strings.Contains(got.Reason, "in a private network") {
+			t.Errorf("%s of %s: %s, want %s: %s", c.token, c.issuer, got.Status, c.want, got.Reason)
+		}
+	}
 	local, open := "http://127.0.0.1/token", "http://as.example/authorize"
-	r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, nil)
+	r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, network)
 	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != check.Fail {
 		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
 	}

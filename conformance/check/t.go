@@ -147,6 +147,9 @@ func (t *T) Endpoint(name need.Need) string {
 // Issuer returns the issuer identifier that the target names.
 func (t *T) Issuer() string { return t.server.Target.Issuer }
 
+// Reach returns from where a host can be reached.
+func (t *T) Reach(host string) wire.Reach { return t.server.network.Reach(t.ctx, host) }
+
 // Metadata returns what the server publishes; it is empty if the server publishes nothing.
 func (t *T) Metadata() Metadata { return t.server.Metadata }
 

@@ -44,7 +44,13 @@ type Network struct {
 	silent  atomic.Int64 // requests without an answer since the last answer
 
 	mu    sync.Mutex
-	hosts map[string]error // whether requests may go to a host
+	hosts map[string]place
+}
+
+// place is where a host is, and the address that shows it.
+type place struct {
+	reach   Reach
+	address netip.Addr
 }
 
 // NewNetwork returns a Network that has sent nothing yet.
@@ -68,7 +74,7 @@ func NewNetwork(o Options) *Network {
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, o.Workers), hosts: map[string]error{},
+		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, o.Workers), hosts: map[string]place{},
 	}
 }
 
@@ -191,28 +197,60 @@ func (n *Network) allowed(ctx context.Context, u *url.URL) error {
 	if n.owned {
 		return nil
 	}
-	host := u.Hostname()
+	p, err := n.locate(ctx, u.Hostname())
+	if err == nil && p.reach == Anywhere {
+		err = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if you may test it", u.Hostname(), p.address)
+	}
+	return err
+}
+
+// Reach says from where a host can be reached.
+type Reach int
+
+const (
+	Anywhere Reach = iota
+	PrivateNetwork
+	ThisMachine
+)
+
+// Reach returns from where a host can be reached. A host whose address cannot be found can be anywhere.
+func (n *Network) Reach(ctx context.Context, host string) Reach {
+	p, err := n.locate(ctx, host)
+	if err != nil {
+		return Anywhere
+	}
+	return p.reach
+}
+
+// locate returns the place of a host. Of several addresses the farthest counts.
+func (n *Network) locate(ctx context.Context, host string) (place, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	err, known := n.hosts[host]
-	if known {
-		return err
+	if p, known := n.hosts[host]; known {
+		return p, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return fmt.Errorf("%s: its address cannot be found: %w", host, err)
+		return place{}, fmt.Errorf("%s: its address cannot be found: %w", host, err)
 	}
-	n.hosts[host] = nil
+	farthest := place{reach: ThisMachine}
 	for _, a := range addresses {
-		if !near(a.Unmap()) {
-			n.hosts[host] = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if you may test it", host, a.Unmap())
+		if reach := reachOf(a.Unmap()); reach <= farthest.reach {
+			farthest = place{reach, a.Unmap()}
 		}
 	}
-	return n.hosts[host]
+	n.hosts[host] = farthest
+	return farthest, nil
 }
 
-func near(a netip.Addr) bool {
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()
+func reachOf(a netip.Addr) Reach {
+	switch {
+	case a.IsLoopback():
+		return ThisMachine
+	case a.IsPrivate() || a.IsLinkLocalUnicast():
+		return PrivateNetwork
+	}
+	return Anywhere
 }
