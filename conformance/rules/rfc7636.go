@@ -193,7 +193,8 @@ func rfc7636() []Rule {
 			ID: "RFC7636/7.2/plain-not-offered", Level: Should,
 			Text: "New servers do not support the method plain: the metadata does not list it.",
 			Check: func(t *T) {
-				if slices.Contains(optionalList(t, publishedMetadata(t), "code_challenge_methods_supported"), "plain") {
+				if slices.Contains(optionalList(t, t.Metadata(), "code_challenge_methods_supported"), "plain") {
+					publishedMetadata(t) // the failure shows it
 					t.Failf("code_challenge_methods_supported contains plain")
 				}
 			},
