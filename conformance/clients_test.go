@@ -113,7 +113,7 @@ func TestClientsForKeycloak(t *testing.T) {
 
 func TestClientsForHydra(t *testing.T) {
 	script := printed(t, "hydra", "--target", targetText(t, someTarget))
-	for _, want := range []string{"hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, password."} {
+	for _, want := range []string{"hydra delete oauth2-client --endpoint http://127.0.0.1:4445 conformance-", "introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect", "hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'", "Left out, because Hydra has no such clients: hs256, password."} {
 		if !strings.Contains(script, want) {
 			t.Errorf("the script lacks %s:\n%s", want, script)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/url"
@@ -223,14 +224,22 @@ func (r *Registration) Hydra(w io.Writer) error {
 		return err
 	}
 	out := &lines{w: w}
+	const admin = "http://127.0.0.1:4445"
+	ids := []string{}
+	for _, c := range clients {
+		ids = append(ids, fmt.Sprint(c["client_id"]))
+	}
 	out.printf("# For Ory Hydra 2.3 and later. The endpoint is that of the administration API.\n")
-	out.printf("hydra import oauth2-client --endpoint http://127.0.0.1:4445 <<'EOF'\n%s\nEOF\n", text)
+	out.printf("# If clients with these IDs exist, delete them first:\n#   hydra delete oauth2-client --endpoint %s %s\n", admin, strings.Join(ids, " "))
+	out.printf("hydra import oauth2-client --endpoint %s <<'EOF'\n%s\nEOF\n", admin, text)
 	if len(without) > 0 {
 		out.printf("# Left out, because Hydra has no such clients: %s.\n", strings.Join(without, ", "))
 	}
 	out.printf("# Pairwise subjects need oidc.subject_identifiers.supported_types: [public, pairwise] in the configuration.\n")
-	out.printf("# Tokens are introspected by the administration API. Add to the target file:\n")
-	out.printf("#   endpoints: {introspection_endpoint: http://127.0.0.1:4445/admin/oauth2/introspect}\n")
+	out.printf("# Tokens are introspected by the administration API, which asks callers for no credentials by itself.\n")
+	if r.target.Endpoints[string(need.Introspection)] == "" {
+		out.printf("# Add to the target file:\n#   endpoints: {introspection_endpoint: %s/admin/oauth2/introspect}\n", admin)
+	}
 	return out.err
 }
 
