@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -303,9 +304,26 @@ func (t *T) WantNoCode(r *Response, why string) {
 		t.Failf("a code was issued, although %s", why)
 	case r.Stuck != "":
 		t.Blockedf("%s", r.Stuck)
-	case r.Answer.Status >= http.StatusInternalServerError:
+	case r.Answer.Status >= http.StatusInternalServerError && !r.NamesError():
 		t.Failf("the server answers %s instead of an error, when %s", r.Answer, why)
 	}
+}
+
+// WantWithheld asserts that no code was issued, for a rule that says nothing about the error.
+func (t *T) WantWithheld(r *Response, why string) {
+	if r.Params.Get("code") != "" {
+		t.At(r.Answer)
+		t.Failf("a code was issued, although %s", why)
+	}
+}
+
+// errorCodes are the errors that say what is wrong with a request (RFC 6749 §4.1.2.1, §5.2, OIDC Core §3.1.2.6).
+var errorCodes = regexp.MustCompile(`\b(invalid_request|invalid_client|invalid_scope|unauthorized_client|access_denied|unsupported_response_type|unsupported_response_mode|login_required|consent_required|interaction_required|account_selection_required|request_not_supported|request_uri_not_supported|registration_not_supported)\b`)
+
+// NamesError reports whether the browser stopped at a page that names one of the errors of the documents. No document
+// defines the status of such a page, so 500 is no internal error there.
+func (r *Response) NamesError() bool {
+	return r.Location == "" && r.Answer != nil && errorCodes.MatchString(browser.Parse(r.Answer).Text)
 }
 
 // Outcome describes the outcome so that two of them can be compared.

@@ -24,12 +24,28 @@ func pageFaults() []fault {
 			p.keep("approved", true)
 			return !first && !v.Has("prompt")
 		}), fails: "RFC8252/8.6/https-is-no-proof"},
-		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(func(p *proxy, q *ask) {
-			q.header.Set("Origin", p.front.Front)
-			q.header.Set("Sec-Fetch-Site", "same-origin")
-		}), fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
-		{name: "consent is accepted from any browser, but only from the server's own pages", spoil: consentOfAnyBrowser(func(*proxy, *ask) {}),
+		{name: "consent is accepted from any browser and any site", spoil: consentOfAnyBrowser(foreignForm, ownPage), fails: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "consent is accepted from any browser, but only from the server's own pages", spoil: consentOfAnyBrowser(anyForm, func(*proxy, *ask) {}),
 			passes: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "the consent form counts in a browser without cookies too", spoil: consentOfAnyBrowser(anyForm, ownPage), blocks: "RFC6749/10.12/csrf OIDCCore/3.1.2.3/csrf"},
+		{name: "native applications need no consent, but a login each time", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if v := q.params(); v.Get("client_id") == p.target.Clients[need.Loopback].ID && !v.Has("prompt") {
+				q.setQuery("prompt", "login")
+			}
+			return approving(need.Loopback, func(*proxy, url.Values) bool { return true })(p, q)
+		}, passes: "RFC6749/10.2/repeated-request-asked RFC8252/8.6/not-automatic"},
+		{name: "pages that name an error have the status 500", at: authorizePath, spoil: answering(func(a *wire.Answer) {
+			if a.Status >= 400 {
+				*a = *shown(http.StatusInternalServerError, "The error is invalid_request: it does not fit the registration.")
+			}
+		}), passes: "RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed RFC6749/4.1.2.1/unknown-client-told " +
+			"OIDCCore/3.1.2.1/redirect-uri-registered OIDCCore/3.1.2.2/required-parameters RFC9700/2.1/a1-exact-redirect-uri"},
+		{name: "unregistered redirect URIs are an internal error", at: authorizePath, spoil: answering(func(a *wire.Answer) {
+			if a.Status >= 400 {
+				*a = *shown(http.StatusInternalServerError, "Something went wrong.")
+			}
+		}), fails: "RFC6749/3.1/not-repeated RFC6749/3.1.2.3/registered RFC6749/3.1.2.3/simple-string-comparison RFC6749/3.1.2.4/person-informed " +
+			"RFC6749/4.1.2.1/unknown-client-told RFC6749/10.1/public-otherwise-known"},
 		{name: "error pages show input unescaped", at: authorizePath, spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if a.Status >= 400 && strings.Contains(q.params().Get("redirect_uri"), "svg") {
@@ -71,10 +87,10 @@ func pageFaults() []fault {
 }
 
 // consentOfAnyBrowser sends each consent form with the cookies of the browser that got the form.
-func consentOfAnyBrowser(change func(p *proxy, q *ask)) spoiler {
+func consentOfAnyBrowser(counts func(p *proxy, q *ask) bool, change func(p *proxy, q *ask)) spoiler {
 	return func(p *proxy, q *ask) *wire.Answer {
 		ticket := q.form().Get("ticket")
-		if q.path == consentPath && p.has("asked "+ticket) {
+		if q.path == consentPath && p.has("asked "+ticket) && counts(p, q) {
 			q.header.Set("Cookie", p.note("asked "+ticket))
 			change(p, q)
 		}
@@ -86,6 +102,17 @@ func consentOfAnyBrowser(change func(p *proxy, q *ask)) spoiler {
 		}
 		return a
 	}
+}
+
+// anyForm counts a form from everywhere, and foreignForm one that a page of another site sends in the browser of a person.
+// That browser withholds the cookies of the person, so the form is recognized by its origin.
+func anyForm(*proxy, *ask) bool         { return true }
+func foreignForm(p *proxy, q *ask) bool { return q.header.Get("Origin") != p.front.Front }
+
+// ownPage makes a form look as if a page of the server had sent it.
+func ownPage(p *proxy, q *ask) {
+	q.header.Set("Origin", p.front.Front)
+	q.header.Set("Sec-Fetch-Site", "same-origin")
 }
 
 // passing changes the status of the redirects after a form.

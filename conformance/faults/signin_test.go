@@ -217,6 +217,13 @@ func answerFaults() []fault {
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied"},
+		{name: "denial of a login is an internal error", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {
+				return shown(http.StatusInternalServerError, "no")
+			}
+			return a
+		}, fails: "OIDCCore/3.1.2.1/prompt-consent-refused OIDCCore/3.1.2.6/denied", passes: "OIDCCore/3.1.2.4/decision-obtained"},
 		{name: "denial of a login is treated as consent", spoil: func(p *proxy, q *ask) *wire.Answer {
 			if p.note("question "+q.form().Get("ticket")) == "openid" && q.form().Get("decision") == "deny" {
 				q.set("decision", "approve")

@@ -144,7 +144,8 @@ func oidcValidation() []Rule {
 			Text:  "The server releases nothing without the person's consent: if the person denies, no code is issued.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				t.WantNoCode(denied(t, t.OpenID(t.Client(need.Code))), "the person denied the request")
+				// §3.1.2.6 defines the error, and has a rule of its own.
+				t.WantWithheld(denied(t, t.OpenID(t.Client(need.Code))), "the person denied the request")
 			},
 		},
 		{

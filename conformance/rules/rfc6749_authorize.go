@@ -293,7 +293,7 @@ func wantErrorPage(t *T, r *check.Response) {
 		ledElsewhere(t, r)
 	case r.Location != "":
 		t.Failf("no page tells the person what is wrong: the browser was sent to %s", place(r.Location))
-	case r.Answer.Status >= 500:
+	case r.Answer.Status >= 500 && !r.NamesError():
 		t.Failf("no page tells the person what is wrong: the server fails with %s", r.Answer)
 	case len(r.Answer.Body) == 0 || r.Answer.MediaType() == "text/html" && browser.Parse(r.Answer).Text == "":
 		t.Failf("no page tells the person what is wrong: the answer is %s without a text", r.Answer)

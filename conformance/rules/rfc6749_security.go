@@ -210,10 +210,14 @@ func rfc6749Security() []Rule {
 	}
 }
 
-// wantAskedAgain asserts that the person is asked at a repeated request of a client.
+// wantAskedAgain asserts that the person is asked at a repeated request of a client. To sign in again is an answer of
+// the person too.
 func wantAskedAgain(t *T, c *target.Client) {
-	t.Code(t.Request(c))
-	if again := settled(t, t.Authorize(t.Request(c))); !again.Asked && again.Params.Get("code") != "" {
+	b := t.SignedIn()
+	t.CodeOf(t.Walk(b, t.Request(c), true))
+	before := t.SignIns(b)
+	again := settled(t, t.Walk(b, t.Request(c), true))
+	if !again.Asked && t.SignIns(b) == before && again.Params.Get("code") != "" {
 		t.Failf("the second request was granted, but the person was not asked")
 	}
 }
