@@ -61,7 +61,7 @@ func (s *Server) check(ctx context.Context, rule Rule, explain bool) (result Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), signIns: map[*browser.Jar]int{}, explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}}
+	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), signIns: map[*browser.Jar]int{}, explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}, accepted: map[string]bool{}}
 	began := time.Now()
 	defer func() {
 		result = t.result(recover())

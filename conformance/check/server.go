@@ -22,7 +22,7 @@ import (
 type Server struct {
 	Target   *target.Target
 	Metadata Metadata            // what the server publishes; empty if it publishes nothing
-	Refusals map[need.Need]error // why clients could not be registered
+	Refusals map[need.Need]error // why the target has no such client
 
 	// NewSession returns the cookies with which a check begins to sign in. Usually there are none.
 	NewSession func() *browser.Jar
@@ -169,7 +169,7 @@ func (s *Server) lacks(n need.Need) string {
 		return "the target has no backchannel, the host:port on this machine at which the server sends logout tokens"
 	case n.IsClient() && s.Target.Clients[n] == nil:
 		if refusal := s.Refusals[n]; refusal != nil {
-			return fmt.Sprintf("the server did not register the client %s: %s", n, refusal)
+			return refusal.Error()
 		}
 		role, _ := need.RoleOf(n)
 		return fmt.Sprintf("the target has no client %s under clients: %s", n, role.Is)

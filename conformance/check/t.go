@@ -39,6 +39,7 @@ type T struct {
 
 	used     map[need.Need]bool
 	issuedTo map[string]*target.Client // the client of each token
+	accepted map[string]bool           // the tokens that a resource has accepted
 	all      []*wire.Answer
 	seen     *wire.Answer // the exchange that would be shown with a failure now
 	failedAt *wire.Answer // the exchange of the first problem
@@ -164,6 +165,9 @@ func (t *T) MetadataAddress() string { return t.server.found }
 
 // Scoped reports whether the target names a scope for authorization requests.
 func (t *T) Scoped() bool { return t.server.Target.Scope != "" }
+
+// Scope returns the scope that the target names for authorization requests, or "".
+func (t *T) Scope() string { return t.server.Target.Scope }
 
 // Random returns a text that was never sent before.
 func (t *T) Random() string { return rand.Text() }

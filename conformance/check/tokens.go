@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -82,11 +83,12 @@ func (t *T) WithRefresh(c *target.Client, tokens *Tokens) *Tokens {
 	return tokens
 }
 
-// Scopes returns the scopes of a token. If there is only one, the check is skipped.
-func (t *T) Scopes(tokens *Tokens) []string {
-	scopes := strings.Fields(tokens.Scope)
+// Scopes returns the scopes of a token. RFC 6749 §5.1: a response without scope grants the requested scope. If there is
+// only one, the check is skipped.
+func (t *T) Scopes(tokens *Tokens, requested string) []string {
+	scopes := strings.Fields(cmp.Or(tokens.Scope, requested))
 	if len(scopes) < 2 {
-		t.Skipf("the rule needs a token with two scopes, and this one has %d: name several in the target, under scope or as scope of the client", len(scopes))
+		t.Skipf("the rule needs a token with two scopes, and this one shows %d: name several in the target, under scope or as scope of the client", len(scopes))
 	}
 	return scopes
 }
@@ -131,7 +133,7 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 // target has first.
 func (t *T) Works(access string) bool {
 	switch {
-	case t.Has(need.Introspection) && t.Has(need.Introspect):
+	case t.Introspects():
 		return t.Introspected(access)["active"] == true
 	case t.Has(need.API):
 		return t.accepts(t.server.Target.API.URL, access)
@@ -142,14 +144,17 @@ func (t *T) Works(access string) bool {
 	return false
 }
 
-// accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1). 403
-// says nothing: some resources answer it to every token without a certain scope, also to a revoked one. Other statuses,
-// such as those of a missing page or of an internal error, do not depend on the token. A resource that answers an invented
-// token in the same way says nothing either. Then the check is blocked.
+// Introspects reports whether Works uses introspection.
+func (t *T) Introspects() bool { return t.Has(need.Introspection) && t.Has(need.Introspect) }
+
+// accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1), and 403
+// if the resource has accepted it before: some resources answer 403 to every token without a certain scope, also to a
+// revoked one. Other statuses, such as those of a missing page or of an internal error, do not depend on the token. A
+// resource that answers an invented token in the same way says nothing either. Then the check is blocked.
 func (t *T) accepts(resource, access string) bool {
 	a := t.Get(resource, wire.Bearer(access))
 	switch {
-	case a.Status == http.StatusUnauthorized || a.Status == http.StatusBadRequest:
+	case a.Status == http.StatusUnauthorized || a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden && t.accepted[access]:
 		return false
 	case a.Status/100 != 2:
 		t.Blockedf("%s answers %s, which does not show whether the token works: %s", wire.Bare(a.URL), a, anotherAPI)
@@ -158,6 +163,7 @@ func (t *T) accepts(resource, access string) bool {
 		t.Blockedf("%s answers %d to an invented token too, so that it does not show whether a token works: %s", wire.Bare(a.URL), invented, anotherAPI)
 	}
 	t.At(a)
+	t.accepted[access] = true
 	return true
 }
 

@@ -38,7 +38,7 @@ func (r *Runner) register(ctx context.Context) error {
 		c, err := r.registerOne(context.WithoutCancel(ctx), address, role)
 		if err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("register the client %s: %w", role.Name, err))
-			r.Refusals[role.Name] = err
+			r.Refusals[role.Name] = fmt.Errorf("the server did not register the client %s: %w", role.Name, err)
 			continue
 		}
 		r.Target.Clients[role.Name] = c
@@ -142,6 +142,22 @@ func includes(got, want []byte) bool {
 	return !slices.ContainsFunc(wanted, func(one any) bool { return !slices.Contains(given, one) })
 }
 
+// dropMachine removes the client machine from the target if the server has no client credentials grant: its metadata
+// does not list the grant, and its token endpoint refuses it. The client code takes the place of the client then.
+func (r *Runner) dropMachine(ctx context.Context) {
+	machine := r.Target.Clients[need.Machine]
+	listed, known := r.Metadata.List("grant_types_supported")
+	if machine == nil || !known || slices.Contains(listed, need.GrantMachine) || r.Endpoint(need.Token) == "" {
+		return
+	}
+	a := r.post(ctx, r.Endpoint(need.Token), wire.Params("grant_type", need.GrantMachine), machine)
+	if a == nil || a.Text("error") != "unsupported_grant_type" {
+		return
+	}
+	delete(r.Target.Clients, need.Machine)
+	r.Refusals[need.Machine] = errors.New("the server does not support the client credentials grant: its metadata does not list it, and its token endpoint answers unsupported_grant_type")
+}
+
 // introspectOwn lets the client machine introspect tokens if no other client of the target may, and if the server
 // accepts this for the client's own tokens.
 func (r *Runner) introspectOwn(ctx context.Context) {
@@ -159,7 +175,7 @@ func (r *Runner) introspectOwn(ctx context.Context) {
 	}
 	a := r.post(ctx, r.Endpoint(need.Introspection), wire.Params("token", token.Text("access_token")), machine)
 	if a == nil || a.JSON()["active"] != true {
-		r.Refusals[need.Introspect] = errors.New("the client machine may not introspect its own token")
+		r.Refusals[need.Introspect] = errors.New("the target has no client introspection under clients: a confidential client that may introspect tokens. The client machine may not introspect its own token")
 		return
 	}
 	own := *machine

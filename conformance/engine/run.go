@@ -41,6 +41,7 @@ func NewRunner(ctx context.Context, target *target.Target, documents []check.Doc
 		}
 	}
 	r.Hide()
+	r.dropMachine(ctx)
 	r.introspectOwn(ctx)
 	return r, nil
 }

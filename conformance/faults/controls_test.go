@@ -96,7 +96,22 @@ func controlFaults() []fault {
 				return refusal(http.StatusBadRequest, "unsupported_grant_type")
 			}
 			return publishing(put("grant_types_supported", []string{need.GrantCode, "refresh_token"}))(p, q)
-		}, aim: usual, skips: "RFC6749/5.2/unauthorized-client"},
+		}, aim: usual, skips: "RFC6749/5.2/unauthorized-client RFC6749/4.4.3/granted RFC6749/4.4.2/client-authenticated", passes: "RFC6749/5.1/no-store RFC6749/5.2/invalid-client"},
+		{name: "the password grant requires a scope", at: tokenPath, spoil: refusingIf(func(_ *proxy, q *ask) bool {
+			return q.form().Get("grant_type") == need.GrantPassword && !q.form().Has("scope")
+		}, badRequest), aim: func(t *target.Target) {
+			c := *t.Clients[need.Password]
+			c.Scope = ""
+			t.Clients[need.Password], t.Scope = &c, "read"
+		}, passes: "RFC6749/4.3.3/granted RFC6749/4.3.2/client-authenticated"},
+		{name: "a revoked token is answered with 403", at: userInfoPath, spoil: answering(func(a *wire.Answer) {
+			if a.Status == http.StatusUnauthorized {
+				a.Status = http.StatusForbidden
+			}
+		}), aim: func(t *target.Target) {
+			delete(t.Clients, need.Introspect)
+			t.API, t.Scope = target.API{}, "openid"
+		}, passes: "RFC7009/2/access-tokens"},
 		{name: "a client's wrong grant type is reported as unsupported", spoil: miscalling("unauthorized_client", "unsupported_grant_type"), at: tokenPath,
 			fails: "RFC6749/5.2/unauthorized-client"},
 		{name: "unknown scopes are ignored", spoil: spoiling(func(_ *proxy, q *ask) {

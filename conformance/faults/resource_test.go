@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -241,6 +242,17 @@ func introspectionFaults() []fault {
 				q.set("token_type_hint", "access_token")
 			}
 		}), fails: "RFC7662/2.2/refresh-token"},
+		{name: "tokens of others are inactive", at: introspectPath, spoil: func(p *proxy, q *ask) *wire.Answer {
+			if p.has("refresh "+q.form().Get("token")) || p.real(q).JSON()["active"] != true {
+				return p.real(q)
+			}
+			a := p.real(q)
+			edit(a, func(object map[string]any) {
+				clear(object)
+				object["active"] = false
+			})
+			return a
+		}, aim: func(*target.Target) {}, blocks: "OIDCCore/16.8/audience OIDCCore/16.8/scope RFC7662/2.2/facts-right RFC7009/2/access-tokens"},
 		{name: "the username is not returned", at: introspectPath, spoil: live("username", nil), fails: "RFC7662/2.2/facts"},
 		{name: "the client_id is wrong", at: introspectPath, spoil: live("client_id", "another"), fails: "RFC7662/2.2/facts-right"},
 		{name: "the username is wrong", at: introspectPath, spoil: live("username", "another"), fails: "RFC7662/2.2/facts RFC9700/4.15.1/a36-no-person"},

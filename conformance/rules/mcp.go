@@ -178,7 +178,7 @@ func mcp() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				all := t.Scopes(t.Grant(c))
+				all := t.Scopes(t.Grant(c), t.Request(c).Params.Get("scope"))
 				first := workingTokens(t, t.Granted(t.Redeem(t.Code(t.Request(c).Set("scope", all[0])))))
 				second := t.Granted(t.Redeem(t.Code(t.Request(c).Set("scope", strings.Join(all[:2], " ")))))
 				got := strings.Fields(second.Scope)

@@ -57,7 +57,7 @@ func oidcSecurity() []Rule {
 				if j, err := jose.Read(access); err == nil && j.Claims["aud"] != nil {
 					return
 				}
-				if t.Introspect(access)["aud"] == nil {
+				if liveToken(t, access)["aud"] == nil {
 					t.Failf("no resource can see whether it is the audience of an access token: the introspection response has no aud, and the token is no JWT with aud")
 				}
 			},
@@ -68,7 +68,7 @@ func oidcSecurity() []Rule {
 			Needs: loginNeeds(need.Introspection, need.Introspect),
 			Check: func(t *T) {
 				tokens := t.GrantFor(t.OpenID(t.Client(need.Code)))
-				if scope, _ := t.Introspect(tokens.Access)["scope"].(string); scope == "" {
+				if scope, _ := liveToken(t, tokens.Access)["scope"].(string); scope == "" {
 					t.Failf("the scope openid was requested, and the introspection response shows no scope of the access token")
 				}
 			},

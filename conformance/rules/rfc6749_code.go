@@ -112,10 +112,7 @@ func rfc6749Code() []Rule {
 			Needs: codeFlowNeeds(),
 			Check: func(t *T) {
 				code := t.Code(t.Request(t.Client(need.Code)))
-				tokens := t.Granted(t.Redeem(code))
-				if !t.Works(tokens.Access) {
-					t.Blockedf("the access token does not work at first")
-				}
+				tokens := workingTokens(t, t.Granted(t.Redeem(code)))
 				t.Redeem(code)
 				if t.Works(tokens.Access) {
 					t.Failf("the access token still works after the code was used twice")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mandate/conformance/need"
+	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -60,7 +61,8 @@ func rfc6749Grants() []Rule {
 			Text:  "The password grant authenticates a confidential client.",
 			Needs: []Need{need.Token, need.Password, need.User},
 			Check: func(t *T) {
-				c, form := t.Client(need.Password), passwordForm(t)
+				c := t.Client(need.Password)
+				form := scopedForm(t, c)
 				wantAuthenticated(t, c, func() url.Values { return form })
 			},
 		},
@@ -69,7 +71,8 @@ func rfc6749Grants() []Rule {
 			Text:  "The password grant refuses a wrong password.",
 			Needs: []Need{need.Token, need.Password, need.User},
 			Check: func(t *T) {
-				c, form := t.Client(need.Password), passwordForm(t)
+				c := t.Client(need.Password)
+				form := scopedForm(t, c)
 				t.Granted(t.Token(c, form))
 				form.Set("password", "wrong-"+t.Random())
 				t.WantRefused(t.Token(c, form), "the password was wrong")
@@ -84,7 +87,10 @@ func rfc6749Grants() []Rule {
 			ID: "RFC6749/4.3.3/granted", Level: Should,
 			Text:  "The password grant returns an access token for the correct name and password.",
 			Needs: []Need{need.Token, need.Password, need.User},
-			Check: func(t *T) { t.WantGranted(t.Token(t.Client(need.Password), passwordForm(t))) },
+			Check: func(t *T) {
+				c := t.Client(need.Password)
+				t.WantGranted(t.Token(c, scopedForm(t, c)))
+			},
 		},
 		{
 			ID: "RFC6749/4.4/confidential-only", Level: Must,
@@ -133,6 +139,19 @@ func rfc6749Grants() []Rule {
 			},
 		},
 	}
+}
+
+// scopedForm returns a request of the password grant. RFC 6749 §3.3: a server may refuse a request without scope. Then
+// the request has the scope of the target.
+func scopedForm(t *T, c *target.Client) url.Values {
+	form := passwordForm(t)
+	if form.Has("scope") || !t.Scoped() {
+		return form
+	}
+	if code := t.Token(c, form).Text("error"); code == "invalid_scope" || code == "invalid_request" {
+		form.Set("scope", t.Scope())
+	}
+	return form
 }
 
 func passwordForm(t *T) url.Values {

@@ -144,7 +144,7 @@ func rfc6749TokenEndpoint() []Rule {
 			Text:  "A token has the requested scope, and no more.",
 			Needs: machine,
 			Check: func(t *T) {
-				scope := t.Scopes(t.Machine())[0]
+				scope := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)[0]
 				got := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", scope))
 				if !sameWords(got.Scope, scope) && got.Scope != "" {
 					t.Failf("%q was requested, but the token has %q", scope, got.Scope)

@@ -310,7 +310,10 @@ func revokeOK(t *T, a *wire.Answer) {
 // workingTokens blocks the check if the access token does not work at first.
 func workingTokens(t *T, tokens *check.Tokens) *check.Tokens {
 	if !t.Works(tokens.Access) {
-		t.Blockedf("the access token does not work at first")
+		if t.Introspects() {
+			t.Blockedf("%s", inactive)
+		}
+		t.Blockedf("a new access token does not work: %s answers %s. Name an api in the target that accepts the tokens of the client %s", wire.Bare(t.Last().URL), t.Last(), need.Code)
 	}
 	return tokens
 }

@@ -382,7 +382,7 @@ func callerTaken(t *T, a *wire.Answer) {
 
 // inactive is the reason to block a rule if introspection of a new token shows nothing. The document wants this answer
 // also if the caller may not introspect the token (§2.2).
-const inactive = "introspection says that a new token is inactive: the client introspection may need the permission to introspect tokens of other clients"
+const inactive = "introspection says that a new token is inactive: give the client introspection the permission to introspect tokens of other clients. If the server has no such permission, name the ID and the secret of the client code for introspection too"
 
 // liveToken returns the introspection response for a token. If the token is not active, the check is blocked.
 func liveToken(t *T, token string) map[string]any {

@@ -170,7 +170,7 @@ func rfc9700Tokens() []Rule {
 			Text:  "An access token is restricted to certain resources and actions: one that was requested with less scope has less.",
 			Needs: machine,
 			Check: func(t *T) {
-				all := t.Scopes(t.Machine())
+				all := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)
 				less := t.Machine("scope", all[0])
 				got := strings.Fields(less.Scope)
 				if less.Scope == "" {
