@@ -53,9 +53,9 @@ func TestAskForClients(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
 	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
-		"client-1", "", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
+		"client-1", "", "secret-1", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty",
+	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty", `"secret-1" is no absolute URI`,
 		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
 	code, public := written.Clients[need.Code], written.Clients[need.Public]
 	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -200,6 +201,11 @@ func (q *questions) uris(question string, suggested []string) []string {
 	answer := q.ask(fmt.Sprintf("%s (Enter: %s)", question, all), target.Optional(func(text string) error {
 		if len(strings.Fields(text)) < len(suggested) {
 			return fmt.Errorf("%d are needed", len(suggested))
+		}
+		for _, uri := range strings.Fields(text) {
+			if u, err := url.Parse(uri); err != nil || u.Scheme == "" { // RFC 6749 §3.1.2
+				return fmt.Errorf("%q is no absolute URI", uri)
+			}
 		}
 		return nil
 	}))
