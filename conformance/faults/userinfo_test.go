@@ -123,6 +123,8 @@ func claimFaults() []fault {
 	return at(userInfoPath, append(all, []fault{
 		{name: "several scopes return only the claims of the first", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") > 1 }, put("address", nil)),
 			fails: "OIDCCore/5.4/several"},
+		{name: "one scope with claims returns acr too", spoil: tellingOf(func(asked string) bool { return strings.Count(asked, " ") == 1 }, put("acr", "0")),
+			passes: "OIDCCore/5.4/several"},
 		{name: "the scope openid returns the email address", spoil: tellingOf(func(asked string) bool { return asked == "openid" }, put("email", "alice@example.com")),
 			fails: "OIDCCore/5.4/nothing-more"},
 		{name: "claims without a value are null", spoil: telling(func(object map[string]any) { object["locale"], object["address"] = nil, nil }),

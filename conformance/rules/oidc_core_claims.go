@@ -33,14 +33,24 @@ func aScope(scope, text string, names ...string) Rule {
 	}
 }
 
+// claimsOfScope returns the claims that a scope requests (OIDC Core §5.4).
+func claimsOfScope(scope string) []string {
+	return map[string][]string{
+		"profile": {"name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture", "website",
+			"gender", "birthdate", "zoneinfo", "locale", "updated_at"},
+		"email":   {"email", "email_verified"},
+		"address": {"address"},
+		"phone":   {"phone_number", "phone_number_verified"},
+	}[scope]
+}
+
 // oidcScopes returns the rules about claims by scope (OIDC Core §5.4).
 func oidcScopes() []Rule {
 	return []Rule{
-		aScope("profile", "The scope profile brings the claims of a profile.", "name", "family_name", "given_name", "middle_name", "nickname",
-			"preferred_username", "profile", "picture", "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"),
-		aScope("email", "The scope email brings email and email_verified.", "email", "email_verified"),
-		aScope("address", "The scope address brings address.", "address"),
-		aScope("phone", "The scope phone brings phone_number and phone_number_verified.", "phone_number", "phone_number_verified"),
+		aScope("profile", "The scope profile brings the claims of a profile.", claimsOfScope("profile")...),
+		aScope("email", "The scope email brings email and email_verified.", claimsOfScope("email")...),
+		aScope("address", "The scope address brings address.", claimsOfScope("address")...),
+		aScope("phone", "The scope phone brings phone_number and phone_number_verified.", claimsOfScope("phone")...),
 		{
 			ID: "OIDCCore/5.4/several", Level: Should,
 			Text:  "Several scopes return the claims of all of them.",
@@ -48,11 +58,14 @@ func oidcScopes() []Rule {
 			Check: func(t *T) {
 				c, found := t.Client(need.Code), map[string]string{} // the claims, and the scope that returns each
 				for _, scope := range claimScopes(provider(t)) {
-					for name := range t.UserClaims(t.GrantFor(t.OpenID(c, scope)).Access) {
-						found[name] = scope
+					claims := t.UserClaims(t.GrantFor(t.OpenID(c, scope)).Access)
+					for _, name := range claimsOfScope(scope) { // others, such as acr, belong to the sign-in
+						if claims[name] != nil {
+							found[name] = scope
+						}
 					}
 				}
-				if len(found) < 3 {
+				if len(found) < 2 {
 					t.Skipf("the scopes with claims that the server lists return fewer than two claims for the person of the target: give this person more values, such as a name and an email address")
 				}
 				all := knownClaims(t)
