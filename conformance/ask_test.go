@@ -126,6 +126,21 @@ func TestAskTriesTheSignIn(t *testing.T) {
 	}
 }
 
+// Some servers remember a sign-in only if a box is ticked. Without it no rule about sessions can be checked.
+func TestAskOffersTheBoxThatRemembers(t *testing.T) {
+	issuer := pages{login: strings.Replace(plainLogin, "<button", "<input type=checkbox name=stay><button", 1), consent: plainConsent, box: "stay"}.start(t).Target.Issuer
+	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
+	written, r := asked(t, append(beginning, "")...)
+	r.want(t, 0, "asks for the password again, so that rules about sessions and logout cannot be checked.", `Tick the box "stay" on the sign-in page?`)
+	if written.Forms.Remember != "stay" || strings.Count(r.stderr, "asks for the password again") != 1 {
+		t.Errorf("%+v: %s", written.Forms, r.stderr)
+	}
+	written, _ = asked(t, append(beginning, "n")...)
+	if written.Forms.Remember != "" {
+		t.Errorf("%+v", written.Forms)
+	}
+}
+
 func TestAskCorrectsAnswers(t *testing.T) {
 	plain := pages{login: plainLogin, consent: plainConsent}.start(t).Target.Issuer
 	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame")

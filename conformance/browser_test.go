@@ -20,6 +20,7 @@ import (
 type pages struct {
 	login   string // asks for name and password
 	second  string // asks for the password, if the first asks only for the name
+	box     string // without this box the sign-in is not remembered
 	consent string
 	answer  func(w http.ResponseWriter, r *http.Request, callback string) // the response; nil means a redirect
 }
@@ -53,7 +54,9 @@ func (p pages) start(t *testing.T) *engine.Runner {
 		case p.second != "" && strings.Contains(sent, "alice") && !strings.Contains(sent, "sesame"):
 			page(w, p.second)
 		case strings.Contains(sent, "open+sesame") && (p.second != "" || strings.Contains(sent, "alice")) && !strings.Contains(sent, "newsletter"):
-			http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/"})
+			if p.box == "" || r.PostForm.Has(p.box) {
+				http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/"})
+			}
 			page(w, p.consent)
 		default:
 			page(w, p.login)

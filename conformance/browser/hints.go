@@ -13,6 +13,7 @@ type Hints struct {
 	Approve  string `yaml:"approve,omitempty"`
 	Deny     string `yaml:"deny,omitempty"`
 	Logout   string `yaml:"logout,omitempty"`
+	Remember string `yaml:"remember,omitempty"` // a box of the sign-in page
 }
 
 // Password returns the form's password field, or nil. Some pages show the password: then only the name tells.

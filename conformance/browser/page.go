@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -208,6 +209,26 @@ func (f *Form) Press(c *Control) {
 		f.Action = c.Action
 	}
 }
+
+// TickBox checks the box of a name.
+func (f *Form) TickBox(name string) {
+	for _, l := range f.Fields {
+		value, box := strings.CutPrefix(l.Kind, "checkbox=")
+		if box && l.Name == name && !slices.Contains(f.Values[l.Name], value) {
+			f.Values.Add(l.Name, value)
+		}
+	}
+}
+
+// RememberBox returns the name of the box by which a person stays signed in, or "".
+func (f *Form) RememberBox() string {
+	if l := f.find(func(l Field) bool { return strings.HasPrefix(l.Kind, "checkbox=") && rememberWords.MatchString(l.hint) }); l != nil {
+		return l.Name
+	}
+	return ""
+}
+
+var rememberWords = regexp.MustCompile(`remember|keep|stay|persist`)
 
 // Tick checks all boxes by which a person agrees to something.
 func (f *Form) Tick() {

@@ -71,6 +71,7 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 		}
 		f.Values.Set(secret.Name, user.Password)
 		t.mask.Typed(secret.Name)
+		f.TickBox(h.Remember)
 		f.Press(f.First())
 		return f, nil, ""
 	}

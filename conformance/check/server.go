@@ -40,6 +40,7 @@ type Server struct {
 	invented sync.Map        // the status that each resource answers to an invented token
 	silence  silence
 	signIn   signIn
+	memory   memory
 	receiver
 }
 

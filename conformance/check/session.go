@@ -64,6 +64,44 @@ func (s *signIn) acceptedBefore() bool {
 	return s.accepted
 }
 
+// memory is what is known about the sessions of the server.
+type memory struct {
+	mu               sync.Mutex
+	known, remembers bool
+}
+
+// Remembers reports whether the next request in a browser in which the person has signed in asks for no password. It
+// tries it once in a run. Without such a session nothing shows whether somebody was signed out.
+func (t *T) Remembers() bool {
+	m := &t.server.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		shown := t.seen
+		b, c := t.NewBrowser(), t.server.anyClient()
+		t.CodeOf(t.Walk(b, t.plain(c), true))
+		asks, _ := t.AsksPassword(b, t.plain(c))
+		m.known, m.remembers = true, !asks
+		t.At(shown)
+	}
+	return m.remembers
+}
+
+// plain returns a request that every server understands.
+func (t *T) plain(c *target.Client) *Request {
+	if t.Has(need.OpenID) {
+		return t.OpenID(c)
+	}
+	return t.Request(c)
+}
+
+// WantRemembered blocks the check if the server asks for the password at each request.
+func (t *T) WantRemembered() {
+	if !t.Remembers() {
+		t.Blockedf("the server does not remember the sign-in: the next request in the same browser asks for the password again. If a box on the sign-in page changes this, name the box in the target under forms as remember")
+	}
+}
+
 const (
 	passwordAgain = "the server asks for the password again: user.username or user.password of the target may be wrong"
 	passwordOnce  = "the server asks for the password again, although it accepted the same password before"

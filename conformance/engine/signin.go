@@ -44,6 +44,7 @@ func (q *questions) signIn(t *target.Target, o *wire.Network) {
 type trial struct {
 	response *check.Response
 	refusal  string // why the token endpoint refused the code
+	forgets  bool   // the next request asks for the password again
 }
 
 // tryWalk sends the request as the client for codes. If the target says that clients are registered for each run, it
@@ -74,6 +75,7 @@ func tryWalk(ctx context.Context, of *target.Target, n *wire.Network) (*trial, e
 			if !a.Granted() {
 				made.refusal = a.Failure()
 			}
+			made.forgets = !t.Remembers()
 		}
 	}})
 	err = r.Close(context.WithoutCancel(ctx))
@@ -106,6 +108,7 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 	switch {
 	case r.Params.Get("code") != "" && r.Arrived() && w.refusal == "":
 		q.say("  It works: the server issued a code and tokens.\n")
+		return w.forgets && q.remember(t, w)
 	case r.Params.Get("code") != "" && r.Arrived():
 		q.say("  The server issued a code, but the token endpoint refuses it: %s. Is the secret of the client code right?\n", wire.Printable(w.refusal))
 	case r.ErrorCode() == "invalid_scope":
@@ -128,6 +131,24 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 		return q.forms(t, page)
 	default:
 		q.say("  The walk ended there: %s\n", wire.Printable(r.String()))
+	}
+	return false
+}
+
+// remember asks whether to tick a box of the sign-in page, because the server does not remember the sign-in without it.
+func (q *questions) remember(t *target.Target, w *trial) bool {
+	q.say("  The next request in the same browser asks for the password again, so that rules about sessions and logout cannot be checked.\n")
+	for _, a := range w.response.Seen {
+		for _, f := range browser.Parse(a).Forms {
+			box := f.RememberBox()
+			if box == "" || t.Forms.Remember != "" || f.Password(t.Forms) == nil {
+				continue
+			}
+			if q.yes(fmt.Sprintf("Tick the box %q on the sign-in page?", wire.Printable(box)), true) {
+				t.Forms.Remember = box
+			}
+			return t.Forms.Remember != ""
+		}
 	}
 	return false
 }

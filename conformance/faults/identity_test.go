@@ -56,6 +56,10 @@ func identityFaults() []fault {
 		{name: "ID tokens have no at_hash", spoil: claim("at_hash", nil), fails: "OIDCCore/3.1.3.6/at-hash-always"},
 
 		{name: "ID tokens have no nonce", spoil: claim("nonce", nil), fails: "OIDCCore/2/nonce"},
+		{name: "nonces of less than eight characters are refused", at: tokenPath, spoil: refusingIf(func(p *proxy, q *ask) bool {
+			nonce := p.codes(q.form().Get("code")).Get("nonce")
+			return nonce != "" && len(nonce) < 8
+		}, badRequest), passes: "OIDCCore/2/nonce-not-processed"},
 		{name: "nonces are truncated", spoil: always(func(_ *jwt.Token, claims map[string]any) {
 			if nonce, _ := claims["nonce"].(string); len(nonce) > 255 {
 				claims["nonce"] = nonce[:255]

@@ -185,6 +185,15 @@ func promptFaults() []fault {
 				q.setQuery("prompt", "login")
 			}
 		}), blocks: "OIDCCore/2/auth-time-of-login OIDCCore/3.1.2.1/max-age-enough OIDCCore/3.1.2.1/hint-of-this-person"},
+		{name: "no session is kept", spoil: signIns(func(_ *proxy, q *ask, v url.Values) {
+			switch v.Get("prompt") {
+			case "none":
+				q.header.Del("Cookie")
+			case "":
+				q.setQuery("prompt", "login")
+			}
+		}), blocks: "OIDCRPLogout/2/get OIDCRPLogout/2/asks OIDCRPLogout/2/asks-without-hint OIDCRPLogout/2/yes OIDCRPLogout/2/other-browsers-stay " +
+			"OIDCCore/3.1.2.2/hint-altered OIDCCore/3.1.2.1/max-age-silent"},
 		{name: "max_age=0 is ignored", spoil: ignoring("max_age", oneOf("0")), fails: "OIDCCore/3.1.2.1/max-age-zero"},
 		{name: "any login is older than max_age", spoil: refusingAsk(func(v url.Values) bool { return v.Has("max_age") }, "login_required"),
 			fails: "OIDCCore/3.1.2.1/max-age-enough"},

@@ -95,6 +95,7 @@ func redirectsAfterLogout(t *T) {
 func notified(t *T) (*check.BackchannelRequest, *check.Visit) {
 	n, v := noticeOfLogout(t)
 	if n == nil {
+		t.WantRemembered()
 		t.Blockedf("%s", notNotified)
 	}
 	return n, v

@@ -78,6 +78,7 @@ func oidcLogoutNotice() []Rule {
 					t.SignedOut(other)
 				}, v)
 				if n == nil {
+					t.WantRemembered()
 					t.Failf("the client backchannel received no logout token, although the person signed in there with the session that ended")
 				}
 			},
@@ -96,6 +97,7 @@ func oidcLogoutNotice() []Rule {
 					t.SignOut(v)
 				}, v, other)
 				if n == nil {
+					t.WantRemembered()
 					t.Blockedf("the client received no logout token for its own session")
 				}
 				if j, err := jose.Read(n.Token); err != nil || j.Claims["sid"] != v.ID.Claims["sid"] {
@@ -110,6 +112,7 @@ func oidcLogoutNotice() []Rule {
 			Check: func(t *T) {
 				n, _ := noticeOfLogout(t)
 				if n == nil {
+					t.WantRemembered()
 					t.Failf("the client received no logout token, although the person signed out and the metadata says backchannel_logout_supported")
 				}
 				if n.Method != http.MethodPost {

@@ -99,6 +99,7 @@ func answered(t *T, b *browser.Browser, r *check.Request) *check.Response {
 // wantAnsweredWithCode blocks the check if a request gets no code in a browser in which the person is signed in.
 func wantAnsweredWithCode(t *T, b *browser.Browser, r *check.Request, what string) {
 	if response := answered(t, b, r); response.Params.Get("code") == "" {
+		t.WantRemembered()
 		t.Blockedf("%s gets no code either, so that a refusal proves nothing: %s", what, response)
 	}
 }

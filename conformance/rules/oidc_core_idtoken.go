@@ -166,6 +166,7 @@ func oidcIDToken() []Rule {
 				logins := t.SignIns(b)
 				second := withMaxAge(t, b)
 				if t.SignIns(b) > logins {
+					t.WantRemembered()
 					t.Blockedf("the server asked the person to sign in again within max_age=36000, so that auth_time has to change")
 				}
 				if loginTime(t, second) != at {
@@ -184,8 +185,13 @@ func oidcIDToken() []Rule {
 				wantNonce(t, t.GrantFor(ask(nonce)), nonce)
 				for _, nonce := range unusualNonces() {
 					// A server that refuses it processes nonces, which is the next rule.
-					if r := notStuck(t, t.Authorize(ask(nonce))); r.Params.Get("code") != "" {
-						wantNonce(t, tokensOf(t, r), nonce)
+					r := notStuck(t, t.Authorize(ask(nonce)))
+					if r.Params.Get("code") == "" {
+						continue
+					}
+					a := t.Redeem(t.CodeOf(r))
+					if a.Granted() || len(nonce) >= 8 { // §15.5.2: a server may require a nonce that cannot be guessed
+						wantNonce(t, t.Granted(a), nonce)
 					}
 				}
 			},

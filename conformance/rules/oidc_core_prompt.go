@@ -148,6 +148,7 @@ func oidcPrompt() []Rule {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				olderThan(t, b, 1)
 				if r := t.Silently(b, t.OpenID(c)); r.Params.Get("code") == "" {
+					t.WantRemembered()
 					t.Blockedf("the rule needs a request with prompt=none that gets a code: without max_age it gets none either: %s", r)
 				}
 				wantErrorBack(t, t.Silently(b, t.OpenID(c).Set("max_age", "1")), "the login is more than one second old, and max_age is 1")
@@ -165,6 +166,7 @@ func oidcPrompt() []Rule {
 					return
 				}
 				if again, _ := t.AsksPassword(b, t.OpenID(c)); again {
+					t.WantRemembered()
 					t.Blockedf("the server asks for a login without max_age too")
 				}
 				t.At(r.Answer)

@@ -96,6 +96,7 @@ func oidcLogoutRequest() []Rule {
 			Text:  "Only the session of this browser ends.",
 			Needs: logoutNeeds(),
 			Check: func(t *T) {
+				t.WantRemembered() // it signs in, so it comes before the logout
 				here, there := t.Visit(need.Logout), t.Visit(need.Logout)
 				t.SignOut(here)
 				t.WantSignedIn(there, "the person signed out in another browser")
