@@ -268,7 +268,7 @@ func TestCommandShowsAFault(t *testing.T) {
 	path := targetFile(t, target)
 	r := mandate(t, "", "--target", path, "--only", "RFC6749/5.1", "--only", "RFC6749/4.1")
 	r.want(t, 1, "FAIL      MUST   no-cache: ", `Pragma is "", want no-cache`, "> POST http://127.0.0.1:", "> Authorization: Basic (",
-		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`, "repeat: curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
+		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`, "to repeat it:\n                curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
 		"1 MUST failed", "mandate: the server does not satisfy every MUST")
 	if strings.Count(r.stdout, "FAIL") != 1 || strings.Contains(r.stdout, "blocked") {
 		t.Errorf("other checks fail too:\n%s", r.stdout)

@@ -80,6 +80,9 @@ func (r *Registration) Curl(w io.Writer) error {
 	out := &lines{w: w}
 	out.printf("# RFC 7591: each answer has the client_id and the client_secret for the target file.\n")
 	out.printf("# \"register: true\" in the target file does the same for each run, and removes the clients afterwards.\n")
+	if r.target.Scope != "" {
+		out.printf("# If the server refuses the scope, leave it out: some know openid only as a scope of requests.\n")
+	}
 	authorization := ""
 	if r.endpoint == "" {
 		out.printf("# Replace the address by the registration_endpoint of the server.\n")

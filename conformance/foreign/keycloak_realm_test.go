@@ -44,10 +44,11 @@ func (k *keycloak) environment() []string {
 // admin runs kcadm.sh, and returns what it prints.
 func (k *keycloak) admin(t *testing.T, arguments ...string) string {
 	t.Helper()
-	return k.output(t, k.program("kcadm.sh", arguments...))
+	return outputOf(t, k.program("kcadm.sh", arguments...))
 }
 
-func (k *keycloak) output(t *testing.T, cmd *exec.Cmd) string {
+// outputOf runs a command until it ends, and returns what it prints.
+func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -94,7 +95,7 @@ func (k *keycloak) scripted(t *testing.T) *target.Target {
 		if lines.Text() == "EOF" {
 			script := exec.CommandContext(t.Context(), "sh", "-e", "-c", strings.Join(printed[1:], "\n")) // the questions are the first line
 			script.Env = k.environment()
-			k.output(t, script)
+			outputOf(t, script)
 			_, _ = io.WriteString(stdin, "\n") // if it has ended, Wait says why
 		}
 	}
