@@ -25,6 +25,9 @@ func oidcCore() []Rule {
 // loginNeeds returns what a check needs that performs a login at a client.
 func loginNeeds(more ...Need) []Need { return append(codeFlowNeeds(need.OpenID), more...) }
 
+// anonymousNeeds returns what a check needs that sends an authentication request without a person who signs in.
+func anonymousNeeds() []Need { return []Need{need.Authorization, need.Code, need.OpenID} }
+
 // authenticationNeeds returns what a check needs that sends an authentication request, but does not redeem the code.
 func authenticationNeeds(more ...Need) []Need {
 	return append(authorizationNeeds(need.OpenID), more...)

@@ -78,7 +78,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.3/nobody-signed-in", Level: Must,
 			Text:  "The server asks a person who is not signed in to sign in.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				asked, response := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				if asked {
@@ -110,7 +110,7 @@ func oidcValidation() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.3/prompt-none", Level: Must,
 			Text:  "With prompt=none, if nobody is signed in, the server returns an error and shows no page.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code))), "nobody is signed in")
 			},
@@ -228,7 +228,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/error-required", Level: Must,
 			Text:  "An error response has the parameter error.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				if r := errorResponse(t); r.ErrorCode() == "" {
 					t.At(r.Answer)
@@ -239,13 +239,13 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/state-required", Level: Must,
 			Text:  "An error response contains the state of the request.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) { wantState(t, errorResponse(t)) },
 		},
 		{
 			ID: "OIDCCore/3.1.2.6/in-query", Level: Must,
 			Text:  "The parameters of an error response are in the query of the redirect URI.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				if r := errorResponse(t); r.Mode != "query" {
 					t.At(r.Answer)
@@ -256,7 +256,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/no-other-parameters", Level: Should,
 			Text:  "An error response has no parameters except error, error_description, error_uri, state and those of later documents.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				// RFC 9207 adds iss, and OpenID Connect Session Management adds session_state.
 				known := []string{"error", "error_description", "error_uri", "state", "iss", "session_state"}
@@ -272,7 +272,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/invalid-redirect-uri", Level: Must,
 			Text:  "The server never redirects to an invalid redirect URI, neither with a code nor with an error.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				for _, uri := range []string{"https://attacker.example/callback", "//attacker.example/", "javascript:alert(1)", "data:text/html,x", "not a uri"} {
 					wantNoRedirect(t, t.OpenAnonymously(t.OpenID(t.Client(need.Code)).Set("redirect_uri", uri)))
@@ -296,7 +296,7 @@ func oidcResponse() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.6/login-required", Level: May,
 			Text:  "If prompt=none is not possible without a login, the error is login_required.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				if r.ErrorCode() == "" {

@@ -19,7 +19,7 @@ func oidcSerialization() []Rule {
 			// property of the encoding.
 			ID: "OIDCCore/13.1/query", Level: Should,
 			Text:  "The server accepts query parameters in all equivalent form-encodings.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				// Nobody is signed in, so that the login page shows that the server has read the request.
 				r := t.OpenID(t.Client(need.Code), "profile")

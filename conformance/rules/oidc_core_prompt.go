@@ -13,7 +13,7 @@ func oidcPrompt() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/prompt-none-no-page", Level: Must,
 			Text:  "With prompt=none the server shows no page, and returns an error if a page would be necessary.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				r := t.Silently(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				wantErrorBack(t, r, "nobody is signed in")

@@ -58,7 +58,7 @@ func oidcOffline() []Rule {
 		{
 			ID: "OIDCCore/11/native-consent", Level: Should,
 			Text:  "Offline access for a native application requires the person's consent.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User, need.OpenID},
+			Needs: publicCodeNeeds(need.OpenID),
 			Check: func(t *T) { wantAsked(t, t.Client(need.Public)) },
 		},
 		{

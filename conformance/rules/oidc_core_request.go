@@ -41,7 +41,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/get", Level: Must,
 			Text:  "The server accepts an authentication request by GET.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				asked, r := t.AsksPassword(t.NewBrowser(), t.OpenID(t.Client(need.Code)))
 				if !asked {
@@ -52,7 +52,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/post", Level: Must,
 			Text:  "The server accepts an authentication request by POST with a form.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				// Nobody is signed in, so that the login page shows that the server has read the form.
 				c := t.Client(need.Code)
@@ -134,7 +134,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/display-page", Level: Should,
 			Text:  "display=page is the default: the page has the same fields.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				without, again := t.LoginPage(t.OpenID(c)).Page, t.LoginPage(t.OpenID(c)).Page
@@ -192,7 +192,7 @@ func oidcRequest() []Rule {
 		{
 			ID: "OIDCCore/3.1.2.1/login-hint", Level: May,
 			Text:  "The login page is filled in with login_hint.",
-			Needs: []Need{need.Authorization, need.Code, need.OpenID},
+			Needs: anonymousNeeds(),
 			Check: func(t *T) {
 				const hint = "conformance@client.example"
 				b := t.LoginPage(t.OpenID(t.Client(need.Code)).Set("login_hint", hint))

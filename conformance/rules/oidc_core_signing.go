@@ -180,7 +180,7 @@ func oidcSigning() []Rule {
 		{
 			ID: "OIDCCore/10.1/no-hmac-for-public", Level: Must,
 			Text:  "The ID tokens of a public client are not signed with an HMAC.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User, need.OpenID},
+			Needs: publicCodeNeeds(need.OpenID),
 			Check: func(t *T) {
 				if alg := t.SignIn(t.Client(need.Public)).Algorithm(); strings.HasPrefix(alg, "HS") {
 					t.Failf("the client public has no secret, and alg of its ID token is %q", alg)

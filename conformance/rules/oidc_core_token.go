@@ -307,7 +307,7 @@ func oidcClients() []Rule {
 		{
 			ID: "OIDCCore/9/none", Level: May,
 			Text:  "A public client redeems its code without a secret.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User, need.OpenID},
+			Needs: publicCodeNeeds(need.OpenID),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.OpenID(t.Client(need.Public))))) },
 		},
 		{

@@ -17,7 +17,8 @@ func oidcDiscovery() []Rule {
 	return slices.Concat(oidcDiscoveryEndpoints(), oidcDiscoveryValues(), oidcDiscoveryDocument())
 }
 
-var discovering = []Need{need.OpenID}
+// discoveryNeeds returns what a check of the metadata of an OpenID Provider needs.
+func discoveryNeeds() []Need { return []Need{need.OpenID} }
 
 // oidcDiscoveryEndpoints returns the rules about addresses in the metadata.
 func oidcDiscoveryEndpoints() []Rule {
@@ -25,7 +26,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/2/webfinger", Level: May,
 			Text:  "WebFinger tells nobody which provider a person uses: clients are configured with the provider.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				query := wire.Params("resource", t.Issuer(), "rel", "http://openid.net/specs/connect/1.0/issuer")
 				if a := t.Get(wire.Origin(t.Issuer()) + "/.well-known/webfinger?" + query.Encode()); a.Status/100 == 2 {
@@ -36,7 +37,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/issuer", Level: Must,
 			Text:  "The issuer is an https URL without query and fragment.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantIssuerURL(t, discoveredMetadata(t).Text("issuer")) },
 		},
 		{
@@ -48,13 +49,13 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/authorization-endpoint", Level: Must,
 			Text:  "The metadata has the authorization endpoint, which uses TLS.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.Authorization) },
 		},
 		{
 			ID: "OIDCDiscovery/3/token-endpoint", Level: Must,
 			Text:  "Unless the server supports the implicit flow only, the metadata has the token endpoint, which uses TLS.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				types, _ := m.List("response_types_supported")
@@ -67,7 +68,7 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/userinfo-endpoint", Level: Should,
 			Text:  "The metadata has the UserInfo endpoint.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantNamed(t, discoveredMetadata(t), need.UserInfo) },
 		},
 		{
@@ -80,19 +81,19 @@ func oidcDiscoveryEndpoints() []Rule {
 			// The document defines each member as the address of an endpoint, without a keyword.
 			ID: "OIDCDiscovery/3/endpoints-are-there", Level: Should,
 			Text:  "Each endpoint in the metadata exists.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantEndpointsThere(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-uri", Level: Must,
 			Text:  "The metadata has jwks_uri, which uses TLS.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantSecure(t, discoveredMetadata(t), need.Keys) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-signing-keys", Level: Must,
 			Text:  "jwks_uri has the keys that verify the provider's signatures, among them an RSA key if RS256 is listed.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				if algorithms, _ := m.List("id_token_signing_alg_values_supported"); rsaAlgorithms(algorithms) {
@@ -105,44 +106,44 @@ func oidcDiscoveryEndpoints() []Rule {
 		{
 			ID: "OIDCDiscovery/3/jwks-public-only", Level: Must,
 			Text:  "The published keys contain no private and no symmetric key.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantNoSecretKeys(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-use", Level: Must,
 			Text:  "If some keys are for encryption, each key has use.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantUseOfKeys(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-one-use", Level: Should,
 			Text:  "No key is used both for signatures and for encryption.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantOneUse(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-bare-keys", Level: Must,
 			Text:  "A key with a certificate is also present as a bare key.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantBareKeys(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/jwks-certificates", Level: Must,
 			Text:  "A key matches its certificate.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantCertificates(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/registration-endpoint", Level: Should,
 			Text:   "The metadata has a registration endpoint.",
-			Needs:  discovering,
+			Needs:  discoveryNeeds(),
 			Check:  func(t *T) { wantNamed(t, discoveredMetadata(t), need.Registration) },
 			Waived: "People register applications, and are responsible for them.",
 		},
 		{
 			ID: "OIDCDiscovery/3/pages", Level: May,
 			Text:  "Each page for people in the metadata (documentation, policy, terms) exists.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantPages(t, discoveredMetadata(t)) },
 		},
 	}
@@ -154,7 +155,7 @@ func oidcDiscoveryDocument() []Rule {
 		{
 			ID: "OIDCDiscovery/4/well-known", Level: Must,
 			Text:  "The metadata is at the issuer followed by /.well-known/openid-configuration.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				if a := getDiscovery(t); a.Status/100 != 2 || a.JSON() == nil {
 					t.Failf("GET %s is answered with %s and no JSON object", wire.Bare(a.URL), a)
@@ -164,31 +165,31 @@ func oidcDiscoveryDocument() []Rule {
 		{
 			ID: "OIDCDiscovery/4/json", Level: Must,
 			Text:  "The metadata has the type application/json.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantJSON(t, getDiscovery(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/status-200", Level: Must,
 			Text:  "The metadata has the status 200.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantOK(t, getDiscovery(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/several-values-in-arrays", Level: Must,
 			Text:  "A member with several values is an array.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantArrays(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.2/no-empty-claims", Level: Must,
 			Text:  "A member without values is left out.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantNothingEmpty(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/4.3/issuer-identical", Level: Must,
 			Text:  "The issuer in the metadata equals the issuer from which its address was formed, character by character.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				if issuer := discoveredMetadata(t).Text("issuer"); issuer != t.Issuer() {
 					t.Failf("the issuer is %q, but the address was formed from %q", issuer, t.Issuer())
@@ -204,7 +205,7 @@ func oidcDiscoveryDocument() []Rule {
 		{
 			ID: "OIDCDiscovery/7.1/tls", Level: Must,
 			Text:  "The metadata uses TLS.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				discoveredMetadata(t)
 				wantTLS(t, discoveryAddress(t))

@@ -15,7 +15,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/scopes-supported", Level: Should,
 			Text:  "The metadata lists the scopes.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "scopes_supported") },
 		},
 		{
@@ -52,7 +52,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/response-types-supported", Level: Must,
 			Text:  "The metadata lists the response types.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "response_types_supported") },
 		},
 		{
@@ -101,7 +101,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/subject-types", Level: Must,
 			Text:  "The metadata lists the subject types, public or pairwise among them.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				wantList(t, m, "subject_types_supported")
@@ -125,13 +125,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms", Level: Must,
 			Text:  "The metadata lists the signature algorithms of ID tokens.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-rs256", Level: Must,
 			Text:  "The signature algorithms of ID tokens include RS256.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				if list := metadataList(t, discoveredMetadata(t), "id_token_signing_alg_values_supported"); !slices.Contains(list, "RS256") {
 					t.Failf("id_token_signing_alg_values_supported is %q, without RS256", list)
@@ -169,13 +169,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/id-token-algorithms-not-none", Level: May,
 			Text:  "The alg none, which is allowed at the token endpoint, is not listed.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantNoUnsigned(t, discoveredMetadata(t), "id_token_signing_alg_values_supported") },
 		},
 		{
 			ID: "OIDCDiscovery/3/encryption", Level: May,
 			Text:  "The metadata lists no encryption, neither for ID tokens nor for UserInfo nor for request objects.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				for _, what := range []string{"id_token", "userinfo", "request_object"} {
@@ -195,7 +195,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/request-object-algorithms", Level: Should,
 			Text:  "If the metadata lists algorithms for request objects, they include RS256 and none.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				list := optionalList(t, discoveredMetadata(t), "request_object_signing_alg_values_supported")
 				for _, alg := range []string{"RS256", "none"} {
@@ -217,13 +217,13 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/token-auth-algorithms-rs256", Level: Should,
 			Text:  "If clients can authenticate by JWT, the listed algorithms include RS256.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantRS256OfClients(t, discoveredMetadata(t)) },
 		},
 		{
 			ID: "OIDCDiscovery/3/token-auth-algorithms-not-none", Level: Must,
 			Text:  "The algorithms for client authentication, if they are listed, do not include none.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				wantNoUnsigned(t, discoveredMetadata(t), "token_endpoint_auth_signing_alg_values_supported")
 			},
@@ -262,7 +262,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/claims-supported", Level: Should,
 			Text:  "The metadata lists the claims.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) { wantList(t, discoveredMetadata(t), "claims_supported") },
 		},
 		{
@@ -349,7 +349,7 @@ func oidcDiscoveryValues() []Rule {
 		{
 			ID: "OIDCDiscovery/3/locales", Level: May,
 			Text:  "The metadata lists no languages: the pages have one language, and claims are not translated.",
-			Needs: discovering,
+			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				m := discoveredMetadata(t)
 				for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {

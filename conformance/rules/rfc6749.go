@@ -27,7 +27,16 @@ func authorizationNeeds(more ...Need) []Need {
 	return append([]Need{need.Authorization, need.Code, need.User}, more...)
 }
 
-var machine = []Need{need.Token, need.Machine}
+// publicNeeds returns the same for a check of the client public.
+func publicNeeds() []Need { return []Need{need.Authorization, need.Public, need.User} }
+
+// publicCodeNeeds returns what a check of the authorization code grant of the client public needs.
+func publicCodeNeeds(more ...Need) []Need {
+	return append([]Need{need.Authorization, need.Token, need.Public, need.User}, more...)
+}
+
+// machineNeeds returns what a check of the client credentials grant needs.
+func machineNeeds() []Need { return []Need{need.Token, need.Machine} }
 
 // badScopes are an unknown scope, and one with characters that RFC 6749 §3.3 does not allow.
 var badScopes = []string{"conformance-unknown", "\"\\"}

@@ -153,7 +153,7 @@ func rfc6749Errors() []Rule {
 			// The definition of invalid_request covers the case too: an unsupported value of a parameter.
 			ID: "RFC6749/5.2/invalid-scope", Level: Should,
 			Text:  "The token endpoint refuses an invalid scope with invalid_scope.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				t.Machine()
 				ignored := 0

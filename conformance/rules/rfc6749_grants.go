@@ -104,7 +104,7 @@ func rfc6749Grants() []Rule {
 		{
 			ID: "RFC6749/4.4.2/client-authenticated", Level: Must,
 			Text:  "By client credentials a client gets no token without its secret, or with a wrong one.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				wantAuthenticated(t, c, aTokenRequest(t).fresh)
@@ -115,13 +115,13 @@ func rfc6749Grants() []Rule {
 		{
 			ID: "RFC6749/4.4.3/granted", Level: Should,
 			Text:  "A client with the correct secret gets an access token by client credentials.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) { t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials())) },
 		},
 		{
 			ID: "RFC6749/4.4.3/no-refresh-token", Level: Should,
 			Text:  "The client credentials grant returns no refresh token.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				if got := t.Machine(); got.Refresh != "" {
 					t.Failf("the response has a refresh token")

@@ -51,7 +51,7 @@ func rfc6749Redemption() []Rule {
 		{
 			ID: "RFC6749/4.1.3/public-identifies", Level: Must,
 			Text:  "The code of a public client is refused if the request has no client_id.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Public)
 				t.Grant(c)

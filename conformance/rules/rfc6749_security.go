@@ -21,13 +21,13 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/7/token-validated", Level: Must,
 			Text:  "A protected resource accepts valid access tokens, and no other text.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) { wantOnlyTokens(t) },
 		},
 		{
 			ID: "RFC6749/7/scope-covers", Level: Must,
 			Text:  "A protected resource refuses a token with insufficient scope.",
-			Needs: restricted,
+			Needs: restrictedNeeds(),
 			Check: func(t *T) {
 				if a := askRestricted(t); a.Status/100 == 2 {
 					t.Failf("the resource accepted a token without the scope %s", t.API().Scope)
@@ -42,7 +42,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.1/public-otherwise-known", Level: Should,
 			Text:  "A client that cannot authenticate is identified by its registered redirect URI.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) {
 				wantUnregisteredRefused(t, t.Client(need.Public))
 			},
@@ -55,7 +55,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.2/person-informed", Level: Should,
 			Text:  "The server asks the person, and names the client and the scope.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) {
 				// An OpenID Provider asks again with prompt=consent. The next rule is about an earlier consent.
 				r := t.Authorize(t.Request(t.Client(need.Public)).Set("prompt", "consent"))
@@ -103,7 +103,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.4/abuse-detected", Level: Should, Alone: true,
 			Text:  "If a client cannot authenticate, the server detects misuse of its refresh tokens by rotation.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Public)
 				first := t.GrantRefresh(c)
@@ -176,7 +176,7 @@ func rfc6749Security() []Rule {
 		{
 			ID: "RFC6749/10.12/csrf", Level: Must,
 			Text:  "Another site cannot make a person's browser approve a request.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Public)
 				wantConsentProtected(t, t.NewBrowser(), func() *check.Request { return t.Request(c) })
@@ -240,8 +240,8 @@ func hasInjected(a *wire.Answer) bool {
 	return false
 }
 
-// restricted is what a check needs that sends a token with insufficient scope.
-var restricted = append([]Need{need.API}, machine...)
+// restrictedNeeds returns what a check needs that sends a token with insufficient scope.
+func restrictedNeeds() []Need { return append([]Need{need.API}, machineNeeds()...) }
 
 // askRestricted sends a token with insufficient scope to the restricted resource. A token with the scope must be
 // accepted there, otherwise the check is blocked.

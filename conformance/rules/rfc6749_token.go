@@ -40,7 +40,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.2/empty-is-absent", Level: Must,
 			Text:  "The token endpoint treats a parameter without a value as omitted.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				without := t.Granted(t.AsMachine(c.Credentials()))
@@ -90,7 +90,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.3/scope-told", Level: Must,
 			Text:  "The response has scope if it differs from the requested one.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				got := t.Granted(t.AsMachine(t.Client(need.Machine).Credentials()))
 				if got.Scope != "" {
@@ -108,7 +108,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.3/default-or-refused", Level: Must,
 			Text:  "A request without scope gets the default scope or the error invalid_scope.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				a := t.AsMachine(c.Credentials())
@@ -130,7 +130,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.3/default-scope", Level: May,
 			Text:  "The default scope contains neither openid nor introspection.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				for name := range strings.FieldsSeq(t.Machine().Scope) {
 					if name == "openid" || name == "introspection" {
@@ -142,7 +142,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.3/scope-honoured", Level: May,
 			Text:  "A token has the requested scope, and no more.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				scope := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)[0]
 				got := t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "scope", scope))
@@ -154,7 +154,7 @@ func rfc6749TokenEndpoint() []Rule {
 		{
 			ID: "RFC6749/3.3/unknown-scope-refused", Level: May,
 			Text:  "An unknown scope is refused, and not ignored silently.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				t.Machine()
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "scope", "conformance-unknown")
@@ -185,7 +185,7 @@ func rfc6749Clients() []Rule {
 		{
 			ID: "RFC6749/2.1/public-allowed", Level: May,
 			Text:  "The server supports public clients, which have no secret.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) { t.WantGranted(t.Redeem(t.Code(t.Request(t.Client(need.Public))))) },
 		},
 		{

@@ -10,8 +10,8 @@ import (
 	"mandate/conformance/wire"
 )
 
-// bearer is what a check needs that sends a token to a protected resource.
-var bearer = []Need{need.API, need.Token}
+// resourceNeeds returns what a check of a protected resource needs.
+func resourceNeeds() []Need { return []Need{need.API, need.Token} }
 
 // rfc6750 returns the rules about bearer tokens. Most of them are for the resource server, which is the target's api.
 func rfc6750() []Rule {
@@ -24,7 +24,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/2.1/header", Level: Must,
 			Text:  "A resource accepts a token in the Authorization header.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				token := someTokens(t).Access
@@ -42,7 +42,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/2.1/scheme-any-case", Level: Should,
 			Text:  "The name of the scheme is case-insensitive.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				token := api.token()
@@ -56,7 +56,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/2.2/form", Level: May,
 			Text:  "A resource accepts no token in a form.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				if a := t.Post(api.url, wire.Params("access_token", api.token())); a.Status/100 == 2 {
@@ -68,7 +68,7 @@ func rfc6750() []Rule {
 			// The SHOULD NOT binds the client. A resource server MAY support this method.
 			ID: "RFC6750/2.3/not-in-query", Level: May,
 			Text:  "A resource accepts no token in the query.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				if a := t.Get(api.withQuery(api.token())); a.Status/100 == 2 {
@@ -84,7 +84,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3/challenge", Level: Must,
 			Text:  "A request without a token, or with an invalid one, is answered with a Bearer challenge.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
 					a := t.Get(t.API().URL, as...)
@@ -99,7 +99,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3/has-attribute", Level: Must,
 			Text:  "The challenge has at least one attribute.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				if len(challengeOf(t, t.Get(t.API().URL)).params) == 0 {
 					t.Failf("the challenge has no attribute")
@@ -109,7 +109,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3/attributes-once", Level: Must,
 			Text:  "The attributes realm, scope, error, error_description and error_uri appear once in a challenge.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				for _, as := range [][]wire.Auth{{}, {wire.Bearer("conformance")}} {
 					params := challengeOf(t, t.Get(t.API().URL, as...)).params
@@ -124,7 +124,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3/error-told", Level: Should,
 			Text:  "The challenge for an invalid token has an error.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				if len(challengeOf(t, t.Get(t.API().URL, wire.Bearer("conformance"))).params["error"]) == 0 {
 					t.Failf("the challenge has no error")
@@ -134,7 +134,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3/ascii", Level: Must,
 			Text:  "The attributes of the challenge contain only printable ASCII.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				plain := t.Get(t.API().URL, wire.Bearer("conformance"))
 				wantASCIIChallenge(t, challengeOf(t, plain))
@@ -147,7 +147,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/two-methods-refused", Level: Should,
 			Text:  "A request with a token in the header and in the query is refused, if the resource accepts a token in the query.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				token := api.token()
@@ -163,7 +163,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/invalid-request-400", Level: Should,
 			Text:  "A malformed request is refused with 400 and invalid_request.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				token := api.token()
@@ -180,7 +180,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/invalid-token-401", Level: Should,
 			Text:  "An invalid token is refused with 401 and invalid_token.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				a := t.Get(t.API().URL, wire.Bearer("conformance-"+t.Random()))
 				blockIfAccepted(t, a)
@@ -191,7 +191,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/insufficient-scope-403", Level: Should,
 			Text:  "A token with insufficient scope is refused with 403 and insufficient_scope.",
-			Needs: restricted,
+			Needs: restrictedNeeds(),
 			Check: func(t *T) {
 				a := askRestricted(t)
 				blockIfAccepted(t, a)
@@ -202,7 +202,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/scope-named", Level: May,
 			Text:  "The challenge names the required scope.",
-			Needs: restricted,
+			Needs: restrictedNeeds(),
 			Check: func(t *T) {
 				challenge := challengeOf(t, askRestricted(t))
 				if got := strings.Join(challenge.params["scope"], " "); !sameWords(got, t.API().Scope) {
@@ -213,7 +213,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/3.1/no-error-without-token", Level: Should,
 			Text:  "The challenge for a request without a token has no error.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				if got := challengeOf(t, t.Get(t.API().URL)).params["error"]; len(got) > 0 {
 					t.Failf("the challenge has the error %s", got[0])
@@ -239,7 +239,7 @@ func rfc6750() []Rule {
 		{
 			ID: "RFC6750/5.2/not-tampered-with", Level: Must,
 			Text:  "A resource refuses a modified token.",
-			Needs: bearer,
+			Needs: resourceNeeds(),
 			Check: func(t *T) {
 				api := protectedAPI(t)
 				for _, other := range Spoilt(api.token()) {

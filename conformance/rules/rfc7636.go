@@ -36,7 +36,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.2/s256-public", Level: Must,
 			Text:  "A public client can use S256.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) {
 				supportsPKCE(t, t.Client(need.Public))
 				wantTokens(t, t.Redeem(t.Code(t.Request(t.Client(need.Public)))))
@@ -94,7 +94,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4.1/required-of-public", Level: Must,
 			Text:  "If the server requires PKCE of public clients, a request without a challenge is refused with invalid_request.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) { wantError(t, withoutChallenge(t), "invalid_request") },
 		},
 		{
@@ -109,7 +109,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.4.1/missing-explained", Level: Should,
 			Text:  "If the server requires PKCE of public clients, the error for a missing challenge has an explanation.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) { wantExplained(t, withoutChallenge(t)) },
 		},
 		{
@@ -136,7 +136,7 @@ func rfc7636() []Rule {
 		{
 			ID: "RFC7636/4.6/verifier-required-of-public", Level: Must,
 			Text:  "A public client's code is useless without the verifier.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Public)
 				supportsPKCE(t, c)

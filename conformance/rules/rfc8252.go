@@ -129,7 +129,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.4/https-exact", Level: Must,
 			Text:  "A public client's redirect URI with https equals the registered one.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Public)
 				wantRefusedURIs(t, c, almost(c.RedirectURI()))
@@ -179,7 +179,7 @@ func rfc8252Security() []Rule {
 		{
 			ID: "RFC8252/8.6/https-is-no-proof", Level: May,
 			Text:  "A redirect URI with https is no proof of the application's identity either: the server asks the person again.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) { wantAskedAgain(t, t.Client(need.Public)) },
 		},
 		{

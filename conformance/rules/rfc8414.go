@@ -211,7 +211,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/token-auth-methods-true", Level: Should,
 			Text:  "If the metadata lists authentication methods of the token endpoint, they include the one with which a client authenticates.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Machine)
 				known := t.AsMachine(c.Credentials()).Granted()
@@ -221,7 +221,7 @@ func rfc8414Values() []Rule {
 		{
 			ID: "RFC8414/2/token-auth-methods-any", Level: May,
 			Text:  "A client with a secret can use each listed method for secrets.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				m, c := publishedMetadata(t), t.Client(need.Machine)
 				t.Machine()

@@ -24,7 +24,7 @@ func rfc8707() []Rule {
 		{
 			ID: "RFC8707/2/once", Level: May,
 			Text:  "The parameter resource may appear once: a request with several is refused, like one with any other repeated parameter.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				t.Machine()
 				a := t.AsMachine(t.Client(need.Machine).Credentials(), "resource", "https://one.example/", "resource", "https://two.example/")
@@ -58,7 +58,7 @@ func rfc8707() []Rule {
 		{
 			ID: "RFC8707/2.2/ignored", Level: May,
 			Text:  "The parameter resource does not change the response to a token request.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				for _, resource := range []string{"https://api.example/", "no URI"} {
 					t.WantGranted(t.AsMachine(t.Client(need.Machine).Credentials(), "resource", resource))

@@ -67,7 +67,7 @@ func rfc9700Grants() []Rule {
 		{
 			ID: "RFC9700/2.1.1/a12-required-of-public", Level: May,
 			Text:  "A public client, which must use PKCE, gets no code without a challenge.",
-			Needs: []Need{need.Authorization, need.Public, need.User},
+			Needs: publicNeeds(),
 			Check: func(t *T) {
 				t.Code(t.Request(t.Client(need.Public)))
 				r := t.Authorize(t.Request(t.Client(need.Public)).Del("code_challenge", "code_challenge_method"))
@@ -149,7 +149,7 @@ func rfc9700Tokens() []Rule {
 		{
 			ID: "RFC9700/2.2.2/a20-public-refresh-tokens-rotated", Level: Must, Alone: true,
 			Text:  "If a public client's refresh token is not bound to a key, the server replaces it at each use.",
-			Needs: []Need{need.Authorization, need.Token, need.Public, need.User},
+			Needs: publicCodeNeeds(),
 			Check: func(t *T) { wantNoLastingRefreshToken(t, t.Client(need.Public)) },
 		},
 		sameCheckAs(core, "RFC6749/6/bound-to-client", Rule{
@@ -168,7 +168,7 @@ func rfc9700Tokens() []Rule {
 		{
 			ID: "RFC9700/2.3/a30-restricted-to-actions", Level: Should,
 			Text:  "An access token is restricted to certain resources and actions: one that was requested with less scope has less.",
-			Needs: machine,
+			Needs: machineNeeds(),
 			Check: func(t *T) {
 				all := t.Scopes(t.Machine(), t.Client(need.Machine).Scope)
 				less := t.Machine("scope", all[0])
