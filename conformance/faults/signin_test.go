@@ -219,6 +219,13 @@ func answerFaults() []fault {
 			}
 			return a
 		}, fails: "OIDCCore/3.1.2.6/in-query"},
+		{name: "neither prompt=none nor denial is reported to the client", spoil: func(p *proxy, q *ask) *wire.Answer {
+			a := p.real(q)
+			if to := p.away(a); to != nil && slices.Contains([]string{"login_required", "access_denied"}, to.Query().Get("error")) && asksOpenID(p.request(to.Query().Get("state"))) {
+				return shown(http.StatusOK, "no")
+			}
+			return a
+		}, passes: "OIDCCore/3.1.2.6/error-required OIDCCore/3.1.2.6/state-required OIDCCore/3.1.2.6/in-query"},
 		{name: "denial is not reported to the client", spoil: func(p *proxy, q *ask) *wire.Answer {
 			a := p.real(q)
 			if to := p.away(a); to != nil && to.Query().Get("error") == "access_denied" && asksOpenID(p.request(to.Query().Get("state"))) {

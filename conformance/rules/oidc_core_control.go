@@ -133,7 +133,8 @@ func denied(t *T, r *check.Request) *check.Response {
 }
 
 // errorResponse returns an error response. Two requests with the response type code should get one: prompt=none if
-// nobody is signed in, and a request that the person denies. If neither does, the check is blocked.
+// nobody is signed in, and a request that the person denies. Some servers send one for an unknown scope. If none does,
+// the check is blocked.
 func errorResponse(t *T) *check.Response {
 	c := t.Client(need.Code)
 	silent := t.Silently(t.NewBrowser(), t.OpenID(c))
@@ -144,10 +145,14 @@ func errorResponse(t *T) *check.Response {
 		t.Blockedf("prompt=none without a session gets no error, and the target has no person who could deny a request: %s", silent)
 	}
 	no := t.Walk(t.NewBrowser(), t.OpenID(c).Set("prompt", "consent"), false)
-	if !no.Arrived() || no.Params.Get("code") != "" {
-		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session nor for a denied request: %s; %s", silent, no)
+	if no.Arrived() && no.Params.Get("code") == "" {
+		return no
 	}
-	return no
+	unknown := t.Authorize(t.OpenID(c, badScopes[0]))
+	if !unknown.Arrived() || unknown.Params.Get("code") != "" {
+		t.Blockedf("no error reached the redirect URI, neither for prompt=none without a session, nor for a denied request, nor for an unknown scope: %s; %s; %s", silent, no, unknown)
+	}
+	return unknown
 }
 
 // asking returns a request with a claims parameter for one claim.
