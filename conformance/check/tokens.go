@@ -147,6 +147,15 @@ func (t *T) Works(access string) bool {
 // Introspects reports whether Works uses introspection.
 func (t *T) Introspects() bool { return t.Has(need.Introspection) && t.Has(need.Introspect) }
 
+// WorksModified does what Works does, for a token that the check made of one that works. A resource that answers 403 to
+// it has refused it, because it accepted the scope of the other.
+func (t *T) WorksModified(modified, working string) bool {
+	if t.accepted[working] {
+		t.accepted[modified] = true
+	}
+	return t.Works(modified)
+}
+
 // accepts reports whether a resource accepts an access token. Only 401 and 400 refuse the token (RFC 6750 §3.1), and 403
 // if the resource has accepted it before: some resources answer 403 to every token without a certain scope, also to a
 // revoked one. Other statuses, such as those of a missing page or of an internal error, do not depend on the token. A

@@ -111,7 +111,7 @@ func controlFaults() []fault {
 		}), aim: func(t *target.Target) {
 			delete(t.Clients, need.Introspect)
 			t.API, t.Scope = target.API{}, "openid"
-		}, passes: "RFC7009/2/access-tokens"},
+		}, passes: "RFC7009/2/access-tokens RFC6749/10.3/cannot-be-made"},
 		{name: "a client's wrong grant type is reported as unsupported", spoil: miscalling("unauthorized_client", "unsupported_grant_type"), at: tokenPath,
 			fails: "RFC6749/5.2/unauthorized-client"},
 		{name: "unknown scopes are ignored", spoil: spoiling(func(_ *proxy, q *ask) {
