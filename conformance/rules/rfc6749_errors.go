@@ -214,7 +214,7 @@ func wantTokens(t *T, a *wire.Answer) *check.Tokens {
 // clientTaken blocks the check if the server refused the client's credentials, which another rule checks.
 func clientTaken(t *T, a *wire.Answer) {
 	if a.Text("error") == "invalid_client" {
-		t.Blockedf("the server refuses the credentials of the client: %s", a.Failure())
+		t.Blockedf("the server answers invalid_client, as if the client or its secret were wrong, and does not judge the request: %s", a.Failure())
 	}
 }
 
