@@ -224,7 +224,7 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 	f.runs++
 	f.stand(&target, row)
 	defer f.stand(&target, fault{spoil: (*proxy).real})
-	runner, err := conformance.NewRunner(t.Context(), &target, wire.Options{})
+	runner, err := conformance.NewRunner(t.Context(), &target, wire.Options{Owned: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,8 +156,8 @@ func describedFaults() []fault {
 		}, fails: "OIDCCore/16.15/one-issuer"},
 		{name: "WebFinger names the provider", at: "/.well-known/webfinger", spoil: answering(status(http.StatusOK)), fails: "OIDCDiscovery/2/webfinger"},
 		{name: "the metadata is at an http URL", spoil: (*proxy).real, aim: func(t *target.Target) {
-			// This is still this machine, but its name does not show it.
-			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
+			// This still leads to this machine, but is no address of it.
+			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "0.0.0.0", 1)
 		}, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
 	}
 	for _, row := range []struct {
