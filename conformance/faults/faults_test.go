@@ -41,6 +41,8 @@ type fault struct {
 
 	// aim changes the target instead of the server. Only the rules that the fault names are checked.
 	aim func(*target.Target)
+	// owned says that the target may have an address outside of this machine.
+	owned bool
 	// mute says that the server sends no logout tokens: the listener does not wait for them for long.
 	mute bool
 }
@@ -224,7 +226,7 @@ func (f *front) run(t *testing.T, row fault, which func(check.Rule) bool) map[st
 	f.runs++
 	f.stand(&target, row)
 	defer f.stand(&target, fault{spoil: (*proxy).real})
-	runner, err := conformance.NewRunner(t.Context(), &target, wire.Options{Owned: true})
+	runner, err := conformance.NewRunner(t.Context(), &target, wire.Options{Owned: row.owned})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func describedFaults() []fault {
 		{name: "the metadata is at an http URL", spoil: (*proxy).real, aim: func(t *target.Target) {
 			// This still leads to this machine, but is no address of it.
 			t.Issuer = strings.Replace(t.Issuer, "127.0.0.1", "0.0.0.0", 1)
-		}, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
+		}, owned: true, fails: "RFC8414/3/https OIDCDiscovery/7.1/tls"},
 	}
 	for _, row := range []struct {
 		member string
