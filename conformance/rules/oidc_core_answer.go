@@ -285,7 +285,7 @@ func oidcResponse() []Rule {
 			Text:  "The server answers an unsupported response_mode with 400 and without a redirect, since it does not know how the client reads the response.",
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
-				r := notStuck(t, t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_mode", "conformance")))
+				r := settled(t, t.Authorize(t.OpenID(t.Client(need.Code)).Set("response_mode", "conformance")))
 				t.At(r.Answer)
 				if r.Location != "" {
 					t.Failf("response_mode is unknown, but the browser was redirected: %s", r)

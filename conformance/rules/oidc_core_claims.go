@@ -262,7 +262,7 @@ func oidcClaims() []Rule {
 				}
 				for _, values := range [][]any{{acr}, {"urn:conformance:unknown", acr}} {
 					how := map[string]any{"essential": true, "values": values}
-					response := notStuck(t, t.Authorize(asking(t, c, "id_token", "acr", how)))
+					response := settled(t, t.Authorize(asking(t, c, "id_token", "acr", how)))
 					if response.Params.Get("code") == "" && len(values) > 1 {
 						return // the server can refuse a value that is none of its own
 					}

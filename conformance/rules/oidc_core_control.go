@@ -52,18 +52,10 @@ func another(t *T, r *check.Request, without string) *check.Request {
 	return c.Set("state", t.Random()).Del(without)
 }
 
-// notStuck blocks the check if the browser could not continue.
-func notStuck(t *T, r *check.Response) *check.Response {
-	if r.Stuck != "" {
-		t.Blockedf("%s", r)
-	}
-	return r
-}
-
 // wantTaken asserts that a request with a certain parameter gets a code. If the same request gets none without the
 // parameter, the check is blocked.
 func wantTaken(t *T, r *check.Request, parameter string) *check.Response {
-	response := notStuck(t, t.Authorize(r))
+	response := settled(t, t.Authorize(r))
 	if response.Params.Get("code") != "" {
 		return response
 	}
@@ -77,7 +69,7 @@ func wantTaken(t *T, r *check.Request, parameter string) *check.Response {
 
 // wantCode asserts that a code is issued.
 func wantCode(t *T, r *check.Response, what string) {
-	if notStuck(t, r).Params.Get("code") == "" {
+	if settled(t, r).Params.Get("code") == "" {
 		t.At(r.Answer)
 		t.Failf("%s gets no code: %s", what, r)
 	}
@@ -93,7 +85,7 @@ func answered(t *T, b *browser.Browser, r *check.Request) *check.Response {
 	if asked || response.Location != "" || response.Answer.Status >= http.StatusBadRequest {
 		return response
 	}
-	return notStuck(t, t.Walk(b, r, true))
+	return settled(t, t.Walk(b, r, true))
 }
 
 // wantAnsweredWithCode blocks the check if a request gets no code in a browser in which the person is signed in.
@@ -129,7 +121,7 @@ func wantReauthentication(t *T, b *browser.Browser, r *check.Request, why string
 // server asks even if the person has approved before (OIDC Core §3.1.2.1).
 func denied(t *T, r *check.Request) *check.Response {
 	response := t.Walk(t.NewBrowser(), r.Set("prompt", "consent"), false)
-	return notStuck(t, t.Questioned(response))
+	return settled(t, t.Questioned(response))
 }
 
 // errorResponse returns an error response. Two requests with the response type code should get one: prompt=none if

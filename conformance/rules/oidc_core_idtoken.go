@@ -185,7 +185,7 @@ func oidcIDToken() []Rule {
 				wantNonce(t, t.GrantFor(ask(nonce)), nonce)
 				for _, nonce := range unusualNonces() {
 					// A server that refuses it processes nonces, which is the next rule.
-					r := notStuck(t, t.Authorize(ask(nonce)))
+					r := settled(t, t.Authorize(ask(nonce)))
 					if r.Params.Get("code") == "" {
 						continue
 					}

@@ -25,7 +25,7 @@ func oidcSerialization() []Rule {
 				r := t.OpenID(t.Client(need.Code), "profile")
 				plus, b := t.LoginPage(r), t.NewBrowser()
 				response := check.Ended(r, b, b.Open(strings.ReplaceAll(r.URL(), "+", "%20")))
-				if !samePage(plus.Page, notStuck(t, response).Answer) {
+				if !samePage(plus.Page, settled(t, response).Answer) {
 					t.At(response.Answer)
 					t.Failf("a request whose scope has %%20 for the space is answered otherwise than with +: %s", response)
 				}

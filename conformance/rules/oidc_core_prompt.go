@@ -80,7 +80,7 @@ func oidcPrompt() []Rule {
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				t.CodeOf(t.Walk(b, t.OpenID(c), true))
-				r := notStuck(t, t.Walk(b, t.OpenID(c).Set("prompt", "consent"), true))
+				r := settled(t, t.Walk(b, t.OpenID(c).Set("prompt", "consent"), true))
 				if !r.Asked && r.ErrorCode() == "" {
 					t.At(r.Answer)
 					t.Failf("with prompt=consent the server did not ask for consent: %s", r)
@@ -102,7 +102,7 @@ func oidcPrompt() []Rule {
 			Check: func(t *T) {
 				c, b := t.Client(need.Code), t.NewBrowser()
 				t.CodeOf(t.Walk(b, t.OpenID(c), true))
-				response := notStuck(t, t.Open(b, t.OpenID(c).Set("prompt", "select_account")))
+				response := settled(t, t.Open(b, t.OpenID(c).Set("prompt", "select_account")))
 				if response.Params.Get("code") != "" {
 					t.At(response.Answer)
 					t.Failf("with prompt=select_account a code was issued without any page")

@@ -251,7 +251,7 @@ func withoutOffline(tokens *check.Tokens) bool {
 // is skipped.
 func wantAsked(t *T, c *target.Client) {
 	wantsScope(t, "offline_access")
-	r := notStuck(t, t.Walk(t.NewBrowser(), t.OpenID(c, "offline_access").Set("prompt", "consent"), true))
+	r := settled(t, t.Walk(t.NewBrowser(), t.OpenID(c, "offline_access").Set("prompt", "consent"), true))
 	if r.Asked || r.Params.Get("code") == "" {
 		return
 	}

@@ -120,7 +120,7 @@ func oidcRequest() []Rule {
 			Needs: authenticationNeeds(),
 			Check: func(t *T) {
 				c := t.Client(need.Code)
-				without := notStuck(t, t.Authorize(t.OpenID(c).Del("nonce")))
+				without := settled(t, t.Authorize(t.OpenID(c).Del("nonce")))
 				if without.Params.Get("code") != "" {
 					return
 				}
@@ -164,7 +164,7 @@ func oidcRequest() []Rule {
 			Check: func(t *T) {
 				// The browser of the checks runs no scripts.
 				c := t.Client(need.Code)
-				r := notStuck(t, t.Walk(t.NewBrowser(), t.OpenID(c).Set("display", "wap"), true))
+				r := settled(t, t.Walk(t.NewBrowser(), t.OpenID(c).Set("display", "wap"), true))
 				if r.Params.Get("code") != "" {
 					return
 				}
@@ -235,7 +235,7 @@ func plainRequest(t *T, c *target.Client) *check.Request {
 // plainGrant performs the code grant without the scope openid. If the server refuses this, or grants the scope
 // nevertheless, the check is skipped.
 func plainGrant(t *T) *check.Tokens {
-	r := notStuck(t, t.Walk(t.NewBrowser(), plainRequest(t, t.Client(need.Code)), true))
+	r := settled(t, t.Walk(t.NewBrowser(), plainRequest(t, t.Client(need.Code)), true))
 	if slices.Contains([]string{"invalid_scope", "invalid_request", "access_denied"}, r.ErrorCode()) {
 		t.Skipf("the rule applies to a server that issues tokens without the scope openid: for a request without it, %s", r)
 	}
