@@ -24,6 +24,11 @@ func (f *Form) Password(h Hints) *Field {
 	})
 }
 
+// AsksPassword reports whether the page has a password field.
+func (p *Page) AsksPassword(h Hints) bool {
+	return slices.ContainsFunc(p.Forms, func(f *Form) bool { return f.Password(h) != nil })
+}
+
 var nameWords = regexp.MustCompile(`user|login|e-?mail|account|identifier|name`)
 
 // AsksName reports whether the field seems to ask for a user name.

@@ -103,16 +103,12 @@ func (t *T) nextForm(p *browser.Page, a *wire.Answer, named, passed *bool, appro
 
 // passedLogin reports whether the server shows, after the password was sent, that it accepts the password.
 func (t *T) passedLogin(p *browser.Page, r *Response) bool {
-	return r.Location != "" || r.Answer.Status < http.StatusBadRequest && !t.hasPassword(p)
+	return r.Location != "" || r.Answer.Status < http.StatusBadRequest && !p.AsksPassword(t.server.Target.Forms)
 }
 
 // ShowsLogin reports whether a walk ended at a page that asks for a password.
 func (t *T) ShowsLogin(r *Response) bool {
-	return r.Location == "" && r.Answer != nil && t.hasPassword(browser.Parse(r.Answer))
-}
-
-func (t *T) hasPassword(p *browser.Page) bool {
-	return slices.ContainsFunc(p.Forms, func(f *browser.Form) bool { return f.Password(t.server.Target.Forms) != nil })
+	return r.Location == "" && r.Answer != nil && browser.Parse(r.Answer).AsksPassword(t.server.Target.Forms)
 }
 
 func yesOrNo(approve bool) string {

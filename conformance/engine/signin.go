@@ -123,7 +123,7 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 		}
 		t.Origins = append(t.Origins, origin)
 		return true
-	case page != nil && r.Stuck != "" && asksPassword(page, t.Forms):
+	case page != nil && r.Stuck != "" && page.AsksPassword(t.Forms):
 		q.say("  The server did not accept the user name or the password.\n")
 		name := q.replace("User name", &t.User.Username)
 		return q.replace("Password", &t.User.Password) || name
@@ -160,15 +160,6 @@ func (q *questions) replace(what string, value *string) bool {
 		*value = text
 	}
 	return text != ""
-}
-
-func asksPassword(p *browser.Page, h browser.Hints) bool {
-	for _, f := range p.Forms {
-		if f.Password(h) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // forms asks for the names of fields and buttons that the browser did not find.
