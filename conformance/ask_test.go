@@ -15,11 +15,11 @@ import (
 )
 
 // asked runs --write-target with one answer per line, and reads the written file.
-func asked(t *testing.T, answers ...string) (*target.Target, result) {
+func asked(t *testing.T, answers ...string) (*target.Target, servertest.Output) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	r := mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target")
-	r.want(t, 0, "Wrote "+path, "mandate conformance --target "+path)
+	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target")
+	r.Want(t, 0, "Wrote "+path, "mandate conformance --target "+path)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, mode %v", err, info.Mode())
@@ -40,11 +40,11 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 	if !written.Register || written.InitialAccessToken != "initial" || written.Scope != "read" || written.User != (target.User{Username: "alice", Password: "open sesame"}) || len(written.Clients) != 0 {
 		t.Errorf("%+v", written)
 	}
-	r.want(t, 0, "one of 3 more clients: introspection, jwt, password.")
+	r.Want(t, 0, "one of 3 more clients: introspection, jwt, password.")
 	path := targetFile(t, written)
-	mandate(t, "", "--target", path, "--only", "RFC7636/4.1").want(t, 0, "metadata has no authorization_endpoint")
+	servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.1").Want(t, 0, "metadata has no authorization_endpoint")
 	server.empty(t, 5)
-	mandate(t, "", "--target", path, "--write-target").want(t, 2, "already exists")
+	servertest.Run(t, "", "--target", path, "--write-target").Want(t, 2, "already exists")
 }
 
 // Without metadata and registration, the most important clients come first, and one key skips the others. A question
@@ -55,7 +55,7 @@ func TestAskForClients(t *testing.T) {
 	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
 		"client-1", "", "secret-1", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty", `"secret-1" is no absolute URI`,
+	r.Want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty", `"secret-1" is no absolute URI`,
 		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
 	code, public := written.Clients[need.Code], written.Clients[need.Public]
 	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
@@ -68,7 +68,7 @@ func TestAskForClients(t *testing.T) {
 		"back", "s", "", "here", "127.0.0.1:7070", "hs256", "s", "", "", "jwt", "s", "", "pairwise", "s", "", "elsewhere", "s", "", "password", "s",
 		bare.URL+"/api", bare.URL+"/api/wide", "wide")
 	written, r = asked(t, rest...)
-	r.want(t, 0, "2 are needed", `"here" is not host:port`)
+	r.Want(t, 0, "2 are needed", `"here" is not host:port`)
 	for _, role := range need.Roles() {
 		skipped := role.Name == need.Signed || role.First && role.Name != need.Code && role.Name != need.Public
 		if (written.Clients[role.Name] == nil) != skipped {
@@ -90,13 +90,13 @@ func TestAskEnds(t *testing.T) {
 		"http://127.0.0.1:1\n": "connection refused",
 		"https://192.0.2.1\n":  "--i-own-this-server",
 	} {
-		mandate(t, answers, "--target", path, "--write-target").want(t, 2, want)
+		servertest.Run(t, answers, "--target", path, "--write-target").Want(t, 2, want)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v: it leaves %v", err, left)
 	}
-	mandate(t, "", "--target", filepath.Join(dir, "no", "target.yaml"), "--write-target").want(t, 2, "no such file")
+	servertest.Run(t, "", "--target", filepath.Join(dir, "no", "target.yaml"), "--write-target").Want(t, 2, "no such file")
 }
 
 // The file has the issuer as the server publishes it, even if the answer has another slash at the end.
@@ -115,14 +115,14 @@ func TestAskTriesTheSignIn(t *testing.T) {
 	issuer := odd.start(t).Target.Issuer
 	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
 	written, r := asked(t, append(beginning, "x1", "x2", "", "", "", "", "jawohl", "mitnichten")...)
-	r.want(t, 0, "Trying to sign in as alice ...", "/authorize: 200 OK, the page \"x\" with the field x1 (text), the field x2 (text), the button \"los\"", "This page was not understood.", "It works: the server issued a code and tokens.")
+	r.Want(t, 0, "Trying to sign in as alice ...", "/authorize: 200 OK, the page \"x\" with the field x1 (text), the field x2 (text), the button \"los\"", "This page was not understood.", "It works: the server issued a code and tokens.")
 	if written.Forms != (browser.Hints{Username: "x1", Password: "x2", Approve: "jawohl", Deny: "mitnichten"}) {
 		t.Errorf("%+v", written.Forms)
 	}
 	// Without an answer the walk is not repeated.
 	written, r = asked(t, append(beginning, "", "", "", "")...)
-	if strings.Count(r.stderr, "Trying to sign in") != 1 || written.Forms != (browser.Hints{}) {
-		t.Errorf("%+v: %s", written.Forms, r.stderr)
+	if strings.Count(r.Stderr, "Trying to sign in") != 1 || written.Forms != (browser.Hints{}) {
+		t.Errorf("%+v: %s", written.Forms, r.Stderr)
 	}
 }
 
@@ -131,9 +131,9 @@ func TestAskOffersTheBoxThatRemembers(t *testing.T) {
 	issuer := pages{login: strings.Replace(plainLogin, "<button", "<input type=checkbox name=stay><button", 1), consent: plainConsent, box: "stay"}.start(t).Target.Issuer
 	beginning := []string{issuer, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.want(t, 0, "asks for the password again, so that rules about sessions and logout cannot be checked.", `Tick the box "stay" on the sign-in page?`)
-	if written.Forms.Remember != "stay" || strings.Count(r.stderr, "asks for the password again") != 1 {
-		t.Errorf("%+v: %s", written.Forms, r.stderr)
+	r.Want(t, 0, "asks for the password again, so that rules about sessions and logout cannot be checked.", `Tick the box "stay" on the sign-in page?`)
+	if written.Forms.Remember != "stay" || strings.Count(r.Stderr, "asks for the password again") != 1 {
+		t.Errorf("%+v: %s", written.Forms, r.Stderr)
 	}
 	written, _ = asked(t, append(beginning, "n")...)
 	if written.Forms.Remember != "" {
@@ -144,7 +144,7 @@ func TestAskOffersTheBoxThatRemembers(t *testing.T) {
 func TestAskCorrectsAnswers(t *testing.T) {
 	plain := pages{login: plainLogin, consent: plainConsent}.start(t).Target.Issuer
 	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame")
-	r.want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret). Is the secret of the client code right?")
+	r.Want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret). Is the secret of the client code right?")
 	if written.User.Password != "open sesame" {
 		t.Errorf("%+v", written.User)
 	}
@@ -152,7 +152,7 @@ func TestAskCorrectsAnswers(t *testing.T) {
 		http.Redirect(w, r, "http://127.0.0.1:1/more", http.StatusFound)
 	}}.start(t).Target.Issuer
 	written, r = asked(t, elsewhere, "", "alice", "open sesame", "", "c", "secret", "https://client.example/back", "", "", "", "", "", "y")
-	r.want(t, 0, "The browser was sent to http://127.0.0.1:1. Does the server have its pages there?", "It did not work: ", "connection refused")
+	r.Want(t, 0, "The browser was sent to http://127.0.0.1:1. Does the server have its pages there?", "It did not work: ", "connection refused")
 	if len(written.Origins) != 1 || written.Origins[0] != "http://127.0.0.1:1" {
 		t.Errorf("%v", written.Origins)
 	}
@@ -160,7 +160,7 @@ func TestAskCorrectsAnswers(t *testing.T) {
 		http.Redirect(w, r, callback+"?error=invalid_scope", http.StatusFound)
 	}}.start(t).Target.Issuer
 	written, r = asked(t, refused, "", "alice", "open sesame", "raed", "c", "secret", "https://client.example/back", "", "", "", "", "", "read", "")
-	r.want(t, 0, "The server refuses the scope.")
+	r.Want(t, 0, "The server refuses the scope.")
 	if written.Scope != "read" {
 		t.Errorf("%q", written.Scope)
 	}

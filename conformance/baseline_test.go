@@ -12,6 +12,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/servertest"
 )
 
 // The rules of these tests.
@@ -212,16 +213,16 @@ func TestCommandBaseline(t *testing.T) {
 	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
 	path, known := targetFile(t, target), filepath.Join(t.TempDir(), "known.yaml")
 	only := []string{"--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5"}
-	mandate(t, "", only...).want(t, 1, "the server does not satisfy every MUST")
-	mandate(t, "", append(only, "--baseline", known)...).want(t, 2, "there is no file "+known+": --write-baseline")
-	mandate(t, "", append(only, "--write-baseline", known)...).want(t, 0, "Compared with "+known)
+	servertest.Run(t, "", only...).Want(t, 1, "the server does not satisfy every MUST")
+	servertest.Run(t, "", append(only, "--baseline", known)...).Want(t, 2, "there is no file "+known+": --write-baseline")
+	servertest.Run(t, "", append(only, "--write-baseline", known)...).Want(t, 0, "Compared with "+known)
 	text, err := os.ReadFile(known)
 	if err != nil || !strings.Contains(string(text), "  reason: 'Not explained yet: ") {
 		t.Fatalf("%v: %s", err, text)
 	}
-	mandate(t, "", append(only, "--baseline", known)...).want(t, 0, "known     MUST", "without a reason")
+	servertest.Run(t, "", append(only, "--baseline", known)...).Want(t, 0, "known     MUST", "without a reason")
 	// Another failure is not in the file.
-	mandate(t, "", "--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5", "--only", "RFC6749/3.2", "--baseline", known).want(t, 1,
+	servertest.Run(t, "", "--target", path, "--only", "RFC6749/4.4", "--only", "RFC6749/5", "--only", "RFC6749/3.2", "--baseline", known).Want(t, 1,
 		"not listed   RFC6749/3.2", "mandate: the server differs from the baseline: ")
 	// Mistakes are found before the run.
 	err = os.WriteFile(known, append(text, "- rule: RFC6749/4.4/nothing\n  reason: x\n"...), 0o600)
@@ -229,13 +230,13 @@ func TestCommandBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"--baseline", "--write-baseline"} {
-		mandate(t, "", append(only, flag, known)...).want(t, 2, fmt.Sprintf("line %d: there is no rule", strings.Count(string(text), "\n")+1))
+		servertest.Run(t, "", append(only, flag, known)...).Want(t, 2, fmt.Sprintf("line %d: there is no rule", strings.Count(string(text), "\n")+1))
 	}
-	mandate(t, "", append(only, "--baseline", known, "--write-baseline", known)...).want(t, 2, "exclude each other")
-	mandate(t, "", append(only, "--write-baseline", filepath.Join(known, "x"))...).want(t, 2, "not a directory")
+	servertest.Run(t, "", append(only, "--baseline", known, "--write-baseline", known)...).Want(t, 2, "exclude each other")
+	servertest.Run(t, "", append(only, "--write-baseline", filepath.Join(known, "x"))...).Want(t, 2, "not a directory")
 	// If nothing could be tried, no file remains.
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
-	mandate(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--write-baseline", absent).want(t, 2, "connection refused")
+	servertest.Run(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--write-baseline", absent).Want(t, 2, "connection refused")
 	_, err = os.Stat(absent)
 	if !os.IsNotExist(err) {
 		t.Errorf("the file remains: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"mandate/conformance/engine"
 	"mandate/conformance/need"
+	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 )
 
@@ -29,18 +30,18 @@ func heredoc(t *testing.T, script string) string {
 // printed runs --clients for a target, and checks that a shell can read the output.
 func printed(t *testing.T, format string, args ...string) string {
 	t.Helper()
-	r := mandate(t, "", append([]string{"--clients", format}, args...)...)
-	r.want(t, 0)
+	r := servertest.Run(t, "", append([]string{"--clients", format}, args...)...)
+	r.Want(t, 0)
 	if format == "text" {
-		return r.stdout
+		return r.Stdout
 	}
 	shell := exec.CommandContext(t.Context(), "sh", "-n")
-	shell.Stdin = strings.NewReader(r.stdout)
+	shell.Stdin = strings.NewReader(r.Stdout)
 	out, err := shell.CombinedOutput()
 	if err != nil {
-		t.Errorf("%s: %v: %s\n%s", format, err, out, r.stdout)
+		t.Errorf("%s: %v: %s\n%s", format, err, out, r.Stdout)
 	}
-	return r.stdout
+	return r.Stdout
 }
 
 // clientsIn reads the part for the target file from the comments at the end.
@@ -157,8 +158,8 @@ func TestClientsByCurlAndText(t *testing.T) {
 			t.Errorf("%s: %s", format, text)
 		}
 	}
-	mandate(t, "", "--clients", "ldap").want(t, 2, `--clients: there is no format "ldap", only curl, hydra, kcadm, text`)
-	mandate(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).want(t, 2, "no such file")
+	servertest.Run(t, "", "--clients", "ldap").Want(t, 2, `--clients: there is no format "ldap", only curl, hydra, kcadm, text`)
+	servertest.Run(t, "", "--clients", "text", "--target", filepath.Join(t.TempDir(), "none.yaml")).Want(t, 2, "no such file")
 }
 
 // With --write-target, the target has the clients that were printed.
@@ -167,21 +168,21 @@ func TestAskPrintsWhatToRegister(t *testing.T) {
 	defer bare.Close()
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	answers := []string{bare.URL, bare.URL + "/authorize", bare.URL + "/token", "", "", "", "", "127.0.0.1:7070", ""}
-	r := mandate(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--clients", "kcadm")
-	r.want(t, 0, "kcadm.sh create partialImport -r REALM", "Register these clients now.", "Wrote "+path)
+	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--clients", "kcadm")
+	r.Want(t, 0, "kcadm.sh create partialImport -r REALM", "Register these clients now.", "Wrote "+path)
 	written, err := target.Load(path)
 	if err != nil || len(written.Clients) != len(need.Roles()) {
 		t.Fatalf("%v: %v", err, written)
 	}
 	for _, c := range written.Clients {
-		if c.Secret != "" && !strings.Contains(r.stderr, c.Secret) {
+		if c.Secret != "" && !strings.Contains(r.Stderr, c.Secret) {
 			t.Errorf("%s has another secret than the printed one", c.ID)
 		}
 	}
 	// Nobody is asked whether clients shall register themselves too.
 	server := newRegistrar(t)
 	path = filepath.Join(t.TempDir(), "target.yaml")
-	mandate(t, strings.Join([]string{server.url, "", "", "", ""}, "\n")+"\n", "--target", path, "--write-target", "--clients", "hydra").want(t, 0, "Wrote "+path)
+	servertest.Run(t, strings.Join([]string{server.url, "", "", "", ""}, "\n")+"\n", "--target", path, "--write-target", "--clients", "hydra").Want(t, 0, "Wrote "+path)
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(text), "register: true") || !strings.Contains(string(text), "conformance-code") {
 		t.Errorf("%v:\n%s", err, text)

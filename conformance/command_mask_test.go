@@ -12,6 +12,7 @@ import (
 
 	"mandate/conformance/engine"
 	"mandate/conformance/need"
+	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
@@ -36,9 +37,9 @@ func TestCommandHidesShortSecrets(t *testing.T) {
 	target := careless(t)
 	path := targetFile(t, target)
 	for format := range engine.Formats() {
-		r := mandate(t, "", "--target", path, "--only", "RFC6749", "--only", "RFC6750", "--only", "RFC7636", "--only", "RFC7009", "--only", "RFC7662", "--format", format)
-		r.want(t, 1, "CODE_SECRET", "$ACCESS_TOKEN", "COOKIE", "$CODE")
-		wantMasked(t, format, r.stdout+r.stderr)
+		r := servertest.Run(t, "", "--target", path, "--only", "RFC6749", "--only", "RFC6750", "--only", "RFC7636", "--only", "RFC7009", "--only", "RFC7662", "--format", format)
+		r.Want(t, 1, "CODE_SECRET", "$ACCESS_TOKEN", "COOKIE", "$CODE")
+		wantMasked(t, format, r.Stdout+r.Stderr)
 	}
 }
 

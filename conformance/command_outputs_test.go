@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mandate/conformance/servertest"
 )
 
 // A file that cannot be written after the run loses no results: the other files are written, and the report is printed.
@@ -24,8 +26,8 @@ func TestCommandOutputsThatFail(t *testing.T) {
 	}))
 	defer server.Close()
 	path := targetText(t, "issuer: "+server.URL+"\nendpoints: {token_endpoint: "+server.URL+"/token}\nclients:\n  machine: {id: m, secret: verysecret}\n")
-	r := mandate(t, "", "--target", path, "--only", "RFC6749/5.2", "--write-baseline", known, "--report", first, "--report", second)
-	r.want(t, 1, "rules in ", "known.yaml: is a directory", "write the report: open "+first)
+	r := servertest.Run(t, "", "--target", path, "--only", "RFC6749/5.2", "--write-baseline", known, "--report", first, "--report", second)
+	r.Want(t, 1, "rules in ", "known.yaml: is a directory", "write the report: open "+first)
 	text, err := os.ReadFile(second)
 	if err != nil || !strings.Contains(string(text), `"issuer"`) {
 		t.Errorf("%v: %s", err, text)

@@ -24,38 +24,38 @@ func TestCommandBadServers(t *testing.T) {
 	}
 	closed.Close()
 	t.Run("nobody listens", func(t *testing.T) {
-		mandate(t, "", "--target", targetText(t, "issuer: http://"+closed.Addr().String())).want(t, 2, "connection refused")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://"+closed.Addr().String())).Want(t, 2, "connection refused")
 	})
 	t.Run("no such host", func(t *testing.T) {
-		mandate(t, "", "--target", targetText(t, "issuer: http://nowhere.invalid")).want(t, 2, "nowhere.invalid: its address cannot be found")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://nowhere.invalid")).Want(t, 2, "nowhere.invalid: its address cannot be found")
 	})
 	t.Run("a foreign host", func(t *testing.T) {
-		mandate(t, "", "--target", targetText(t, "issuer: https://192.0.2.1")).want(t, 2, "192.0.2.1 is at 192.0.2.1, which is neither", "--i-own-this-server")
-		r := mandate(t, "", "--target", targetText(t, "issuer: https://192.0.2.1"), "--i-own-this-server", "--timeout", "1ms")
-		r.want(t, 2, "192.0.2.1")
-		if strings.Contains(r.stderr, "own-this") {
-			t.Errorf("the flag does nothing: %s", r.stderr)
+		servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1")).Want(t, 2, "192.0.2.1 is at 192.0.2.1, which is neither", "--i-own-this-server")
+		r := servertest.Run(t, "", "--target", targetText(t, "issuer: https://192.0.2.1"), "--i-own-this-server", "--timeout", "1ms")
+		r.Want(t, 2, "192.0.2.1")
+		if strings.Contains(r.Stderr, "own-this") {
+			t.Errorf("the flag does nothing: %s", r.Stderr)
 		}
 	})
 	t.Run("no TLS", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
-		mandate(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).want(t, 2, "does not speak TLS there: write the address with http")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: https"+strings.TrimPrefix(server.URL, "http"))).Want(t, 2, "does not speak TLS there: write the address with http")
 	})
 	t.Run("a certificate of its own", func(t *testing.T) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
 		defer server.Close()
 		server.Config.ErrorLog = nil
 		path := targetText(t, "issuer: "+server.URL)
-		mandate(t, "", "--target", path).want(t, 2, "not signed by an authority that this machine trusts", "--ca FILE")
+		servertest.Run(t, "", "--target", path).Want(t, 2, "not signed by an authority that this machine trusts", "--ca FILE")
 		ca := filepath.Join(t.TempDir(), "ca.pem")
 		err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mandate(t, "", "--target", path, "--ca", ca).want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
-		mandate(t, "", "--target", path, "--ca", path).want(t, 2, "contains no certificate in PEM")
-		mandate(t, "", "--target", path, "--ca", "nowhere.pem").want(t, 2, "nowhere.pem: no such file")
+		servertest.Run(t, "", "--target", path, "--ca", ca).Want(t, 2, "publishes no metadata", "answers 404 Not Found", "endpoints in the target file")
+		servertest.Run(t, "", "--target", path, "--ca", path).Want(t, 2, "contains no certificate in PEM")
+		servertest.Run(t, "", "--target", path, "--ca", "nowhere.pem").Want(t, 2, "nowhere.pem: no such file")
 	})
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -78,10 +78,10 @@ func TestCommandBadServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.handler)
 			defer server.Close()
-			r := mandate(t, "", "--target", targetText(t, "issuer: "+server.URL), "--timeout", "1s")
-			r.want(t, 2, c.want)
-			if r.took > 20*time.Second || strings.Contains(r.stderr, "\x1b") || strings.Count(r.stderr, "\n") > 2 {
-				t.Errorf("after %s: %q", r.took, r.stderr)
+			r := servertest.Run(t, "", "--target", targetText(t, "issuer: "+server.URL), "--timeout", "1s")
+			r.Want(t, 2, c.want)
+			if r.Took > 20*time.Second || strings.Contains(r.Stderr, "\x1b") || strings.Count(r.Stderr, "\n") > 2 {
+				t.Errorf("after %s: %q", r.Took, r.Stderr)
 			}
 		})
 	}
@@ -130,14 +130,14 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 			target := copied(s)
 			target.Endpoints = map[string]string{"authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token",
 				"introspection_endpoint": server.URL + "/introspect", "revocation_endpoint": server.URL + "/revoke"}
-			r := mandate(t, "", "--target", targetFile(t, target), "--timeout", "500ms")
-			r.want(t, 1, "rules in ")
-			top, _, _ := strings.Cut(r.stdout, "RFC 6749")
+			r := servertest.Run(t, "", "--target", targetFile(t, target), "--timeout", "500ms")
+			r.Want(t, 1, "rules in ")
+			top, _, _ := strings.Cut(r.Stdout, "RFC 6749")
 			if name == "hangs" && !strings.Contains(strings.Join(strings.Fields(top), " "), "The server did not answer a request. Other results may be a consequence of it: ") {
 				t.Errorf("the report does not begin with the request: %s", top)
 			}
-			if strings.Contains(r.stdout, "BROKEN") || r.took > time.Minute {
-				t.Errorf("after %s:\n%s", r.took, r.stdout)
+			if strings.Contains(r.Stdout, "BROKEN") || r.Took > time.Minute {
+				t.Errorf("after %s:\n%s", r.Took, r.Stdout)
 			}
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"mandate/conformance/servertest"
 )
 
 func TestCommandTargetFile(t *testing.T) {
@@ -36,13 +38,13 @@ func TestCommandTargetFile(t *testing.T) {
 		"- issuer: http://h\n":   "line 1",
 		"issuer: http://u@h/o\n": "is not an http or https URL",
 	} {
-		r := mandate(t, "", "--target", targetText(t, text))
-		r.want(t, 2, "target.yaml: ", strings.TrimPrefix(want, "yaml"))
-		if strings.Contains(r.stderr, "conformance.") {
-			t.Errorf("%q: the error has words of Go: %s", text, r.stderr)
+		r := servertest.Run(t, "", "--target", targetText(t, text))
+		r.Want(t, 2, "target.yaml: ", strings.TrimPrefix(want, "yaml"))
+		if strings.Contains(r.Stderr, "conformance.") {
+			t.Errorf("%q: the error has words of Go: %s", text, r.Stderr)
 		}
 	}
-	mandate(t, "", "--target", "nowhere.yaml").want(t, 2, "there is no target file nowhere.yaml", "--write-target")
-	mandate(t, "", "--target", os.DevNull).want(t, 2, "it needs an issuer")
-	mandate(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).want(t, 2, "larger than a mebibyte")
+	servertest.Run(t, "", "--target", "nowhere.yaml").Want(t, 2, "there is no target file nowhere.yaml", "--write-target")
+	servertest.Run(t, "", "--target", os.DevNull).Want(t, 2, "it needs an issuer")
+	servertest.Run(t, "", "--target", targetText(t, "issuer: http://h\nscope: "+strings.Repeat("x", 1<<20))).Want(t, 2, "larger than a mebibyte")
 }

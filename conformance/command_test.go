@@ -1,20 +1,16 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mandate/conformance/check"
 	"mandate/conformance/need"
@@ -41,50 +37,6 @@ func TestRun(t *testing.T) {
 	}
 	if report.Failed() {
 		t.Error(report.Summary())
-	}
-}
-
-// result is the output of the command.
-type result struct {
-	stdout, stderr string
-	code           int
-	took           time.Duration
-}
-
-// mandate runs `mandate conformance` until it ends.
-func mandate(t *testing.T, stdin string, args ...string) result {
-	t.Helper()
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"conformance"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = t.TempDir(), servertest.Environment(), strings.NewReader(stdin), time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	began := time.Now()
-	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0) {
-		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
-	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(began)}
-}
-
-// want asserts the exit code, and words in the two outputs together.
-func (r result) want(t *testing.T, code int, words ...string) {
-	t.Helper()
-	all := r.stdout + r.stderr
-	if r.code != code {
-		t.Errorf("exit code %d, want %d\n%s", r.code, code, all)
-	}
-	for _, word := range words {
-		// A long sentence continues on the next line.
-		if !strings.Contains(all, word) && !strings.Contains(strings.Join(strings.Fields(all), " "), word) {
-			t.Errorf("the output lacks %q:\n%s", word, all)
-		}
-	}
-	if strings.Contains(all, "panic") || strings.Contains(all, "goroutine ") {
-		t.Errorf("it panicked:\n%s", all)
 	}
 }
 
@@ -120,41 +72,41 @@ func TestCommand(t *testing.T) {
 	s := servertest.OnDatabase(t, "sqlite")
 	path := targetFile(t, copied(s))
 	t.Run("a tree, and a summary last", func(t *testing.T) {
-		r := mandate(t, "", "--target", path, "--only", "RFC7636/4.6", "--only", "RFC6749/10.12")
-		r.want(t, 0, "RFC 7636 Proof Key for Code Exchange\n  §4.6  https://www.rfc-editor.org/rfc/rfc7636#section-4.6\n    pass      MUST   verifier-compared: ", "RFC 6749", " rules in ")
-		lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+		r := servertest.Run(t, "", "--target", path, "--only", "RFC7636/4.6", "--only", "RFC6749/10.12")
+		r.Want(t, 0, "RFC 7636 Proof Key for Code Exchange\n  §4.6  https://www.rfc-editor.org/rfc/rfc7636#section-4.6\n    pass      MUST   verifier-compared: ", "RFC 6749", " rules in ")
+		lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 		if last := lines[len(lines)-1]; !strings.Contains(last, "passed") {
 			t.Errorf("the last line is %q", last)
 		}
-		if r.stderr != "" {
-			t.Errorf("it writes progress where nobody watches: %q", r.stderr)
+		if r.Stderr != "" {
+			t.Errorf("it writes progress where nobody watches: %q", r.Stderr)
 		}
 	})
 	t.Run("json", func(t *testing.T) {
-		r := mandate(t, "", "--target", path, "--only", "RFC7662/2.2", "--format", "json")
-		r.want(t, 0)
+		r := servertest.Run(t, "", "--target", path, "--only", "RFC7662/2.2", "--format", "json")
+		r.Want(t, 0)
 		var report struct {
 			Issuer  string `json:"issuer"`
 			Failed  bool   `json:"failed"`
 			Results []struct{ ID, Status string }
 		}
-		err := json.Unmarshal([]byte(r.stdout), &report)
+		err := json.Unmarshal([]byte(r.Stdout), &report)
 		if err != nil || report.Issuer != s.URL+"/o" || report.Failed || len(report.Results) < 5 {
-			t.Errorf("%v: %s", err, r.stdout)
+			t.Errorf("%v: %s", err, r.Stdout)
 		}
 	})
 	t.Run("junit", func(t *testing.T) {
-		r := mandate(t, "", "--target", path, "--only", "RFC6750", "--format", "junit")
-		r.want(t, 0)
+		r := servertest.Run(t, "", "--target", path, "--only", "RFC6750", "--format", "junit")
+		r.Want(t, 0)
 		var suites struct {
 			Suites []struct {
 				Failures int `xml:"failures,attr"`
 				Skipped  int `xml:"skipped,attr"`
 			} `xml:"testsuite"`
 		}
-		err := xml.Unmarshal([]byte(r.stdout), &suites)
+		err := xml.Unmarshal([]byte(r.Stdout), &suites)
 		if err != nil || len(suites.Suites) != 1 || suites.Suites[0].Failures != 0 || suites.Suites[0].Skipped == 0 {
-			t.Errorf("%v: %s", err, r.stdout)
+			t.Errorf("%v: %s", err, r.Stdout)
 		}
 	})
 	t.Run("several reports", func(t *testing.T) {
@@ -164,7 +116,7 @@ func TestCommand(t *testing.T) {
 		for name := range wanted {
 			args = append(args, "--report", filepath.Join(dir, name))
 		}
-		mandate(t, "", args...).want(t, 0, "verifier-compared")
+		servertest.Run(t, "", args...).Want(t, 0, "verifier-compared")
 		for name, want := range wanted {
 			text, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || !strings.Contains(string(text), want) {
@@ -172,22 +124,22 @@ func TestCommand(t *testing.T) {
 			}
 		}
 		absent := filepath.Join(dir, "absent.html")
-		mandate(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--report", absent).want(t, 2, "connection refused")
+		servertest.Run(t, "", "--target", targetText(t, "issuer: http://127.0.0.1:1"), "--report", absent).Want(t, 2, "connection refused")
 		_, err := os.Stat(absent)
 		if !os.IsNotExist(err) {
 			t.Errorf("a report without results remains: %v", err)
 		}
-		mandate(t, "", "--target", path, "--report", absent, "--report", filepath.Join(dir, "none", "r.html")).want(t, 2, "no such file")
+		servertest.Run(t, "", "--target", path, "--report", absent, "--report", filepath.Join(dir, "none", "r.html")).Want(t, 2, "no such file")
 	})
 	t.Run("list", func(t *testing.T) {
-		r := mandate(t, "", "--list")
-		r.want(t, 0, "not applicable: ", "not observable from outside: ", "not done: ")
+		r := servertest.Run(t, "", "--list")
+		r.Want(t, 0, "not applicable: ", "not observable from outside: ", "not done: ")
 		for _, rule := range rules.All() {
-			if !strings.Contains(r.stdout, rule.ID+"\n") {
+			if !strings.Contains(r.Stdout, rule.ID+"\n") {
 				t.Errorf("the list lacks %s", rule.ID)
 			}
 		}
-		mandate(t, "", "--list", "--profile", "oauth21").want(t, 0, "RFC7636/4.6/")
+		servertest.Run(t, "", "--list", "--profile", "oauth21").Want(t, 0, "RFC7636/4.6/")
 	})
 	t.Run("wrong usage", func(t *testing.T) {
 		for line, want := range map[string]string{
@@ -207,10 +159,10 @@ func TestCommand(t *testing.T) {
 			"--target " + path + " --report r.pdf":                  "--report: the ending of r.pdf must be .html, .json, .xml (JUnit) or .txt",
 			"--frobnicate":                                          "unknown flag: --frobnicate",
 		} {
-			r := mandate(t, "", strings.Fields(line)...)
-			r.want(t, 2, "mandate: "+want, "(see: mandate conformance --help)")
-			if strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
-				t.Errorf("%s: %s%s", line, r.stdout, r.stderr)
+			r := servertest.Run(t, "", strings.Fields(line)...)
+			r.Want(t, 2, "mandate: "+want, "(see: mandate conformance --help)")
+			if strings.Count(r.Stderr, "\n") != 1 || r.Stdout != "" {
+				t.Errorf("%s: %s%s", line, r.Stdout, r.Stderr)
 			}
 		}
 	})
@@ -243,14 +195,14 @@ func TestCommandWrongTarget(t *testing.T) {
 			for only := range strings.FieldsSeq(c.only) {
 				args = append(args, "--only", only)
 			}
-			r := mandate(t, "", args...)
-			r.want(t, 1, c.want)
-			if strings.Contains(r.stdout, " FAIL      MUST ") {
-				t.Errorf("the mistake in the target fails a MUST:\n%s", r.stdout)
+			r := servertest.Run(t, "", args...)
+			r.Want(t, 1, c.want)
+			if strings.Contains(r.Stdout, " FAIL      MUST ") {
+				t.Errorf("the mistake in the target fails a MUST:\n%s", r.Stdout)
 			}
-			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.stdout), " "), "Results with the same cause: ")
-			if strings.Contains(r.stdout, " blocked ") && !strings.Contains(end, c.want) {
-				t.Errorf("the end lacks %q:\n%s", c.want, r.stdout)
+			_, end, _ := strings.Cut(strings.Join(strings.Fields(r.Stdout), " "), "Results with the same cause: ")
+			if strings.Contains(r.Stdout, " blocked ") && !strings.Contains(end, c.want) {
+				t.Errorf("the end lacks %q:\n%s", c.want, r.Stdout)
 			}
 		})
 	}
@@ -266,20 +218,20 @@ func TestCommandShowsAFault(t *testing.T) {
 		return nil
 	}) + "/o/token/"
 	path := targetFile(t, target)
-	r := mandate(t, "", "--target", path, "--only", "RFC6749/5.1", "--only", "RFC6749/4.1")
-	r.want(t, 1, "FAIL      MUST   no-cache: ", `Pragma is "", want no-cache`, "> POST http://127.0.0.1:", "> Authorization: Basic (",
+	r := servertest.Run(t, "", "--target", path, "--only", "RFC6749/5.1", "--only", "RFC6749/4.1")
+	r.Want(t, 1, "FAIL      MUST   no-cache: ", `Pragma is "", want no-cache`, "> POST http://127.0.0.1:", "> Authorization: Basic (",
 		"grant_type=client_credentials", "< 200 OK", `"access_token":"$ACCESS_TOKEN"`, "to repeat it:\n                curl -i http://127.0.0.1", `:"$MACHINE_SECRET"`, "-d grant_type=client_credentials",
 		"1 MUST failed", "mandate: the server does not satisfy every MUST")
-	if strings.Count(r.stdout, "FAIL") != 1 || strings.Contains(r.stdout, "blocked") {
-		t.Errorf("other checks fail too:\n%s", r.stdout)
+	if strings.Count(r.Stdout, "FAIL") != 1 || strings.Contains(r.Stdout, "blocked") {
+		t.Errorf("other checks fail too:\n%s", r.Stdout)
 	}
 	for role, c := range target.Clients {
-		if c.Secret != "" && strings.Contains(r.stdout+r.stderr, c.Secret) {
+		if c.Secret != "" && strings.Contains(r.Stdout+r.Stderr, c.Secret) {
 			t.Errorf("the secret of %s is shown", role)
 		}
 	}
-	if strings.Contains(r.stdout, "mat_") {
-		t.Errorf("an access token is shown:\n%s", r.stdout)
+	if strings.Contains(r.Stdout, "mat_") {
+		t.Errorf("an access token is shown:\n%s", r.Stdout)
 	}
 }
 

@@ -128,14 +128,10 @@ func TestRegistrationInterrupted(t *testing.T) {
 // running starts a command, and returns when it has registered clients and requested a token.
 func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s")
+	cmd := servertest.Command(t, "--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s")
 	var stderr strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = t.TempDir(), servertest.Environment(), stdout, &stderr, time.Second
-	err = cmd.Start()
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	err := cmd.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +170,9 @@ func TestCommandWithoutReader(t *testing.T) {
 	read.Close()
 	target := server.target()
 	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, "conformance", "--target", targetFile(t, target), "--only", "RFC6749/3.2")
+	cmd := servertest.Command(t, "--target", targetFile(t, target), "--only", "RFC6749/3.2")
 	var stderr strings.Builder
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = servertest.Environment(), write, &stderr, time.Second
+	cmd.Stdout, cmd.Stderr = write, &stderr
 	err = cmd.Run()
 	write.Close()
 	if err == nil || strings.Contains(stderr.String(), "panic") || strings.Contains(stderr.String(), "goroutine ") {
@@ -195,23 +187,16 @@ func TestCommandRegistration(t *testing.T) {
 	server.refused = "client_credentials"
 	target := server.target()
 	target.Endpoints = map[string]string{"token_endpoint": server.url + "/nothing"}
-	mandate(t, "", "--target", targetFile(t, target), "--only", "RFC6749/4.4").want(t, 0,
+	servertest.Run(t, "", "--target", targetFile(t, target), "--only", "RFC6749/4.4").Want(t, 0,
 		"the server did not register the client machine: 400 Bad Request, invalid_client_metadata (no robots)")
 	server.empty(t, 5)
 	server.token = "initial"
-	mandate(t, "", "--target", targetFile(t, target)).want(t, 2, "mandate: register the client code: 401 Unauthorized. If the server requires an initial access token, name it in the target as initial_access_token")
+	servertest.Run(t, "", "--target", targetFile(t, target)).Want(t, 2, "mandate: register the client code: 401 Unauthorized. If the server requires an initial access token, name it in the target as initial_access_token")
 }
 
 // After an interrupt during the questions, no further answer is needed, and no file is left behind.
 func TestAskInterrupted(t *testing.T) {
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "conformance", "--target", "new.yaml", "--write-target")
-	cmd.Dir, cmd.Env, cmd.WaitDelay = t.TempDir(), servertest.Environment(), time.Second
+	cmd := servertest.Command(t, "--target", "new.yaml", "--write-target")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +209,7 @@ func TestAskInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
 	said := bufio.NewReader(stderr)
 	_, err = said.ReadString(':') // the question was asked
 	if err == nil {

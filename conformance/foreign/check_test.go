@@ -1,17 +1,12 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"mandate/conformance/check"
 	"mandate/conformance/servertest"
@@ -47,46 +42,22 @@ func checkServer(t *testing.T, name string, start func(t *testing.T) *target.Tar
 // mandate checks all rules with the command, and keeps the report in a file.
 func mandate(t *testing.T, target, file string) report {
 	t.Helper()
-	out := command(t, "", "--target", target, "--format", "json")
+	out := servertest.Run(t, "", "--target", target, "--format", "json")
 	var r report
-	err := json.Unmarshal([]byte(out.stdout), &r)
+	err := json.Unmarshal([]byte(out.Stdout), &r)
 	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out.stdout, out.stderr)
+		t.Fatalf("%v\n%s%s", err, out.Stdout, out.Stderr)
 	}
-	err = os.WriteFile(file, []byte(out.stdout), 0o600)
+	err = os.WriteFile(file, []byte(out.Stdout), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := slices.ContainsFunc(r.Results, func(x result) bool {
 		return x.Status == check.Broken || x.Level == check.Must && (x.Status == check.Fail || x.Status == check.Blocked)
 	})
-	if failed != (out.code == 1) {
-		t.Errorf("exit code %d, and that a MUST does not hold is %t", out.code, failed)
+	if failed != (out.Code == 1) {
+		t.Errorf("exit code %d, and that a MUST does not hold is %t", out.Code, failed)
 	}
 	t.Log(r.Summary)
 	return r
-}
-
-// output is what the command printed, and its exit code.
-type output struct {
-	stdout, stderr string
-	code           int
-}
-
-// command runs `mandate conformance` until it ends.
-func command(t *testing.T, stdin string, arguments ...string) output {
-	t.Helper()
-	path, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"conformance"}, arguments...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = t.TempDir(), servertest.Environment(), strings.NewReader(stdin), time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0) {
-		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
-	}
-	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }

@@ -68,13 +68,8 @@ func (k *keycloak) answers(more ...string) string {
 // scripted describes the realm by --write-target --clients kcadm, and runs the script that this prints, as
 // docs/check-a-server.md says.
 func (k *keycloak) scripted(t *testing.T) *target.Target {
-	binary, err := servertest.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	cmd := exec.CommandContext(t.Context(), binary, "conformance", "--target", path, "--write-target", "--clients", "kcadm")
-	cmd.Env = servertest.Environment()
+	cmd := servertest.Command(t, "--target", path, "--write-target", "--clients", "kcadm")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +110,7 @@ func (k *keycloak) registered(t *testing.T) *target.Target {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	out := command(t, k.answers("yes", initial.Token, "no"), "--target", path, "--write-target")
-	if out.code != 0 || !strings.Contains(out.stderr, "It works: the server issued a code and tokens.") {
-		t.Fatal(out.stderr)
-	}
+	servertest.Run(t, k.answers("yes", initial.Token, "no"), "--target", path, "--write-target").Want(t, 0, "It works: the server issued a code and tokens.")
 	of := k.withAPI(t, path)
 	of.Backchannel, of.API.Restricted, of.API.Scope = servertest.FreeAddress(), "", ""
 	return of

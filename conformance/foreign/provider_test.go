@@ -71,8 +71,8 @@ func TestProviderRegistration(t *testing.T) {
 	t.Run("a target file of questions", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "target.yaml")
 		answers := []string{p.target.Issuer, p.target.User.Username, p.target.User.Password, "", "yes", "", ""}
-		wantOutput(t, command(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target"), "Wrote "+path)
-		wantOutput(t, command(t, "", "--target", path, "--only", "RFC7636"), "pass      MUST   verifier-compared: ")
+		servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target").Want(t, 0, "Wrote "+path)
+		servertest.Run(t, "", "--target", path, "--only", "RFC7636").Want(t, 0, "pass      MUST   verifier-compared: ")
 		p.wantNoneRegistered(t)
 	})
 }
@@ -113,13 +113,6 @@ func needsOf(t *testing.T, id string) []need.Need {
 		t.Fatalf("there is no rule %s", id)
 	}
 	return all[i].Needs
-}
-
-func wantOutput(t *testing.T, o output, words string) {
-	t.Helper()
-	if o.code != 0 || !strings.Contains(o.stdout, words) {
-		t.Errorf("exit code %d, want 0 and %q\n%s%s", o.code, words, o.stdout, o.stderr)
-	}
 }
 
 // providerConfiguration is a script in testdata/oidc-provider, and what fits it.
