@@ -158,11 +158,6 @@ type Comparison struct {
 // Failed reports whether the server differs from the baseline.
 func (c *Comparison) Failed() bool { return len(c.New)+len(c.Passing) > 0 }
 
-// Counts reports whether a result makes a run without a baseline fail.
-func Counts(r check.Result) bool {
-	return r.Status == check.Broken || r.Rule.Level == check.Must && (r.Status == check.Fail || r.Status == check.Blocked)
-}
-
 // Compare compares the results of a run with the baseline.
 func (b *Baseline) Compare(r *Report) *Comparison {
 	entries := map[string]Entry{}

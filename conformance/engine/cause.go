@@ -30,7 +30,7 @@ func (r *Report) Causes() []Cause {
 	var all []*Cause
 	byKey := map[string]*Cause{}
 	for _, result := range r.Results {
-		if !needsALook(result) {
+		if severity(result) == 0 {
 			continue
 		}
 		key := causeOf(result)
@@ -50,25 +50,6 @@ func (r *Report) Causes() []Cause {
 		return cmp.Or(cmp.Compare(severity(a.Results[0]), severity(b.Results[0])), cmp.Compare(len(b.Results), len(a.Results)))
 	})
 	return causes
-}
-
-func needsALook(r check.Result) bool {
-	return r.Status == check.Blocked || r.Status == check.Broken || (r.Status == check.Fail || r.Status == check.Flaky) && r.Rule.Level != check.May
-}
-
-// severity is smaller for a worse result.
-func severity(r check.Result) int {
-	switch {
-	case r.Status == check.Fail && r.Rule.Level == check.Must:
-		return 0
-	case r.Status == check.Broken:
-		return 1
-	case r.Status == check.Blocked && r.Rule.Level == check.Must:
-		return 2
-	case r.Status == check.Fail:
-		return 3
-	}
-	return 4
 }
 
 // textOf says what the results have in common: their reason, or the answer.
@@ -226,8 +207,9 @@ func (r *Report) byWord(results []check.Result) []string {
 	var words []string
 	ids := map[string][]string{}
 	for _, result := range results {
-		word := r.word(result)
-		if result.Status == check.Fail && word != "known" {
+		o := r.outcome(result)
+		word := o.word()
+		if o.status == check.Fail {
 			word += " " + string(result.Rule.Level)
 		}
 		if ids[word] == nil {

@@ -74,7 +74,7 @@ func (c *Comparison) text(out *lines) {
 		out.printf("  passes now   %s: remove its entry (line %d)\n", k.Result.Rule.ID, k.Entry.Line)
 	}
 	for _, k := range c.Open {
-		out.printf("  not tried    %s (line %d): %s\n", k.Result.Rule.ID, k.Entry.Line, word(k.Result))
+		out.printf("  not tried    %s (line %d): %s\n", k.Result.Rule.ID, k.Entry.Line, outcomeOf(k.Result).word())
 	}
 }
 

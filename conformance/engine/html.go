@@ -42,9 +42,9 @@ type (
 
 	// htmlOutcome is a row of the summary, and of the legend.
 	htmlOutcome struct {
-		Kind, Word, Sign, Meaning string
-		Counts                    []int // by level
-		Total                     int
+		outcome
+		Counts []int // by level
+		Total  int
 	}
 	htmlCause struct {
 		Number, Total int
@@ -53,9 +53,10 @@ type (
 		Shown         *htmlRule // the one whose exchange is shown
 	}
 	htmlDocument struct {
-		ID, Cited, Title, URL                   string
-		Rules, Held, Musts, Shoulds, Mays, Open int // numbers of rules
-		Clauses                                 []htmlClause
+		ID, Cited, Title, URL string
+		Rules                 int
+		Columns               [columnsOfDocuments]int // numbers of rules
+		Clauses               []htmlClause
 	}
 	htmlClause struct {
 		Number   string
@@ -68,7 +69,7 @@ type (
 		Detail           string // the reason, if the cause does not say it
 		Known            string // the reason in the baseline
 		Level            check.Level
-		Kind, Word, Sign string
+		outcome
 		Cited, URL       string // the clause
 		Cause            int
 		Shared           bool // other rules have this cause too
@@ -78,47 +79,6 @@ type (
 		Earlier          int
 	}
 )
-
-// outcomes are the words for the outcome of a rule, in the order of the summary.
-var outcomes = []htmlOutcome{
-	{Kind: "held", Word: "Pass", Sign: "✓", Meaning: "The rule was checked, and the server follows it."},
-	{Kind: "failed", Word: "Fail", Sign: "✗", Meaning: "A MUST that the server violates."},
-	{Kind: "broken", Word: "Broken", Sign: "?", Meaning: "The check itself has a bug."},
-	{Kind: "missed", Word: "Not followed", Sign: "!", Meaning: "A SHOULD that the server does not follow. There can be a good reason."},
-	{Kind: "flaky", Word: "Flaky", Sign: "~", Meaning: "The check failed beside others and passed alone, so that nothing is known about the rule."},
-	{Kind: "known", Word: "Known", Sign: "≈", Meaning: "The rule does not hold, and the baseline lists it with the reason shown."},
-	{Kind: "otherwise", Word: "Otherwise", Sign: "≠", Meaning: "The document leaves a choice, and the rule names one. The server made another. This is not an error."},
-	{Kind: "blocked", Word: "Blocked", Sign: "…", Meaning: "A step before the checked one failed, so that nothing is known about the rule."},
-	{Kind: "skipped", Word: "Skipped", Sign: "–", Meaning: "The target lacks something that the check needs. The reason names it."},
-	{Kind: "unobservable", Word: "Not observable", Sign: "○", Meaning: "No request shows whether a server follows the rule."},
-	{Kind: "inapplicable", Word: "Not checked", Sign: "·", Meaning: "There is no check for the rule; mandate conformance --list says why."},
-}
-
-// kind returns the outcome of a result.
-func (r *Report) kind(result check.Result) string {
-	if _, known := r.known(result.Rule.ID); known {
-		return "known"
-	}
-	return kind(result)
-}
-
-func kind(r check.Result) string {
-	switch {
-	case r.Status == check.Pass:
-		return "held"
-	case r.Status == check.Fail && r.Rule.Level == check.Must:
-		return "failed"
-	case r.Status == check.Fail && r.Rule.Level == check.Should:
-		return "missed"
-	case r.Status == check.Fail:
-		return "otherwise"
-	case r.Status == check.Broken:
-		return "broken"
-	case r.Status == check.Skip:
-		return "skipped"
-	}
-	return map[check.Status]string{check.Blocked: "blocked", check.Flaky: "flaky", check.Unobservable: "unobservable", check.Inapplicable: "inapplicable"}[r.Status]
-}
 
 // Verdict says in a sentence or two what the run found.
 func (r *Report) Verdict() string {
@@ -215,10 +175,10 @@ func (r *Report) document() *htmlReport {
 // outcomes counts the results by outcome. An outcome that did not occur is left out.
 func (r *Report) outcomes() []htmlOutcome {
 	var occurred []htmlOutcome
-	for _, o := range outcomes {
-		o.Counts = make([]int, 3)
+	for _, one := range outcomes {
+		o := htmlOutcome{outcome: one, Counts: make([]int, 3)}
 		for _, result := range r.Results {
-			if r.kind(result) != o.Kind {
+			if r.outcome(result).Kind != o.Kind {
 				continue
 			}
 			o.Total++
@@ -236,13 +196,8 @@ func (r *Report) outcomes() []htmlOutcome {
 }
 
 func (r *Report) htmlRule(result check.Result, titles map[string]check.Document, cause int) htmlRule {
-	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, Kind: r.kind(result), URL: ClauseURL(result.Rule), Cause: cause}
+	rule := htmlRule{ID: result.Rule.ID, Text: result.Rule.Text, Level: result.Rule.Level, outcome: r.outcome(result), URL: ClauseURL(result.Rule), Cause: cause}
 	rule.Cited = titles[result.Rule.Document()].Cited + " " + clauseText(result.Rule.Clause())
-	for _, o := range outcomes {
-		if o.Kind == rule.Kind {
-			rule.Word, rule.Sign = o.Word, o.Sign
-		}
-	}
 	if result.Status != check.Pass {
 		rule.Reason = reasonOf(result)
 	}
@@ -277,18 +232,7 @@ func clauseText(clause string) string {
 
 func (d *htmlDocument) add(result check.Result, rule htmlRule) {
 	d.Rules++
-	switch {
-	case rule.Kind == "held":
-		d.Held++
-	case result.Status == check.Broken, result.Status == check.Fail && rule.Level == check.Must:
-		d.Musts++
-	case result.Status == check.Fail && rule.Level == check.Should:
-		d.Shoulds++
-	case result.Status == check.Fail:
-		d.Mays++
-	default:
-		d.Open++
-	}
+	d.Columns[outcomeOf(result).column]++
 	clause := result.Rule.Clause()
 	if n := len(d.Clauses); n == 0 || d.Clauses[n-1].Number != clause {
 		d.Clauses = append(d.Clauses, htmlClause{Number: clause, URL: ClauseURL(result.Rule), Numbered: numbered(clause)})

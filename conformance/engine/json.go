@@ -126,14 +126,14 @@ func (s *junitSuite) add(r *Report, x check.Result) {
 		text.Text = fmt.Sprintf("The rule passes now: remove its entry in line %d of %s.", leftover.Line, r.Baseline.File)
 		c.Failure = text
 		s.Failures++
-	case x.Status == check.Broken, x.Status == check.Blocked && x.Rule.Level == check.Must:
-		c.Error = text
-		s.Errors++
-	case x.Status == check.Fail && x.Rule.Level == check.Must:
+	case Counts(x) && x.Status == check.Fail:
 		c.Failure = text
 		s.Failures++
+	case Counts(x):
+		c.Error = text
+		s.Errors++
 	case x.Status != check.Pass:
-		text.Message = r.word(x) + ": " + text.Message
+		text.Message = outcomeOf(x).word() + ": " + text.Message
 		c.Skipped = text
 		s.Skipped++
 	}

@@ -96,7 +96,7 @@ func logText(r check.Result) string {
 	if address := ClauseURL(r.Rule); address != "" {
 		fmt.Fprintln(&b, address)
 	}
-	fmt.Fprintf(&b, "\n%s in %.1f s\n", word(r), r.Duration.Seconds())
+	fmt.Fprintf(&b, "\n%s in %.1f s\n", outcomeOf(r).word(), r.Duration.Seconds())
 	if r.Reason != "" {
 		fmt.Fprintln(&b, r.Reason)
 	}

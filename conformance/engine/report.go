@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -45,13 +46,12 @@ func (a Advertised) String() string {
 	return fmt.Sprintf("%s (%s), by %s", a.Name, a.Document, a.Member)
 }
 
-// Failed reports whether the server violates a MUST. A blocked MUST counts too: a server that answers nothing must not
-// pass. With a baseline it reports whether the results differ from it.
+// Failed reports whether the results make the run fail. With a baseline it reports whether they differ from it.
 func (r *Report) Failed() bool {
 	if r.Baseline != nil {
 		return r.Baseline.Failed()
 	}
-	return r.Count(check.Broken, "")+r.Count(check.Fail, check.Must)+r.Count(check.Blocked, check.Must) > 0
+	return slices.ContainsFunc(r.Results, Counts)
 }
 
 // Count returns the number of results with a status and a level; the level "" stands for all levels.
@@ -110,26 +110,6 @@ func Formats() map[string]func(*Report, io.Writer) error {
 	}
 }
 
-// word returns the status as the list shows it.
-func (r *Report) word(result check.Result) string {
-	if _, known := r.known(result.Rule.ID); known {
-		return "known"
-	}
-	return word(result)
-}
-
-func word(r check.Result) string {
-	switch {
-	case r.Status == check.Fail && r.Rule.Level == check.May:
-		return "otherwise"
-	case r.Status == check.Fail:
-		return "FAIL"
-	case r.Status == check.Broken:
-		return "BROKEN"
-	}
-	return string(r.Status)
-}
-
 // hung begins the line about a request without an answer.
 const hung = "The server did not answer a request. Other results may be a consequence of it: "
 
@@ -170,7 +150,7 @@ func (r *Report) Text(w io.Writer) error {
 }
 
 func (r *Report) text(result check.Result, out *lines) {
-	word, reason := r.word(result), reasonOf(result)
+	word, reason := r.outcome(result).word(), reasonOf(result)
 	if result.Status == check.Unobservable || result.Status == check.Inapplicable {
 		word = "-"
 	}
