@@ -98,7 +98,7 @@ func TestBaselineComparison(t *testing.T) {
 	for _, c := range []struct {
 		rule, listed string // listed as; empty if the rule is not listed
 		now          check.Status
-		want         string // new, known, passing, open or advice
+		want         string // new, known, passing or open
 		failed       bool
 	}{
 		{aMust, "", check.Fail, "new", true},
@@ -107,7 +107,7 @@ func TestBaselineComparison(t *testing.T) {
 		{aMust, "", check.Pass, "", false},
 		{aMust, "", check.Skip, "", false},
 		{aMust, "", flaky, "", false},
-		{aShould, "", check.Fail, "advice", false},
+		{aShould, "", check.Fail, "", false},
 		{aShould, "", check.Blocked, "", false},
 		{aShould, "", check.Broken, "new", true},
 		{aMust, "fail", check.Fail, "known", false},
@@ -131,7 +131,7 @@ func TestBaselineComparison(t *testing.T) {
 		}
 		report := outcome(t, map[string]check.Status{c.rule: c.now})
 		report.Baseline = b.Compare(report)
-		is := map[string]int{"new": len(report.Baseline.New), "known": len(report.Baseline.Known), "passing": len(report.Baseline.Passing), "open": len(report.Baseline.Open), "advice": len(report.Baseline.Advice)}
+		is := map[string]int{"new": len(report.Baseline.New), "known": len(report.Baseline.Known), "passing": len(report.Baseline.Passing), "open": len(report.Baseline.Open)}
 		for name, n := range is {
 			if (n == 1) != (name == c.want) {
 				t.Errorf("%s, listed as %q, %s now: %d %s, want %q", c.rule, c.listed, c.now, n, name, c.want)

@@ -139,57 +139,6 @@ func readEntry(node *yaml.Node, rules []check.Rule) (Entry, error) {
 	return e, nil
 }
 
-// Known is an entry with the present result of its rule.
-type Known struct {
-	Entry  Entry
-	Result check.Result
-}
-
-// Comparison is a report compared with a baseline. Entries of rules that were not selected are left out.
-type Comparison struct {
-	File    string
-	New     []check.Result // they count as failures and are not listed
-	Known   []Known        // listed, and as listed
-	Passing []Known        // listed, and they pass now: the entry must go
-	Open    []Known        // listed, and nothing is known about the rule in this run
-	Advice  []check.Result // SHOULD rules that fail and are not listed; they do not count
-}
-
-// Failed reports whether the server differs from the baseline.
-func (c *Comparison) Failed() bool { return len(c.New)+len(c.Passing) > 0 }
-
-// Compare compares the results of a run with the baseline.
-func (b *Baseline) Compare(r *Report) *Comparison {
-	entries := map[string]Entry{}
-	for _, e := range b.Entries {
-		entries[e.Rule] = e
-	}
-	c := &Comparison{File: b.File}
-	for _, result := range r.Results {
-		e, listed := entries[result.Rule.ID]
-		known := Known{e, result}
-		failsNow := result.Status == check.Fail
-		stuckNow := result.Status == check.Blocked || result.Status == check.Broken
-		switch {
-		case !listed && Counts(result):
-			c.New = append(c.New, result)
-		case !listed && failsNow && result.Rule.Level == check.Should:
-			c.Advice = append(c.Advice, result)
-		case !listed:
-		case result.Status == check.Pass:
-			c.Passing = append(c.Passing, known)
-		case failsNow && e.Result != check.Fail && Counts(result):
-			// Nobody has seen this violation before: the check did not come so far.
-			c.New = append(c.New, result)
-		case failsNow, stuckNow && e.Result != check.Fail:
-			c.Known = append(c.Known, known)
-		default:
-			c.Open = append(c.Open, known)
-		}
-	}
-	return c
-}
-
 // Updated returns the baseline as it has to be for a later run with the same results to succeed. It keeps the reasons
 // of the entries that stay, and the entries of rules about which the report says nothing.
 func (b *Baseline) Updated(r *Report, rules []check.Rule) *Baseline {

@@ -238,7 +238,11 @@ type jsonCause struct {
 func (r *Report) jsonCauses() []jsonCause {
 	causes := []jsonCause{}
 	for _, c := range r.Causes() {
-		causes = append(causes, jsonCause{c.Text, idsOf(c.Results)})
+		cause := jsonCause{Text: c.Text}
+		for _, result := range c.Results {
+			cause.Rules = append(cause.Rules, result.Rule.ID)
+		}
+		causes = append(causes, cause)
 	}
 	return causes
 }

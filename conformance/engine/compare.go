@@ -6,29 +6,64 @@ import (
 	"mandate/conformance/check"
 )
 
-// known returns the entry of the baseline for a result that is as the baseline says.
-func (r *Report) known(id string) (Entry, bool) {
-	if r.Baseline == nil {
-		return Entry{}, false
-	}
-	return entryOf(r.Baseline.Known, id)
+// Known is an entry with the present result of its rule. A result that is not listed has an empty entry.
+type Known struct {
+	Entry  Entry
+	Result check.Result
 }
 
-// leftover returns the entry of the baseline for a rule that passes now.
-func (r *Report) leftover(id string) (Entry, bool) {
-	if r.Baseline == nil {
-		return Entry{}, false
-	}
-	return entryOf(r.Baseline.Passing, id)
+// Comparison is a report compared with a baseline. Entries of rules that were not selected are left out.
+type Comparison struct {
+	File    string
+	New     []Known // they count as failures and are not listed
+	Known   []Known // listed, and as listed
+	Passing []Known // listed, and they pass now: the entry must go
+	Open    []Known // listed, and nothing is known about the rule in this run
+
+	entries map[string]Entry // of Known and Passing, by rule
 }
 
-func entryOf(all []Known, id string) (Entry, bool) {
-	for _, k := range all {
-		if k.Result.Rule.ID == id {
-			return k.Entry, true
+// Failed reports whether the server differs from the baseline.
+func (c *Comparison) Failed() bool { return len(c.New)+len(c.Passing) > 0 }
+
+// Compare compares the results of a run with the baseline.
+func (b *Baseline) Compare(r *Report) *Comparison {
+	entries := map[string]Entry{}
+	for _, e := range b.Entries {
+		entries[e.Rule] = e
+	}
+	c := &Comparison{File: b.File, entries: map[string]Entry{}}
+	for _, result := range r.Results {
+		e, listed := entries[result.Rule.ID]
+		known := Known{e, result}
+		failsNow := result.Status == check.Fail
+		stuckNow := result.Status == check.Blocked || result.Status == check.Broken
+		switch {
+		case !listed && Counts(result):
+			c.New = append(c.New, known)
+		case !listed:
+		case result.Status == check.Pass:
+			c.Passing, c.entries[e.Rule] = append(c.Passing, known), e
+		case failsNow && e.Result != check.Fail && Counts(result):
+			// Nobody has seen this violation before: the check did not come so far.
+			c.New = append(c.New, known)
+		case failsNow, stuckNow && e.Result != check.Fail:
+			c.Known, c.entries[e.Rule] = append(c.Known, known), e
+		default:
+			c.Open = append(c.Open, known)
 		}
 	}
-	return Entry{}, false
+	return c
+}
+
+// entry returns the entry of the baseline for a rule whose result is as listed, or that passes now and is a leftover.
+func (r *Report) entry(result check.Result) (e Entry, known, leftover bool) {
+	if r.Baseline == nil {
+		return e, false, false
+	}
+	e, listed := r.Baseline.entries[result.Rule.ID]
+	passes := result.Status == check.Pass
+	return e, listed && !passes, listed && passes
 }
 
 // Summary says in a line how the results differ from the baseline.
@@ -67,8 +102,8 @@ func (c *Comparison) text(out *lines) {
 	}
 	out.printf("\n")
 	out.wrapped("", fmt.Sprintf("Compared with %s: %s.", c.File, c.Summary()))
-	for _, result := range c.New {
-		out.printf("  not listed   %s\n", result.Rule.ID)
+	for _, k := range c.New {
+		out.printf("  not listed   %s\n", k.Result.Rule.ID)
 	}
 	for _, k := range c.Passing {
 		out.printf("  passes now   %s: remove its entry (line %d)\n", k.Result.Rule.ID, k.Entry.Line)
@@ -92,18 +127,10 @@ func (c *Comparison) json() *jsonBaseline {
 	if c == nil {
 		return nil
 	}
-	return &jsonBaseline{c.File, c.Summary(), idsOf(c.New), idsOfKnown(c.Known), idsOfKnown(c.Passing), idsOfKnown(c.Open)}
+	return &jsonBaseline{c.File, c.Summary(), idsOf(c.New), idsOf(c.Known), idsOf(c.Passing), idsOf(c.Open)}
 }
 
-func idsOf(results []check.Result) []string {
-	ids := []string{}
-	for _, r := range results {
-		ids = append(ids, r.Rule.ID)
-	}
-	return ids
-}
-
-func idsOfKnown(all []Known) []string {
+func idsOf(all []Known) []string {
 	ids := []string{}
 	for _, k := range all {
 		ids = append(ids, k.Result.Rule.ID)

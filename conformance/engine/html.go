@@ -201,10 +201,11 @@ func (r *Report) htmlRule(result check.Result, titles map[string]check.Document,
 	if result.Status != check.Pass {
 		rule.Reason = reasonOf(result)
 	}
-	if e, known := r.known(result.Rule.ID); known {
+	e, known, leftover := r.entry(result)
+	if known {
 		rule.Known = e.Reason
 	}
-	if e, is := r.leftover(result.Rule.ID); is {
+	if leftover {
 		rule.Reason = fmt.Sprintf("The baseline lists this rule, and it passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
 	}
 	if shows(result) {

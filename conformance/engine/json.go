@@ -30,8 +30,10 @@ type jsonResult struct {
 func (r *Report) JSON(w io.Writer) error {
 	results := make([]jsonResult, 0, len(r.Results))
 	for _, x := range r.Results {
-		e, _ := r.known(x.Rule.ID)
-		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), Status: x.Status, Reason: reasonOf(x), Known: e.Reason, Seconds: x.Duration.Seconds()}
+		one := jsonResult{ID: x.Rule.ID, Level: x.Rule.Level, Text: x.Rule.Text, Clause: ClauseURL(x.Rule), Status: x.Status, Reason: reasonOf(x), Seconds: x.Duration.Seconds()}
+		if e, known, _ := r.entry(x); known {
+			one.Known = e.Reason
+		}
 		if shows(x) {
 			one.Steps, one.Exchange, one.Second = x.Steps, x.Exchange, x.Second
 		}
@@ -116,14 +118,13 @@ func (s *junitSuite) add(r *Report, x check.Result) {
 			text.Text += "\n\n" + shown.Sent + "\n" + shown.Got + "\n" + shown.Repeat
 		}
 	}
-	known, isKnown := r.known(x.Rule.ID)
-	leftover, isLeftover := r.leftover(x.Rule.ID)
+	e, known, leftover := r.entry(x)
 	switch {
-	case isKnown:
-		c.Skipped = &junitText{Message: "known: " + known.Reason, Text: text.Text}
+	case known:
+		c.Skipped = &junitText{Message: "known: " + e.Reason, Text: text.Text}
 		s.Skipped++
-	case isLeftover:
-		text.Text = fmt.Sprintf("The rule passes now: remove its entry in line %d of %s.", leftover.Line, r.Baseline.File)
+	case leftover:
+		text.Text = fmt.Sprintf("The rule passes now: remove its entry in line %d of %s.", e.Line, r.Baseline.File)
 		c.Failure = text
 		s.Failures++
 	case Counts(x) && x.Status == check.Fail:

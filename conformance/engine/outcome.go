@@ -54,7 +54,7 @@ func outcomeAt(status check.Status, level check.Level) outcome {
 
 // outcome returns the outcome of a result, which the baseline may list.
 func (r *Report) outcome(result check.Result) outcome {
-	if _, listed := r.known(result.Rule.ID); listed {
+	if _, listed, _ := r.entry(result); listed {
 		return outcomeAt(asListed, "")
 	}
 	return outcomeOf(result)

@@ -165,7 +165,7 @@ func (r *Report) text(result check.Result, out *lines) {
 			out.wrapped(below, line)
 		}
 	}
-	if e, known := r.known(result.Rule.ID); known {
+	if e, known, _ := r.entry(result); known {
 		out.wrapped(below, fmt.Sprintf("known, line %d: %s", e.Line, e.Reason))
 		return
 	}

@@ -32,8 +32,16 @@ func unexpected(known *engine.Baseline, r report) []string {
 	}
 	c := known.Compare(compared)
 	var all []string
-	for _, x := range append(c.New, c.Advice...) {
+	missing := func(x check.Result) {
 		all = append(all, fmt.Sprintf("%s %s: %s without a finding: %s", x.Rule.Level, x.Rule.ID, x.Status, x.Reason))
+	}
+	for _, x := range c.New {
+		missing(x.Result)
+	}
+	for _, x := range compared.Results {
+		if x.Status == check.Fail && x.Rule.Level == check.Should && !slices.ContainsFunc(known.Entries, func(e engine.Entry) bool { return e.Rule == x.Rule.ID }) {
+			missing(x)
+		}
 	}
 	for _, x := range append(c.Passing, c.Open...) {
 		all = append(all, fmt.Sprintf("%s: there is a finding, but the rule ends with %s: %s", x.Entry.Rule, x.Result.Status, x.Result.Reason))
