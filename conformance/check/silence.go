@@ -15,8 +15,9 @@ type silence struct {
 	first string
 }
 
+// note keeps a request of a rule. A step outside of a rule has no ID: a rule that comes after it asks again.
 func (s *silence) note(rule Rule, r *http.Request, err error) {
-	if _, is := errors.AsType[*wire.NoAnswerError](err); !is {
+	if _, is := errors.AsType[*wire.NoAnswerError](err); !is || rule.ID == "" {
 		return
 	}
 	s.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -145,58 +144,33 @@ func includes(got, want []byte) bool {
 // dropMachine removes the client machine from the target if the server has no client credentials grant: its metadata
 // does not list the grant, and its token endpoint refuses it. The client code takes the place of the client then.
 func (r *Runner) dropMachine(ctx context.Context) {
-	machine := r.Target.Clients[need.Machine]
 	listed, known := r.Metadata.List("grant_types_supported")
-	if machine == nil || !known || slices.Contains(listed, need.GrantMachine) || r.Endpoint(need.Token) == "" {
+	if !known || slices.Contains(listed, need.GrantMachine) {
 		return
 	}
-	a := r.post(ctx, r.Endpoint(need.Token), wire.Params("grant_type", need.GrantMachine), machine)
-	if a == nil || a.Text("error") != "unsupported_grant_type" {
-		return
-	}
-	delete(r.Target.Clients, need.Machine)
-	r.Refusals[need.Machine] = errors.New("the server does not support the client credentials grant: its metadata does not list it, and its token endpoint answers unsupported_grant_type")
+	r.Check(ctx, check.Rule{Needs: []need.Need{need.Machine, need.Token}, Check: func(t *check.T) {
+		if t.AsMachine(t.Client(need.Machine).Credentials()).Text("error") == "unsupported_grant_type" {
+			delete(r.Target.Clients, need.Machine)
+			r.Refusals[need.Machine] = errors.New("the server does not support the client credentials grant: its metadata does not list it, and its token endpoint answers unsupported_grant_type")
+		}
+	}})
 }
 
 // introspectOwn lets the client machine introspect tokens if no other client of the target may, and if the server
 // accepts this for the client's own tokens.
 func (r *Runner) introspectOwn(ctx context.Context) {
-	machine := r.Target.Clients[need.Machine]
-	if r.Target.Clients[need.Introspect] != nil || machine == nil || r.Endpoint(need.Token) == "" || r.Endpoint(need.Introspection) == "" {
+	if r.Target.Clients[need.Introspect] != nil {
 		return
 	}
-	form := wire.Params("grant_type", need.GrantMachine)
-	if machine.Scope != "" {
-		form.Set("scope", machine.Scope)
-	}
-	token := r.post(ctx, r.Endpoint(need.Token), form, machine)
-	if token == nil || !token.Granted() {
-		return
-	}
-	a := r.post(ctx, r.Endpoint(need.Introspection), wire.Params("token", token.Text("access_token")), machine)
-	if a == nil || a.JSON()["active"] != true {
-		r.Refusals[need.Introspect] = errors.New("the target has no client introspection under clients: a confidential client that may introspect tokens. The client machine may not introspect its own token")
-		return
-	}
-	own := *machine
-	own.Role = need.Introspect
-	r.Target.Clients[need.Introspect], r.IntrospectsOwn = &own, true
-}
-
-// post sends a form as a client. It returns nil if there is no answer.
-func (r *Runner) post(ctx context.Context, address string, form url.Values, as *target.Client) *wire.Answer {
-	header := http.Header{"Content-Type": {wire.FormEncoded}}
-	as.Credentials()(header, form)
-	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil
-	}
-	request.Header = header
-	a, err := r.Send(ctx, request)
-	if err != nil {
-		return nil
-	}
-	return a
+	r.Check(ctx, check.Rule{Needs: []need.Need{need.Machine, need.Token, need.Introspection}, Check: func(t *check.T) {
+		machine := *t.Client(need.Machine)
+		if t.Post(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access), machine.Credentials()).JSON()["active"] != true {
+			r.Refusals[need.Introspect] = errors.New("the target has no client introspection under clients: a confidential client that may introspect tokens. The client machine may not introspect its own token")
+			return
+		}
+		machine.Role = need.Introspect
+		r.Target.Clients[need.Introspect], r.IntrospectsOwn = &machine, true
+	}})
 }
 
 // Close deletes the clients that were registered (RFC 7592 §2.3). It also tries if the server has stopped answering

@@ -68,7 +68,7 @@ func tryWalk(ctx context.Context, of *target.Target, n *wire.Network) (*trial, e
 		t.Clients[need.Code], r.made = made, []*target.Client{made}
 	}
 	made := &trial{}
-	result := r.Check(ctx, check.Rule{ID: "SIGNIN/1/try", Check: func(t *check.T) {
+	result := r.Check(ctx, check.Rule{Check: func(t *check.T) {
 		made.response = t.Walk(t.NewBrowser(), t.Request(t.Client(need.Code)), true)
 		if code := made.response.Params.Get("code"); code != "" && made.response.Arrived() {
 			a := t.Redeem(&check.Code{Value: code, Request: made.response.Request})
