@@ -8,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"mandate/conformance/browser"
 	"mandate/conformance/need"
-	"mandate/conformance/target"
 	"mandate/conformance/wire"
 )
 
@@ -61,7 +59,8 @@ func (s *Server) check(ctx context.Context, rule Rule, explain bool) (result Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	t := &T{server: s, ctx: ctx, rule: rule, mask: s.mask.Clone(), signIns: map[*browser.Jar]int{}, explain: explain, used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}, accepted: map[string]bool{}}
+	t := s.newT(ctx, rule, s.mask.Clone())
+	t.explain = explain
 	began := time.Now()
 	defer func() {
 		result = t.result(recover())

@@ -153,8 +153,7 @@ func (s *Server) Endpoint(name need.Need) string {
 	if named := s.Target.Endpoints[string(name)]; named != "" {
 		return named
 	}
-	published, _ := s.Metadata[string(name)].(string)
-	return published
+	return s.Metadata.Text(string(name))
 }
 
 // lacks says why a need is not met, or "".
@@ -181,13 +180,7 @@ func (s *Server) lacks(n need.Need) string {
 }
 
 func (s *Server) openID() bool {
-	scopes, _ := s.Metadata["scopes_supported"].([]any)
-	for _, s := range scopes {
-		if s == "openid" {
-			return true
-		}
-	}
-	return s.Metadata["id_token_signing_alg_values_supported"] != nil
+	return s.Metadata.Lists("scopes_supported", "openid") || s.Metadata["id_token_signing_alg_values_supported"] != nil
 }
 
 // Reset allows requests again after the server did not answer.

@@ -44,7 +44,8 @@ func (t *T) tryPassword() (refused bool) {
 		return s.refused
 	}
 	s.tried = true
-	probe := &T{server: t.server, ctx: t.ctx, rule: t.rule, mask: t.mask, used: t.used, signIns: map[*browser.Jar]int{}, probing: true, issuedTo: map[string]*target.Client{}, accepted: map[string]bool{}}
+	probe := t.server.newT(t.ctx, t.rule, t.mask)
+	probe.used, probe.probing = t.used, true
 	defer func() {
 		cause := recover()
 		if _, stopped := cause.(stop); cause != nil && !stopped {

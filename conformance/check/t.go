@@ -27,10 +27,7 @@ type T struct {
 	server *Server
 	ctx    context.Context
 	rule   Rule
-	mask   *wire.Mask
-	// unmasked are the answers whose secrets the mask does not know yet. To find them takes
-	// long, and only a result with a text needs them.
-	unmasked []*wire.Answer
+	record
 
 	session *browser.Jar // nil if the check has not used it
 	signIns map[*browser.Jar]int
@@ -40,19 +37,31 @@ type T struct {
 	used     map[need.Need]bool
 	issuedTo map[string]*target.Client // the client of each token
 	accepted map[string]bool           // the tokens that a resource has accepted
+}
+
+// newT returns the state of a check that has done nothing yet.
+func (s *Server) newT(ctx context.Context, rule Rule, mask *wire.Mask) *T {
+	return &T{server: s, ctx: ctx, rule: rule, record: record{mask: mask}, signIns: map[*browser.Jar]int{},
+		used: map[need.Need]bool{}, issuedTo: map[string]*target.Client{}, accepted: map[string]bool{}}
+}
+
+// record is what a check has received and found.
+type record struct {
+	mask     *wire.Mask
 	all      []*wire.Answer
-	seen     *wire.Answer // the exchange that would be shown with a failure now
-	failedAt *wire.Answer // the exchange of the first problem
+	unmasked []*wire.Answer // their secrets are not in the mask: to find them takes long, and only a result with a text needs them
+	seen     *wire.Answer   // the exchange that would be shown with a failure now
+	failedAt *wire.Answer   // the exchange of the first problem
 	problems []string
 }
 
 // secrets returns the mask, with the secrets of all answers so far.
-func (t *T) secrets() *wire.Mask {
-	for _, a := range t.unmasked {
-		t.mask.Learn(a)
+func (r *record) secrets() *wire.Mask {
+	for _, a := range r.unmasked {
+		r.mask.Learn(a)
 	}
-	t.unmasked = nil
-	return t.mask
+	r.unmasked = nil
+	return r.mask
 }
 
 // stop ends a check.

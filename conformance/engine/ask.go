@@ -34,7 +34,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 		return nil, err
 	}
 	q.endpoints(s, err != nil)
-	if published, _ := s.Metadata["issuer"].(string); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
+	if published := s.Metadata.Text("issuer"); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
 		t.Issuer = published // issuers are compared character by character
 	}
 	t.User.Username = q.ask("User name of somebody who can sign in (Enter: nobody)", nil)
@@ -109,14 +109,8 @@ func (q *questions) listen() string {
 
 // usualScope returns the scopes that most clients of an OpenID Provider request, as far as the server lists them.
 func usualScope(s *check.Server) string {
-	listed, _ := s.Metadata["scopes_supported"].([]any)
-	var usual []string
-	for _, name := range []string{"openid", "profile", "email", offlineAccess} {
-		if slices.Contains(listed, any(name)) {
-			usual = append(usual, name)
-		}
-	}
-	return strings.Join(usual, " ")
+	usual := []string{"openid", "profile", "email", offlineAccess}
+	return strings.Join(slices.DeleteFunc(usual, func(scope string) bool { return !s.Metadata.Lists("scopes_supported", scope) }), " ")
 }
 
 const offlineAccess = "offline_access"

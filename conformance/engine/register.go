@@ -55,8 +55,8 @@ func (r *Runner) register(ctx context.Context) error {
 // secretMethod returns the method of client authentication: HTTP Basic, unless the server lists only
 // client_secret_post (RFC 8414 §2).
 func secretMethod(s *check.Server) string {
-	listed, _ := s.Metadata["token_endpoint_auth_methods_supported"].([]any)
-	if slices.Contains(listed, any(need.SecretPost)) && !slices.Contains(listed, any(need.SecretBasic)) {
+	const methods = "token_endpoint_auth_methods_supported"
+	if s.Metadata.Lists(methods, need.SecretPost) && !s.Metadata.Lists(methods, need.SecretBasic) {
 		return need.SecretPost
 	}
 	return need.SecretBasic
