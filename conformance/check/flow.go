@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -131,9 +132,6 @@ func (r *Response) String() string {
 	}
 	return shows
 }
-
-// Format makes the verb %s call String.
-func (r *Response) Format(w fmt.State, _ rune) { _, _ = w.Write([]byte(r.String())) }
 
 // Authorize sends the request in the browser in which the person is signed in. The person signs in if necessary, and
 // approves.
@@ -285,12 +283,9 @@ func (t *T) WantRedirectError(r *Response, codes ...string) {
 	if !r.Arrived() {
 		t.Failf("no response reached the redirect URI; want the error %s: %s", strings.Join(codes, " or "), r)
 	}
-	for _, code := range codes {
-		if r.ErrorCode() == code {
-			return
-		}
+	if !slices.Contains(codes, r.ErrorCode()) {
+		t.Failf("%s; want the error %s", r, strings.Join(codes, " or "))
 	}
-	t.Failf("%s; want the error %s", r, strings.Join(codes, " or "))
 }
 
 // WantNoCode asserts that no code was issued. If the browser could not continue, the check is blocked. An internal

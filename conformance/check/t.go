@@ -166,6 +166,9 @@ func (t *T) Metadata() Metadata { return t.server.Metadata }
 // OptionalClient returns the target's client of a role, or nil. The check does not depend on it.
 func (t *T) OptionalClient(role need.Need) *target.Client { return t.server.Target.Clients[role] }
 
+// OptionalAPI returns the target's API; its URL is "" if the target names none. The check does not depend on it.
+func (t *T) OptionalAPI() target.API { return t.server.Target.API }
+
 // OptionalEndpoint returns the address of an endpoint, or "". The check does not depend on it.
 func (t *T) OptionalEndpoint(name need.Need) string { return t.server.Endpoint(name) }
 

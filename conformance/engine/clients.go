@@ -137,8 +137,8 @@ func (r *Registration) Keycloak(w io.Writer) error {
 	out.printf("#   kcadm.sh config credentials --server %s --realm master --user admin\n", wire.ShellWord(base))
 	out.printf("# If nobody can sign in yet, add a person:\n")
 	name := cmp.Or(r.target.User.Username, "alice")
-	out.printf("#   kcadm.sh create users -r %s -s %s -s enabled=true -s email=%s@example.com -s emailVerified=true -s firstName=A -s lastName=B\n",
-		wire.ShellWord(realm), wire.ShellWord("username="+name), "conformance")
+	out.printf("#   kcadm.sh create users -r %s -s %s -s enabled=true -s email=conformance@example.com -s emailVerified=true -s firstName=A -s lastName=B\n",
+		wire.ShellWord(realm), wire.ShellWord("username="+name))
 	out.printf("#   kcadm.sh set-password -r %s --username %s\n", wire.ShellWord(realm), wire.ShellWord(name))
 	out.printf("kcadm.sh create partialImport -r %s -f - <<'EOF'\n%s\nEOF\n", wire.ShellWord(realm), text)
 	return out.err

@@ -240,8 +240,8 @@ func Unsigned(token string) []string {
 	return all
 }
 
-// Resign signs the claims again, with the same header except for alg.
-func (j *JWT) Resign(method jwt.SigningMethod, key any) string {
+// resign signs the claims again, with the same header except for alg.
+func (j *JWT) resign(method jwt.SigningMethod, key any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims(j.Claims))
 	header := maps.Clone(j.Header)
 	header["alg"] = method.Alg()
@@ -260,13 +260,13 @@ func SignedByAnother(token string) []string {
 	if err != nil {
 		return nil
 	}
-	return []string{j.Resign(jwt.SigningMethodRS256, key), j.Resign(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
+	return []string{j.resign(jwt.SigningMethodRS256, key), j.resign(jwt.SigningMethodHS256, []byte(strings.Repeat("conformance", 4)))}
 }
 
 // Confused returns tokens that are signed by HMAC with public data. A verifier that lets the token choose the
 // algorithm would use its own public key as the secret (RFC 8725 §2.1).
 func Confused(j *JWT, keys []JWK, set []byte) []string {
-	all := []string{j.Resign(jwt.SigningMethodHS256, set), j.Resign(jwt.SigningMethodHS256, []byte{})}
+	all := []string{j.resign(jwt.SigningMethodHS256, set), j.resign(jwt.SigningMethodHS256, []byte{})}
 	for _, k := range keys {
 		public, err := k.public()
 		if err != nil {
@@ -285,7 +285,7 @@ func Confused(j *JWT, keys []JWK, set []byte) []string {
 			}
 		}
 		for _, secret := range secrets {
-			all = append(all, named.Resign(jwt.SigningMethodHS256, secret))
+			all = append(all, named.resign(jwt.SigningMethodHS256, secret))
 		}
 	}
 	return all
