@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -106,13 +107,11 @@ func aRefusal(t *T, mistakes ...func(*check.Request) *check.Request) *check.Resp
 
 // liveRefreshToken returns a refresh token of a client, of a family from which the client has refreshed once. If the
 // server issues none to the client, the check is skipped.
-func liveRefreshToken(t *T, c *target.Client) string {
-	first := t.GrantRefresh(c)
-	again := t.Granted(t.Refresh(c, first.Refresh))
-	if again.Refresh != "" {
-		return again.Refresh
-	}
-	return first.Refresh
+func liveRefreshToken(t *T, c *target.Client) string { return refreshedOnce(t, c, t.GrantRefresh(c)) }
+
+// refreshedOnce shows that a refresh token works, and returns the one to use next.
+func refreshedOnce(t *T, c *target.Client, tokens *check.Tokens) string {
+	return cmp.Or(t.Granted(t.Refresh(c, tokens.Refresh)).Refresh, tokens.Refresh)
 }
 
 // listsGrant reports whether the metadata lists a grant type, and whether it lists any.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"mandate/conformance/check"
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
 	"mandate/conformance/wire"
@@ -161,7 +160,7 @@ func oidcLogoutNotice() []Rule {
 				if v.Tokens.Refresh == "" || slices.Contains(strings.Fields(v.Tokens.Scope), "offline_access") {
 					t.Skipf("the rule applies to a server that issues refresh tokens without offline_access: the client backchannel received none")
 				}
-				token := refreshedOnce(t, v)
+				token := refreshedOnce(t, v.Client, v.Tokens)
 				t.SignOut(v)
 				t.WantRefused(t.Refresh(v.Client, token), "the session has ended")
 			},
@@ -178,7 +177,7 @@ func oidcLogoutNotice() []Rule {
 				if v.Tokens.Refresh == "" {
 					t.Skipf("the rule needs a client backchannel that receives a refresh token with offline_access: allow it to request this scope")
 				}
-				token := refreshedOnce(t, v)
+				token := refreshedOnce(t, v.Client, v.Tokens)
 				t.SignOut(v)
 				t.WantGranted(t.Refresh(v.Client, token))
 			},
@@ -194,13 +193,4 @@ func oidcLogoutNotice() []Rule {
 			TestedBy: "provider/backchannel_test.go:TestBackChannel_2_8_application_that_does_not_answer_is_told_again",
 		},
 	}
-}
-
-// refreshedOnce shows that the refresh token of a visit works, and returns the one to use next.
-func refreshedOnce(t *T, v *check.Visit) string {
-	next := t.Granted(t.Refresh(v.Client, v.Tokens.Refresh))
-	if next.Refresh != "" {
-		return next.Refresh
-	}
-	return v.Tokens.Refresh
 }

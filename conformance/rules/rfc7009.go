@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"iter"
 	"net/http"
 
 	"mandate/conformance/check"
@@ -64,15 +63,18 @@ func rfc7009() []Rule {
 			Check: func(t *T) {
 				c := t.Client(need.Code)
 				token := workingTokens(t, t.Grant(c)).Access
-				for why, as := range wrongSecrets(t, c) {
-					a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), as)
+				for _, wrong := range []struct {
+					why string
+					as  wire.Auth
+				}{{"no secret was sent", wire.InBody(c.ID, "")}, {"the secret was wrong", c.With("wrong-" + t.Random())}} {
+					a := t.Post(t.Endpoint(need.Revocation), wire.Params("token", token), wrong.as)
 					if !t.Works(token) {
 						t.At(a)
-						t.Failf("the token was revoked, although %s", why)
+						t.Failf("the token was revoked, although %s", wrong.why)
 					}
 					if a.Status/100 == 2 {
 						t.At(a)
-						t.Failf("the answer is %s, although %s", a, why)
+						t.Failf("the answer is %s, although %s", a, wrong.why)
 					}
 				}
 				revokeOK(t, t.Revoke(c, token))
@@ -268,13 +270,6 @@ func rfc7009() []Rule {
 
 // notRevocable is the reason to skip a rule whose condition is that access tokens can be revoked.
 const notRevocable = "the server does not revoke access tokens: the rule needs a server that does"
-
-// wrongSecrets returns requests of a confidential client that cannot authenticate, by what is wrong with them.
-func wrongSecrets(t *T, c *target.Client) iter.Seq2[string, wire.Auth] {
-	return func(yield func(string, wire.Auth) bool) {
-		_ = yield("no secret was sent", wire.InBody(c.ID, "")) && yield("the secret was wrong", c.With("wrong-"+t.Random()))
-	}
-}
 
 // refreshRevocable blocks the check if the revocation of a refresh token without a hint has no effect.
 func refreshRevocable(t *T, c *target.Client) {

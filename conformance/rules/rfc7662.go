@@ -57,7 +57,7 @@ func rfc7662Endpoint() []Rule {
 			Text:  "The server ignores a token in the query of a GET, because queries appear in logs.",
 			Needs: introspectionNeeds(),
 			Check: func(t *T) {
-				address := t.Endpoint(need.Introspection) + "?" + wire.Params("token", t.Machine().Access).Encode()
+				address := wire.WithQuery(t.Endpoint(need.Introspection), wire.Params("token", t.Machine().Access))
 				if a := t.Get(address, t.Client(need.Introspect).Credentials()); a.JSON()["active"] == true {
 					t.Failf("the token in the query was introspected")
 				}

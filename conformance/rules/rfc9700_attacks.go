@@ -234,10 +234,7 @@ func wantIssuerInAnswers(t *T) {
 		if !answer.Arrived() {
 			t.Blockedf("no response came to the redirect URI: %s", answer)
 		}
-		if iss := answer.Params.Get("iss"); iss != t.Issuer() {
-			t.At(answer.Answer)
-			t.Errorf("in the response with %s iss is %q, want %s", answer.Outcome(), iss, t.Issuer())
-		}
+		wantIss(t, answer)
 	}
 }
 
