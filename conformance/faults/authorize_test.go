@@ -35,7 +35,7 @@ func authorizeFaults() []fault {
 			}
 			return p.real(q)
 		}, fails: "RFC6749/3.1/person-verified " +
-			"OIDCCore/3.1.2.3/nobody-signed-in OIDCCore/3.1.2.3/prompt-none OIDCCore/3.1.2.1/prompt-none-no-page " +
+			"OIDCCore/3.1.2.3/nobody-signed-in OIDCCore/3.1.2.1/prompt-none-no-page " +
 			"RFC9700/4.11.2/a5-person-first", passes: "OIDCCore/3.1.2.6/error-required", hides: "RFC6749/10.12/csrf RFC6750/5.3/not-in-cookies"},
 		{name: "an empty scope is refused", at: authorizePath, spoil: refusingAsk(func(v url.Values) bool { return v.Has("scope") && v.Get("scope") == "" }, "invalid_scope"),
 			fails: "RFC6749/3.1/empty-is-absent"},

@@ -72,9 +72,9 @@ func identityFaults() []fault {
 		}), fails: "OIDCCore/14/not-normalized"},
 
 		{name: "ID tokens have no auth_time", spoil: claim("auth_time", nil),
-			fails:  "OIDCCore/2/auth-time-with-max-age OIDCCore/2/auth-time-essential OIDCCore/2/auth-time-always OIDCCore/15.1/auth-time OIDCCore/3.1.2.1/max-age-auth-time",
+			fails:  "OIDCCore/2/auth-time-with-max-age OIDCCore/2/auth-time-essential OIDCCore/2/auth-time-always",
 			blocks: "OIDCCore/2/auth-time-of-login OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.1/max-age-renews",
-			passes: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent OIDCCore/15.1/max-age"},
+			passes: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero OIDCCore/3.1.2.1/max-age-silent"},
 		{name: "auth_time stays that of the first login", spoil: replacing(everybodys, func(p *proxy, _ *ask, text string) any {
 			return resign(text, saying("auth_time", p.once("auth_time", inside(text).Claims["auth_time"])))
 		}), fails: "OIDCCore/3.1.2.3/prompt-login OIDCCore/3.1.2.1/max-age-renews", passes: "OIDCCore/3.1.2.1/max-age OIDCCore/3.1.2.1/max-age-zero"},

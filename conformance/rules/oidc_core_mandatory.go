@@ -186,13 +186,8 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/prompt", Level: Must,
-			Text:  "The server supports prompt: none shows no page, and login requires a login before a code.",
-			Needs: authenticationNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				wantErrorBack(t, t.Silently(t.NewBrowser(), t.OpenID(c)), "nobody is signed in, and prompt is none")
-				wantNewLogin(t, c)
-			},
+			Text:         "The server supports prompt: none shows no page, and login requires a login before a code.",
+			Inapplicable: "It repeats §3.1.2.1 and §3.1.2.3, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/15.1/display", Level: Must,
@@ -216,26 +211,13 @@ func oidcMandatory() []Rule {
 		},
 		{
 			ID: "OIDCCore/15.1/auth-time", Level: Must,
-			Text:  "The server returns auth_time if it is requested.",
-			Needs: loginNeeds(),
-			Check: func(t *T) {
-				c := t.Client(need.Code)
-				requests := []*check.Request{t.OpenID(c).Set("max_age", "36000")}
-				if provider(t).Is("claims_parameter_supported") {
-					requests = append(requests, asking(t, c, "id_token", "auth_time", map[string]any{"essential": true}))
-				}
-				for _, r := range requests {
-					wantNumber(t, t.IDToken(t.GrantFor(r)), "auth_time")
-				}
-			},
+			Text:         "The server returns auth_time if it is requested.",
+			Inapplicable: "It repeats §2, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/15.1/max-age", Level: Must,
-			Text:  "The server enforces max_age: if it has expired, no code is issued before a login.",
-			Needs: loginNeeds(need.Keys),
-			Check: func(t *T) {
-				wantMaxAge(t, "1")
-			},
+			Text:         "The server enforces max_age: if it has expired, no code is issued before a login.",
+			Inapplicable: "It repeats §3.1.2.1, whose rules are checked.",
 		},
 		{
 			ID: "OIDCCore/15.1/acr-values", Level: Must,

@@ -253,9 +253,8 @@ func rfc6749Clients() []Rule {
 		},
 		{
 			ID: "RFC6749/2.3.1/tls", Level: Must,
-			Text:  "Client secrets are sent only by TLS.",
-			Needs: []Need{need.Token},
-			Check: func(t *T) { wantTLS(t, t.Endpoint(need.Token)) },
+			Text:         "Client secrets are sent only by TLS.",
+			Inapplicable: "It repeats §3.2, whose rule is checked.",
 		},
 		{
 			ID: "RFC6749/2.3.1/brute-force", Level: Must,
