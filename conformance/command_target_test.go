@@ -23,6 +23,7 @@ func TestCommandTargetFile(t *testing.T) {
 		"issuer: http://h\n---\nissuer: http://h\n":                       "more than one document",
 		"issuer: http://h\nuser: {username: alice}\n":                     "user: needs both",
 		"issuer: http://h\nendpoints: {token_endpoint: /token}\n":         `endpoints: token_endpoint: "/token" is not an http or https URL`,
+		"issuer: http://h\nendpoints: {token: 'https://h/token'}\n":       "endpoints: token: there is no such endpoint: use authorization_endpoint, token_endpoint, ",
 		"\xff\xfe\x00":                          "yaml",
 		"issuer: {a: b}\n":                      "line 1: must be a text, not keys with values",
 		"issuer: http://h\nregister: maybe\n":   "line 2: must be true or false, not a single value",

@@ -254,9 +254,5 @@ func needed(needs []need.Need) string {
 	if len(needs) == 0 {
 		return "only the issuer"
 	}
-	var words []string
-	for _, n := range needs {
-		words = append(words, string(n))
-	}
-	return strings.Join(words, ", ")
+	return need.Join(needs)
 }

@@ -42,6 +42,20 @@ const (
 	Registration  Need = "registration_endpoint"
 )
 
+// Endpoints returns the endpoints that a target can name.
+func Endpoints() []Need {
+	return []Need{Authorization, Token, Introspection, Revocation, UserInfo, Keys, EndSession, Registration}
+}
+
+// Join writes needs in a sentence.
+func Join(needs []Need) string {
+	var words []string
+	for _, n := range needs {
+		words = append(words, string(n))
+	}
+	return strings.Join(words, ", ")
+}
+
 // IsClient reports whether the need is a client.
 func (n Need) IsClient() bool {
 	_, known := RoleOf(n)

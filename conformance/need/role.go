@@ -152,9 +152,9 @@ func (r Role) Metadata(secretMethod, backchannel string) map[string]any {
 
 // Names returns the names of roles, separated by commas.
 func Names(roles []Role) string {
-	var all []string
+	var all []Need
 	for _, r := range roles {
-		all = append(all, string(r.Name))
+		all = append(all, r.Name)
 	}
-	return strings.Join(all, ", ")
+	return Join(all)
 }

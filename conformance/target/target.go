@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -155,8 +156,11 @@ func (t *Target) Check() error {
 	if err != nil {
 		return err
 	}
-	for name, address := range t.Endpoints {
-		err := CheckURL("endpoints: "+name, address)
+	for _, name := range slices.Sorted(maps.Keys(t.Endpoints)) {
+		if !slices.Contains(need.Endpoints(), need.Need(name)) {
+			return fmt.Errorf("endpoints: %s: there is no such endpoint: use %s", name, need.Join(need.Endpoints()))
+		}
+		err := CheckURL("endpoints: "+name, t.Endpoints[name])
 		if err != nil {
 			return err
 		}
@@ -174,7 +178,8 @@ func (t *Target) Check() error {
 	if err != nil {
 		return fmt.Errorf("backchannel: %w", err)
 	}
-	for role, c := range t.Clients {
+	for _, role := range slices.Sorted(maps.Keys(t.Clients)) {
+		c := t.Clients[role]
 		err := c.check(role)
 		if err != nil {
 			return fmt.Errorf("clients: %s: %w", role, err)
