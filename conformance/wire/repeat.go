@@ -2,8 +2,12 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Visit describes the requests of a browser for somebody who repeats them.
@@ -27,9 +31,9 @@ func (m *Mask) Repeat(a *Answer, visit Visit) string {
 		return strings.Join(s.lines, "\n")
 	case began == a:
 		s.open(a)
-		s.say("# Or send it by curl. COOKIES is the header Cookie of that window:")
+		s.note("# Or send it by curl. COOKIES is the header Cookie of that window:")
 	default:
-		s.say("# The browser has sent this request then. COOKIES is its header Cookie:")
+		s.note("# The browser has sent this request then. COOKIES is its header Cookie:")
 	}
 	s.say("%s", m.curl(a, "$COOKIES"))
 	return strings.Join(s.lines, "\n")
@@ -46,6 +50,21 @@ type script struct {
 
 func (s *script) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+// note adds a line that has a comment. A line break in an argument, which may come from the server, would end the
+// comment, and a shell would run the rest.
+func (s *script) note(format string, args ...string) {
+	plain := make([]any, len(args))
+	for i, arg := range args {
+		plain[i] = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return '?'
+			}
+			return r
+		}, Printable(arg))
+	}
+	s.say(format, plain...)
 }
 
 // prepare gets the values that a request needs from the server.
@@ -67,7 +86,7 @@ func (s *script) value(name string) {
 	case from != nil:
 		s.request(from)
 		if !strings.HasPrefix(name, "$"+cookieName) { // a browser keeps its cookies
-			s.say("%s= # %s", name[1:], s.place(from, secret))
+			s.note("%s= # %s", name[1:], s.place(from, secret))
 		}
 	case s.mask.made[secret]:
 		base, made := s.mask.madeOf(secret)
@@ -108,18 +127,23 @@ func (s *script) open(a *Answer) {
 	address := s.mask.Hide(a.URL.String())
 	switch {
 	case a.Method != http.MethodGet:
-		s.say("# Send this from a page in %s%s:\n#   %s", window, sign, s.mask.Line(a))
+		s.note("# Send this from a page in %s%s:\n#   %s", window, sign, s.mask.Line(a))
 	case variable.MatchString(address):
-		s.say("# Open what this prints in %s%s:\necho %s", window, sign, s.mask.quote(address))
+		s.note("# Open what this prints in %s%s:", window, sign)
+		s.say("echo %s", s.mask.quote(address))
 	default:
-		s.say("# Open this in %s%s:\n#   %s", window, sign, Printable(address))
+		s.note("# Open this in %s%s:\n#   %s", window, sign, address)
 	}
 }
 
+// memberName matches the name of a member that a script shows.
+var memberName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
 // place says where an answer has a value.
 func (s *script) place(from *Answer, secret string) string {
-	for name, value := range from.JSON() {
-		if value == any(secret) {
+	object := from.JSON()
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if object[name] == any(secret) && memberName.MatchString(name) {
 			return name + " in the answer"
 		}
 	}

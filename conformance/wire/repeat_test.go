@@ -96,3 +96,35 @@ func TestRepeatMakesTheValue(t *testing.T) {
 		}
 	}
 }
+
+// A name that the server chose, or a name of a person, cannot end a comment of the script. Of several members with the
+// value, each run names the same one.
+func TestRepeatComments(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"a\ntouch marker; :":"a-long-token-of-the-server"}`:                   "ACCESS_TOKEN= # in the answer\n",
+		`{"` + strings.Repeat("a", 65) + `":"a-long-token-of-the-server"}`:      "ACCESS_TOKEN= # in the answer\n",
+		`{"c\u001b[2J":"a-long-token-of-the-server"}`:                           "ACCESS_TOKEN= # in the answer\n",
+		`{"b":"a-long-token-of-the-server","a":"a-long-token-of-the-server"}`:   "ACCESS_TOKEN= # a in the answer\n",
+		`{"b":"a-long-token-of-the-server","a b":"a-long-token-of-the-server"}`: "ACCESS_TOKEN= # b in the answer\n",
+	} {
+		m := NewMask()
+		issued := sentTo("POST", "https://as.example/token", "", "", nil, strings.TrimSuffix(body, "}")+`,"access_token":"a-long-token-of-the-server"}`)
+		if !strings.Contains(want, " a in") {
+			issued.Body = []byte(body)
+			m.Add("access_token", "a-long-token-of-the-server")
+			m.issuer["a-long-token-of-the-server"] = issued
+		}
+		m.Learn(issued)
+		used := sentTo("GET", "https://as.example/me", "", "", nil, "")
+		used.SentHeader.Set("Authorization", "Bearer a-long-token-of-the-server")
+		if got := m.Repeat(used, Visit{Begins: func(*Answer) *Answer { return nil }}); !strings.Contains(got, "\n"+want) {
+			t.Errorf("%s: the script is\n%s", body, got)
+		}
+	}
+	opened := sentTo("GET", "https://as.example/authorize", "none", "", nil, "")
+	opened.SentHeader.Set("Cookie", "sid=1")
+	script := NewMask().Repeat(opened, Visit{Person: "alice\ntouch marker", Begins: func(a *Answer) *Answer { return a }})
+	if strings.Contains(script, "\ntouch") || !strings.Contains(script, "sign in as alice?touch marker") {
+		t.Errorf("the script has another command:\n%s", script)
+	}
+}
