@@ -78,6 +78,20 @@ func (s *Server) Hide() {
 	}
 }
 
+// Plain returns a text of a report with the secrets of the target masked, in one line that cannot control a terminal.
+func (s *Server) Plain(text string) string { return wire.OneLine(s.mask.Hide(text)) }
+
+// Said describes an error response outside of a check. It masks what the request and the answer have of secrets too,
+// and further secrets that are not yet in the target.
+func (s *Server) Said(a *wire.Answer, further ...string) string {
+	mask := s.mask.Clone()
+	for _, secret := range further {
+		mask.Add("secret", secret)
+	}
+	mask.Learn(a)
+	return wire.OneLine(mask.Hide(a.Failure()))
+}
+
 // MetadataAddresses returns the addresses at which an issuer can publish its metadata.
 //
 // RFC 8414 §3.1: the well-known part stands between host and path. OIDC Discovery §4: it stands behind the path.

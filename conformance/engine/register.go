@@ -78,7 +78,7 @@ func (r *Runner) registerOne(ctx context.Context, address string, role need.Role
 		return nil, err
 	}
 	if a.Status/100 != 2 || a.Text("client_id") == "" {
-		return nil, errors.New(wire.Printable(a.Failure()))
+		return nil, errors.New(r.Said(a))
 	}
 	c := target.NewClient(role, a.Text("client_id"), a.Text("client_secret"))
 	c.Auth, _ = metadata["token_endpoint_auth_method"].(string)
@@ -181,7 +181,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	for _, c := range r.made {
 		err := r.remove(ctx, c)
 		if err != nil {
-			all = errors.Join(all, fmt.Errorf("the client %s (%s) stays registered: %w", c.ID, c.Role, err))
+			all = errors.Join(all, errors.New(r.Plain(fmt.Sprintf("the client %s (%s) stays registered: %s", c.ID, c.Role, err))))
 		}
 	}
 	r.made = nil
@@ -202,7 +202,7 @@ func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 		return err
 	}
 	if a.Status/100 != 2 {
-		return errors.New(wire.Printable(a.Failure()))
+		return errors.New(r.Said(a, c.RegistrationAT, c.Secret))
 	}
 	return nil
 }

@@ -167,6 +167,9 @@ func Printable(text string) string {
 	}, text)
 }
 
+// OneLine returns a text in one line, without control characters.
+func OneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }
+
 // Failure describes an error response.
 func (a *Answer) Failure() string {
 	code, description := a.Text("error"), a.Text("error_description")
