@@ -54,7 +54,7 @@ func (s *Server) check(ctx context.Context, rule Rule, explain bool) (result Res
 	}
 	for _, n := range rule.Needs {
 		if reason := s.lacks(n); reason != "" {
-			return Result{Rule: rule, Status: Skip, Reason: wire.Printable(s.mask.Hide(reason))}
+			return Result{Rule: rule, Status: Skip, Reason: wire.Printable(s.mask.Clone().Hide(reason))}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)

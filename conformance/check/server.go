@@ -67,19 +67,20 @@ func (s *Server) Send(ctx context.Context, r *http.Request) (*wire.Answer, error
 func (s *Server) Hide() {
 	s.mask.Show(s.Target.User.Username)
 	s.mask.Show(s.Target.Scope)
-	s.mask.Add("password", s.Target.User.Password)
-	s.mask.Add("initial_access_token", s.Target.InitialAccessToken)
+	s.mask.Own("password", s.Target.User.Password)
+	s.mask.Own("initial_access_token", s.Target.InitialAccessToken)
 	for _, role := range slices.Sorted(maps.Keys(s.Target.Clients)) {
 		c := s.Target.Clients[role]
 		s.mask.Show(c.ID)
 		s.mask.Show(c.Scope)
-		s.mask.Add(string(role)+"_secret", c.Secret)
-		s.mask.Add("registration_access_token", c.RegistrationAT)
+		s.mask.OwnClient(string(role), c.ID, c.Secret)
+		s.mask.Own("registration_access_token", c.RegistrationAT)
 	}
+	s.mask.Hide("") // it is ready, so that the copies of the checks need not prepare it
 }
 
 // Plain returns a text of a report with the secrets of the target masked, in one line that cannot control a terminal.
-func (s *Server) Plain(text string) string { return wire.OneLine(s.mask.Hide(text)) }
+func (s *Server) Plain(text string) string { return wire.OneLine(s.mask.Clone().Hide(text)) }
 
 // Said describes an error response outside of a check. It masks what the request and the answer have of secrets too,
 // and further secrets that are not yet in the target.

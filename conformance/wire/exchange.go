@@ -88,29 +88,29 @@ func (m *Mask) Whole(a *Answer) Exchange {
 
 // Line returns a request and the status of its answer in one line.
 func (m *Mask) Line(a *Answer) string {
-	line := a.Method + " " + m.Hide(a.URL.String())
+	line := a.Method + " " + m.hide(a.URL.String())
 	if as := a.SentHeader.Get("Authorization"); as != "" {
 		line += "  " + m.sentHeader("Authorization", as)
 	}
 	if a.SentForm != "" {
-		line += "  " + m.Hide(a.SentForm)
+		line += "  " + m.hide(a.SentForm)
 	}
-	return Printable(strings.Join(strings.Fields(Clip(m.hideKnown(line), shownLine)), " ") + " -> " + a.String())
+	return Printable(strings.Join(strings.Fields(Clip(named(m.hideKnown(line)), shownLine)), " ") + " -> " + a.String())
 }
 
 func (m *Mask) sent(a *Answer, most int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n", a.Method, m.Hide(a.URL.String()))
+	fmt.Fprintf(&b, "%s %s\n", a.Method, Clip(m.hide(a.URL.String()), most))
 	for _, name := range slices.Sorted(maps.Keys(a.SentHeader)) {
 		for _, value := range a.SentHeader[name] {
-			fmt.Fprintf(&b, "%s: %s\n", name, m.sentHeader(name, value))
+			fmt.Fprintf(&b, "%s: %s\n", name, Clip(m.sentHeader(name, value), most))
 		}
 	}
 	if a.SentForm != "" {
 		// Masking comes before clipping: a clipped text could end with half a secret, which would not be recognized.
-		b.WriteString("\n" + Clip(m.Hide(a.SentForm), most) + "\n")
+		b.WriteString("\n" + Clip(m.hide(a.SentForm), most) + "\n")
 	}
-	return m.hideKnown(b.String())
+	return Printable(named(m.hideKnown(b.String())))
 }
 
 func (m *Mask) got(a *Answer, most int) string {
@@ -121,10 +121,28 @@ func (m *Mask) got(a *Answer, most int) string {
 			fmt.Fprintf(&b, "%s: %s\n", name, Clip(m.gotHeader(name, value), most))
 		}
 	}
-	if len(a.Body) > 0 {
-		b.WriteString("\n" + Clip(m.Hide(string(a.Body)), most) + "\n")
+	switch {
+	case m.learned[a]:
+		fmt.Fprintf(&b, "\n(left out: the answer has more than %d values that may be secrets)\n", mostOfAnswer)
+	case len(a.Body) > 0:
+		b.WriteString("\n" + m.clipBody(string(a.Body), most) + "\n")
 	}
-	return Printable(m.hideKnown(b.String()))
+	return Printable(named(m.hideKnown(b.String())))
+}
+
+// behind is how much of a body is masked behind what is shown. A secret that begins in what is shown is not longer.
+const behind = 64 << 10
+
+// clipBody masks and clips a body. Masking takes long, so a part that is not shown is left as it is.
+func (m *Mask) clipBody(body string, most int) string {
+	if len(body) <= most+behind {
+		return Clip(m.hide(body), most)
+	}
+	shown := m.hide(body[:most+behind])
+	if len(shown) <= most+behind/2 { // the names are much shorter than the secrets: the last one can be half a secret
+		return Clip(m.hide(body), most)
+	}
+	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(shown[:most], ""), len(body))
 }
 
 // ShellWord writes a text as one word of a shell.

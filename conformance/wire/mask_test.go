@@ -71,12 +71,14 @@ func TestMaskMangles(t *testing.T) {
 	m.Add("password", "code")
 	m.Add("access_token", "a long secret & <more>")
 	for text, want := range map[string]string{
-		"grant_type=authorization_code&password=code":   "grant_type=authorization_code&password=$PASSWORD",
-		"the code was refused":                          "the code was refused",
-		"it says a long secret & <more>, twice":         "it says $ACCESS_TOKEN, twice",
-		"a+long+secret+%26+%3Cmore%3E":                  "$ACCESS_TOKEN",
-		"<b>a long secret &amp; &lt;more&gt;</b>":       "<b>$ACCESS_TOKEN</b>",
-		`{"error": "invalid_code", "code_verifier": 1}`: `{"error": "invalid_code", "code_verifier": 1}`,
+		"grant_type=authorization_code&password=code":       "grant_type=authorization_code&password=$PASSWORD",
+		"the code was refused":                              "the code was refused",
+		"it says a long secret & <more>, twice":             "it says $ACCESS_TOKEN, twice",
+		"a+long+secret+%26+%3Cmore%3E":                      "$ACCESS_TOKEN",
+		"/login?back=https://x/?password=code&x=code":       "/login?back=https://x/?password=$PASSWORD&x=code",
+		`{"a": "b\u0026password=code", "password" :"code"}`: `{"a": "b\u0026password=$PASSWORD", "password" :"$PASSWORD"}`,
+		"<b>a long secret &amp; &lt;more&gt;</b>":           "<b>$ACCESS_TOKEN</b>",
+		`{"error": "invalid_code", "code_verifier": 1}`:     `{"error": "invalid_code", "code_verifier": 1}`,
 	} {
 		if got := m.Hide(text); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -86,7 +88,7 @@ func TestMaskMangles(t *testing.T) {
 	if got := m.got(long, shownBody); strings.Contains(got, "a lon") {
 		t.Errorf("half a secret is left: %s", got[len(got)-60:])
 	}
-	if got := m.quote("a $HOME of $PASSWORD"); got != `'a $HOME of '"$PASSWORD"` {
+	if got := named(quote(m.hide("a $HOME of $PASSWORD, a long secret & <more>"))); got != `'a $HOME of $PASSWORD, '"$ACCESS_TOKEN"` {
 		t.Errorf("a shell would take %s otherwise", got)
 	}
 }

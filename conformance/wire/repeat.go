@@ -69,14 +69,14 @@ func (s *script) note(format string, args ...string) {
 
 // prepare gets the values that a request needs from the server.
 func (s *script) prepare(a *Answer) {
-	for _, name := range variable.FindAllString(s.mask.curl(a, ""), -1) {
-		s.value(name)
+	for _, found := range marked.FindAllString(s.mask.command(a, ""), -1) {
+		s.value(named(found))
 	}
 }
 
 // value gets one value.
 func (s *script) value(name string) {
-	secret := s.mask.secretOf(name)
+	secret := s.mask.secrets[name]
 	from := s.mask.issuer[secret]
 	if secret == "" || s.set[name] {
 		return
@@ -124,13 +124,13 @@ func (s *script) open(a *Answer) {
 	if s.visit.Person != "" {
 		sign = fmt.Sprintf(", sign in as %s if you are asked, and approve", s.visit.Person)
 	}
-	address := s.mask.Hide(a.URL.String())
+	address := s.mask.hide(a.URL.String())
 	switch {
 	case a.Method != http.MethodGet:
 		s.note("# Send this from a page in %s%s:\n#   %s", window, sign, s.mask.Line(a))
-	case variable.MatchString(address):
+	case marked.MatchString(address):
 		s.note("# Open what this prints in %s%s:", window, sign)
-		s.say("echo %s", s.mask.quote(address))
+		s.say("echo %s", named(quote(address)))
 	default:
 		s.note("# Open this in %s%s:\n#   %s", window, sign, address)
 	}
@@ -151,16 +151,6 @@ func (s *script) place(from *Answer, secret string) string {
 		return "in the address to which the browser is sent at last"
 	}
 	return "in the answer"
-}
-
-// secretOf returns the secret that a variable stands for, or "".
-func (m *Mask) secretOf(variable string) string {
-	for secret, name := range m.names {
-		if name == variable {
-			return secret
-		}
-	}
-	return ""
 }
 
 // madeOf returns how a check made a value of a secret, as a word of a shell, and the variable of that secret. The parts
@@ -213,8 +203,16 @@ func partOf(text, of, command string) (word string, shared int) {
 
 // learnFrom returns a function that gives a secret a name, and records the answer that issued it.
 func (m *Mask) learnFrom(a *Answer) func(name, secret string) string {
+	issued := 0
 	return func(name, secret string) string {
 		_, known := m.issuer[secret]
+		if !known && secret != "" && m.names[secret] == "" && !m.chosen[secret] {
+			issued++
+			if issued > mostOfAnswer || len(m.names) >= mostOfMask {
+				m.learned[a], m.full = true, true
+				return secret
+			}
+		}
 		if !known && secret != "" {
 			m.issuer[secret] = a
 		}
