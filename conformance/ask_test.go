@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -138,6 +139,28 @@ func TestAskOffersTheBoxThatRemembers(t *testing.T) {
 	written, _ = asked(t, append(beginning, "n")...)
 	if written.Forms.Remember != "" {
 		t.Errorf("%+v", written.Forms)
+	}
+}
+
+// The password and the secrets of clients are sent only to origins that the target names, so another origin in the
+// metadata is a question.
+func TestAskForOriginsOfTheMetadata(t *testing.T) {
+	var other, issuer *httptest.Server
+	other = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("%s %s", r.Method, r.URL) }))
+	defer other.Close()
+	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"issuer": %q, "authorization_endpoint": "%[1]s/authorize", "token_endpoint": "%s/token", "introspection_endpoint": "%[2]s/introspect", "revocation_endpoint": "%[1]s/revoke"}`, issuer.URL, other.URL)
+	}))
+	defer issuer.Close()
+	question := "The metadata names token_endpoint at " + other.URL + ". Does this origin belong to the server?"
+	written, r := asked(t, issuer.URL, "y", "", "", "", "", "", "", "")
+	if r.want(t, 0, question); strings.Count(r.stderr, "Does this origin") != 1 || len(written.Origins) != 1 || written.Origins[0] != other.URL {
+		t.Errorf("%q: %s", written.Origins, r.stderr)
+	}
+	written, r = asked(t, issuer.URL, "", "n", "", "", "", "", "", "", "")
+	if len(written.Origins) != 0 {
+		t.Errorf("%q: %s", written.Origins, r.stderr)
 	}
 }
 

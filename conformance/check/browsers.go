@@ -14,11 +14,23 @@ import (
 func (t *T) NewBrowser() *browser.Browser { return t.browser(browser.NewJar()) }
 
 func (t *T) browser(cookies *browser.Jar) *browser.Browser {
-	return browser.New(cookies, t.Do, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
+	return browser.New(cookies, t.visit, func(address *url.URL) bool { return !t.AtServer(address.String()) || t.leadsBack(address) })
 }
 
-// AtServer reports whether an address is at an origin of the server's pages.
-func (t *T) AtServer(address string) bool { return t.server.origins[wire.Origin(address)] }
+// visit sends a request of a browser. The browser follows forms, buttons and links of pages, and sends the password with
+// them: only to the server.
+func (t *T) visit(r *http.Request) *wire.Answer {
+	if err := t.server.refuses(r); err != nil {
+		t.Blockedf("%v", err)
+	}
+	if !t.AtServer(r.URL.String()) {
+		t.Blockedf("a form or link of the server leads to %s, which is no origin of the target: if it is a page of the server, add %[1]s to the target under origins", wire.Origin(r.URL.String()))
+	}
+	return t.Do(r)
+}
+
+// AtServer reports whether an address is at an origin of the server's pages, which the target names.
+func (t *T) AtServer(address string) bool { return t.server.Owns(address) }
 
 // leadsBack reports whether an address is a redirect URI of one of the target's clients. Such an address can have an
 // origin of the server.

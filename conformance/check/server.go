@@ -33,11 +33,10 @@ type Server struct {
 
 	network  *wire.Network
 	mask     *wire.Mask
-	origins  map[string]bool // origins of the server's pages
-	found    string          // the address of the metadata
-	visited  sync.Map        // sid of each visit
-	deciding sync.Map        // a lock for each client
-	invented sync.Map        // the status that each resource answers to an invented token
+	found    string   // the address of the metadata
+	visited  sync.Map // sid of each visit
+	deciding sync.Map // a lock for each client
+	invented sync.Map // the status that each resource answers to an invented token
 	silence  silence
 	signIn   signIn
 	memory   memory
@@ -55,12 +54,15 @@ func NewServer(of *target.Target, n *wire.Network) *Server {
 	if of.Clients == nil {
 		of.Clients = map[need.Need]*target.Client{}
 	}
-	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask(), origins: map[string]bool{}}
+	if n != nil {
+		n.Serve(of.Issuer, slices.Concat(slices.Collect(maps.Values(of.Endpoints)), of.Origins, []string{of.API.URL, of.API.Restricted})...)
+	}
+	return &Server{Target: of, Metadata: Metadata{}, Refusals: map[need.Need]error{}, NewSession: browser.NewJar, network: n, mask: wire.NewMask()}
 }
 
 // Send sends a request outside of a check.
 func (s *Server) Send(ctx context.Context, r *http.Request) (*wire.Answer, error) {
-	return s.network.Do(ctx, r)
+	return s.do(ctx, r)
 }
 
 // Hide masks the secrets of the target in all reports.
@@ -112,30 +114,17 @@ func MetadataAddresses(issuer string) []string {
 // ErrNoMetadata says that no address of the issuer has metadata.
 var ErrNoMetadata = errors.New("publishes no metadata (RFC 8414, OIDC Discovery)")
 
-// Discover reads the metadata. A server without metadata can be checked if the target names its endpoints.
+// Discover reads the metadata: all documents that the server publishes. They may have different members: an OpenID
+// Provider can leave out of the one what only the other defines (RFC 8414 §5). Of a member in several, the first document
+// counts. A server without metadata can be checked if the target names its endpoints.
 func (s *Server) Discover(ctx context.Context) error {
-	err := s.readMetadata(ctx)
-	if err != nil {
-		return err
-	}
-	for _, address := range append([]string{s.Target.Issuer, s.Endpoint(need.Authorization)}, s.Target.Origins...) {
-		if address != "" {
-			s.origins[wire.Origin(address)] = true
-		}
-	}
-	return nil
-}
-
-// readMetadata reads all documents that the server publishes. They may have different members: an OpenID Provider can
-// leave out of the one what only the other defines (RFC 8414 §5). Of a member in several, the first document counts.
-func (s *Server) readMetadata(ctx context.Context) error {
 	var first *wire.Answer
 	for _, address := range MetadataAddresses(s.Target.Issuer) {
 		request, err := http.NewRequest(http.MethodGet, address, nil)
 		if err != nil {
 			return err
 		}
-		a, err := s.network.Do(ctx, request)
+		a, err := s.do(ctx, request)
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,10 @@ const patience = 30 * time.Second
 func (t *T) Do(r *http.Request) *wire.Answer {
 	var waited time.Duration
 	for {
-		a, err := t.server.network.Do(t.ctx, r)
+		a, err := t.server.do(t.ctx, r)
+		if wire.IsRefused(err) {
+			t.Blockedf("%v", err)
+		}
 		if err != nil {
 			t.server.silence.note(t.rule, r, err)
 			t.Blockedf("no answer: %v", err)

@@ -34,6 +34,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 		return nil, err
 	}
 	q.endpoints(s, err != nil)
+	q.origins(s)
 	if published := s.Metadata.Text("issuer"); strings.TrimSuffix(published, "/") == strings.TrimSuffix(t.Issuer, "/") {
 		t.Issuer = published // issuers are compared character by character
 	}
@@ -81,6 +82,21 @@ func (q *questions) endpoints(s *check.Server, noMetadata bool) {
 		address := q.ask(name+" (Enter: there is none)", target.Optional(func(text string) error { return target.CheckURL(name, text) }))
 		if address != "" {
 			s.Target.Endpoints[name] = address
+		}
+	}
+}
+
+// origins asks whether the origins of the metadata belong to the server, because the password and the secrets of clients
+// are sent only to origins of the target.
+func (q *questions) origins(s *check.Server) {
+	for _, name := range []need.Need{need.Authorization, need.Token, need.Registration, need.Introspection, need.Revocation, need.EndSession} {
+		address := s.Endpoint(name)
+		if address == "" || s.Owns(address) {
+			continue
+		}
+		origin := wire.Origin(address)
+		if q.yes(fmt.Sprintf("The metadata names %s at %s. Does this origin belong to the server?", name, wire.Printable(origin)), false) {
+			s.Target.Origins = append(s.Target.Origins, origin)
 		}
 	}
 }

@@ -192,6 +192,10 @@ func (r *Runner) remove(ctx context.Context, c *target.Client) error {
 	if c.Configuration == "" {
 		return errors.New("the server returned no registration_client_uri, which is needed to delete it")
 	}
+	err := r.Manages(c.Configuration)
+	if err != nil {
+		return err
+	}
 	request, err := http.NewRequest(http.MethodDelete, c.Configuration, nil)
 	if err != nil {
 		return err

@@ -142,6 +142,7 @@ func configurable(t *T) *target.Client {
 	if c.Configuration == "" || c.RegistrationAT == "" {
 		t.Skipf("the rule applies to a server that returns registration_client_uri and registration_access_token, which is optional")
 	}
+	t.WantManaged(c.Configuration)
 	return c
 }
 

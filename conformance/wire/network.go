@@ -9,10 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -37,20 +35,12 @@ type Options struct {
 // Network sends the requests of a run, and limits their number, their size and their duration.
 type Network struct {
 	client  *http.Client
-	owned   bool
 	timeout time.Duration
 	slots   chan struct{}
 	sent    atomic.Int64
 	silent  atomic.Int64 // requests without an answer since the last answer
 
-	mu    sync.Mutex
-	hosts map[string]place
-}
-
-// place is where a host is, and the address that shows it.
-type place struct {
-	reach   Reach
-	address netip.Addr
+	guard
 }
 
 // NewNetwork returns a Network that has sent nothing yet.
@@ -61,21 +51,24 @@ func NewNetwork(o Options) *Network {
 	if o.Workers <= 0 {
 		o.Workers = InFlight
 	}
+	n := &Network{
+		guard:   guard{owned: o.Owned, lookup: net.DefaultResolver.LookupNetIP, limit: o.Timeout, found: map[string]place{}},
+		timeout: o.Timeout, slots: make(chan struct{}, o.Workers),
+	}
 	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  n.proxy,
+		DialContext:            n.dial,
 		MaxIdleConnsPerHost:    o.Workers,
 		MaxResponseHeaderBytes: MaxHeader,
 		TLSClientConfig:        &tls.Config{RootCAs: o.CA},
 		IdleConnTimeout:        30 * time.Second,
 		ForceAttemptHTTP2:      true,
 	}
-	return &Network{
-		client: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		owned: o.Owned, timeout: o.Timeout, slots: make(chan struct{}, o.Workers), hosts: map[string]place{},
+	n.client = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	return n
 }
 
 var (
@@ -92,7 +85,7 @@ func (n *Network) Reset() {
 
 // Do sends a request and reads the answer. It follows no redirect.
 func (n *Network) Do(ctx context.Context, r *http.Request) (*Answer, error) {
-	err := n.allowed(ctx, r.URL)
+	err := n.allowed(ctx, r.URL.Hostname())
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +105,8 @@ func (n *Network) Do(ctx context.Context, r *http.Request) (*Answer, error) {
 	switch {
 	case err == nil:
 		n.silent.Store(0)
+	case refusal(err) != nil:
+		err = refusal(err)
 	case ctx.Err() == nil:
 		n.silent.Add(1)
 		err = plainError(err, n.timeout)
@@ -137,7 +132,7 @@ func (n *Network) exchange(ctx context.Context, r *http.Request) (*Answer, error
 		}
 		a.SentForm = string(sent)
 	}
-	response, err := n.client.Do(r.WithContext(ctx))
+	response, err := n.client.Do(r.WithContext(n.proxied(ctx, r)))
 	if err != nil {
 		return nil, err
 	}
@@ -190,67 +185,4 @@ func reasonOf(err error, timeout time.Duration) string {
 		return fmt.Sprintf("%sthe server does not speak TLS there: write the address with http", where)
 	}
 	return fmt.Sprintf("%s%s", where, Printable(strings.Join(strings.Fields(err.Error()), " ")))
-}
-
-// allowed protects the servers of other people: the checks send many wrong requests.
-func (n *Network) allowed(ctx context.Context, u *url.URL) error {
-	if n.owned {
-		return nil
-	}
-	p, err := n.locate(ctx, u.Hostname())
-	if err == nil && p.reach == Anywhere {
-		err = fmt.Errorf("%s is at %s, which is neither this machine nor in a private network: add --i-own-this-server if you may test it", u.Hostname(), p.address)
-	}
-	return err
-}
-
-// Reach says from where a host can be reached.
-type Reach int
-
-const (
-	Anywhere Reach = iota
-	PrivateNetwork
-	ThisMachine
-)
-
-// Reach returns from where a host can be reached. A host whose address cannot be found can be anywhere.
-func (n *Network) Reach(ctx context.Context, host string) Reach {
-	p, err := n.locate(ctx, host)
-	if err != nil {
-		return Anywhere
-	}
-	return p.reach
-}
-
-// locate returns the place of a host. Of several addresses the farthest counts.
-func (n *Network) locate(ctx context.Context, host string) (place, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if p, known := n.hosts[host]; known {
-		return p, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, n.timeout)
-	defer cancel()
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return place{}, fmt.Errorf("%s: its address cannot be found: %w", host, err)
-	}
-	farthest := place{reach: ThisMachine}
-	for _, a := range addresses {
-		if reach := reachOf(a.Unmap()); reach <= farthest.reach {
-			farthest = place{reach, a.Unmap()}
-		}
-	}
-	n.hosts[host] = farthest
-	return farthest, nil
-}
-
-func reachOf(a netip.Addr) Reach {
-	switch {
-	case a.IsLoopback():
-		return ThisMachine
-	case a.IsPrivate() || a.IsLinkLocalUnicast():
-		return PrivateNetwork
-	}
-	return Anywhere
 }

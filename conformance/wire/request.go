@@ -67,13 +67,21 @@ func WithQuery(endpoint string, parameters url.Values) string {
 	return endpoint + separator + parameters.Encode()
 }
 
-// Origin returns scheme and host of an address.
+// Origin returns scheme and host of an address, in the form in which origins are compared (RFC 6454 §4): in lower case, and
+// without the default port of the scheme.
 func Origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
 	}
-	return u.Scheme + "://" + u.Host
+	host := strings.ToLower(u.Host)
+	switch u.Scheme { // url.Parse has put it in lower case
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host
 }
 
 // Place describes where a browser was sent: the address, and the names of its parameters. Their values are new in each
