@@ -4,52 +4,11 @@ package browser
 import (
 	"fmt"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 
 	"mandate/conformance/wire"
 )
-
-// Jar is a cookie jar that also remembers each cookie that it was given.
-type Jar struct {
-	mu   sync.Mutex
-	jar  *cookiejar.Jar
-	told []told
-}
-
-type told struct {
-	from    *url.URL
-	cookies []*http.Cookie
-}
-
-// NewJar returns an empty jar.
-func NewJar() *Jar {
-	inner, _ := cookiejar.New(nil) // New fails for no nil options
-	return &Jar{jar: inner}
-}
-
-func (j *Jar) set(u *url.URL, cookies []*http.Cookie) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(cookies) > 0 {
-		j.told = append(j.told, told{u, cookies})
-		j.jar.SetCookies(u, cookies)
-	}
-}
-
-// Clone returns a jar with the same cookies.
-func (j *Jar) Clone() *Jar {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	clone := NewJar()
-	for _, told := range j.told {
-		clone.set(told.from, slices.Clone(told.cookies))
-	}
-	return clone
-}
 
 // Browser is a person's browser without scripts. It keeps cookies, follows redirects between the pages of the server,
 // and stops at a redirect that leads away from the server.
@@ -131,18 +90,6 @@ func (b *Browser) SubmitFrom(origin string, f *Form) error {
 	return b.Follow(r)
 }
 
-// withheld reports whether a browser leaves a cookie out of a request that a page of another site causes: Strict always,
-// and Lax unless the request is a navigation by GET.
-func (b *Browser) withheld(name, method string) bool {
-	var site http.SameSite
-	for _, c := range b.Cookies() {
-		if c.Name == name {
-			site = c.SameSite
-		}
-	}
-	return b.lured && (site == http.SameSiteStrictMode || site == http.SameSiteLaxMode && method != http.MethodGet)
-}
-
 const maxHops = 20
 
 // Follow sends a request, and follows redirects within the server.
@@ -150,11 +97,7 @@ func (b *Browser) Follow(r *http.Request) error {
 	b.Away, b.Hops = "", nil
 	for range maxHops {
 		r.Header.Set("Accept", "text/html,*/*;q=0.8")
-		for _, cookie := range b.jar.jar.Cookies(r.URL) {
-			if !b.withheld(cookie.Name, r.Method) {
-				r.AddCookie(cookie)
-			}
-		}
+		b.addCookies(r)
 		b.Page = b.send(r)
 		b.jar.set(r.URL, b.kept((&http.Response{Header: b.Page.Header}).Cookies()))
 		location := b.Page.Header.Get("Location")
@@ -199,38 +142,4 @@ func next(r *http.Request, status int, target *url.URL) (*http.Request, error) {
 	n.Header, n.GetBody = r.Header.Clone(), r.GetBody
 	n.Header.Del("Cookie")
 	return n, nil
-}
-
-// Cookies returns all cookies that servers have set in this browser.
-func (b *Browser) Cookies() []*http.Cookie {
-	b.jar.mu.Lock()
-	defer b.jar.mu.Unlock()
-	var all []*http.Cookie
-	for _, told := range b.jar.told {
-		all = append(all, told.cookies...)
-	}
-	return all
-}
-
-// kept returns the cookies that a browser accepts. A frame in a page of another site neither accepts nor sends
-// cookies with SameSite=Lax or Strict.
-func (b *Browser) kept(cookies []*http.Cookie) []*http.Cookie {
-	if !b.framed {
-		return cookies
-	}
-	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool {
-		return c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
-	})
-}
-
-// Frame returns a frame in a page of another site, shown by this browser.
-func (b *Browser) Frame() *Browser {
-	f := New(NewJar(), b.send, b.leaves)
-	f.framed = true
-	b.jar.mu.Lock()
-	defer b.jar.mu.Unlock()
-	for _, told := range b.jar.told {
-		f.jar.set(told.from, f.kept(slices.Clone(told.cookies)))
-	}
-	return f
 }
