@@ -119,6 +119,13 @@ var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": ellipt
 // wrong.
 var ErrUnsupported = errors.New("this program does not support it")
 
+// maxModulus is the length of the longest RSA key that is used, in bits, and maxKeys how many keys are tried. The time of a
+// verification grows with the square of the length.
+const (
+	maxModulus = 16384
+	maxKeys    = 100
+)
+
 // public returns the key as Go's packages expect it.
 func (k JWK) public() (any, error) {
 	number := func(text string) []byte {
@@ -130,6 +137,9 @@ func (k JWK) public() (any, error) {
 		n, e := new(big.Int).SetBytes(number(k.N)), new(big.Int).SetBytes(number(k.E))
 		if n.Sign() == 0 || !e.IsInt64() || e.Int64() < 3 || e.Int64() > 1<<31-1 {
 			return nil, errors.New("n and e are not those of an RSA key")
+		}
+		if n.BitLen() > maxModulus {
+			return nil, fmt.Errorf("an RSA key of %d bits: %w", n.BitLen(), ErrUnsupported)
 		}
 		return &rsa.PublicKey{N: n, E: int(e.Int64())}, nil
 	case k.Type == "EC" && curves[k.Curve] != nil:
@@ -166,7 +176,11 @@ func (j *JWT) Verify(keys []JWK, secret string) error {
 		return fmt.Errorf("alg is %q: %w", j.Algorithm(), ErrUnsupported)
 	}
 	err := errors.New("no published key has its kid and fits its alg")
-	for _, k := range candidates(keys, j) {
+	fitting := candidates(keys, j)
+	if len(fitting) > maxKeys {
+		return fmt.Errorf("%d published keys fit its kid and alg: %w", len(fitting), ErrUnsupported)
+	}
+	for _, k := range fitting {
 		var public any
 		public, err = k.public()
 		if err == nil {
@@ -267,7 +281,7 @@ func SignedByAnother(token string) []string {
 // algorithm would use its own public key as the secret (RFC 8725 §2.1).
 func Confused(j *JWT, keys []JWK, set []byte) []string {
 	all := []string{j.resign(jwt.SigningMethodHS256, set), j.resign(jwt.SigningMethodHS256, []byte{})}
-	for _, k := range keys {
+	for _, k := range keys[:min(maxKeys, len(keys))] {
 		public, err := k.public()
 		if err != nil {
 			continue
