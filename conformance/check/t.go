@@ -49,6 +49,7 @@ func (s *Server) newT(ctx context.Context, rule Rule, mask *wire.Mask) *T {
 type record struct {
 	mask     *wire.Mask
 	all      []*wire.Answer
+	kept     int            // bytes in the bodies of all
 	unmasked []*wire.Answer // their secrets are not in the mask: to find them takes long, and only a result with a text needs them
 	seen     *wire.Answer   // the exchange that would be shown with a failure now
 	failedAt *wire.Answer   // the exchange of the first problem
@@ -216,8 +217,11 @@ func (t *T) Send(method, address, body, contentType string, as ...wire.Auth) *wi
 	return t.Do(r)
 }
 
-// patience limits how long a check waits for a server that answers 429.
-const patience = 30 * time.Second
+// patience limits how long a check waits for a server that answers 429, and maxKept how many bytes of answers it keeps.
+const (
+	patience = 30 * time.Second
+	maxKept  = 32 << 20
+)
 
 // Do sends a request and does not follow redirects. If the server does not answer, the check is blocked. If it
 // answers 429, the request is repeated after the time in Retry-After, since the many wrong requests of a run can
@@ -236,6 +240,10 @@ func (t *T) Do(r *http.Request) *wire.Answer {
 		t.unmasked = append(t.unmasked, a)
 		t.all = append(t.all, a)
 		t.seen = a
+		t.kept += len(a.Body)
+		if t.kept > maxKept {
+			t.Blockedf("the server's answers to this check are larger than %d MiB", maxKept>>20)
+		}
 		wait := retryAfter(a)
 		if wait == 0 {
 			return a
@@ -259,7 +267,7 @@ func retryAfter(a *wire.Answer) time.Duration {
 	if err != nil || seconds < 1 {
 		seconds = 5
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(min(seconds, 3600)) * time.Second // a larger number would overflow
 }
 
 // WantStatus asserts that the status is one of several.
