@@ -225,3 +225,28 @@ func TestCheckThatCannotBeTried(t *testing.T) {
 		}
 	}
 }
+
+// A wrong secret in the target is no violation: the reason names the member of the target. If the token endpoint has
+// accepted the secret before, a refusal is one.
+func TestCheckWithAWrongSecret(t *testing.T) {
+	redeems := func(code string) check.Rule {
+		return check.Rule{ID: "TEST/1/redeems-" + code, Level: check.Must, Check: func(t *check.T) {
+			c := t.Client(need.Code)
+			t.WantGranted(t.Redeem(&check.Code{Value: code, Request: t.Request(c)}))
+		}}
+	}
+	runner := pages{login: plainLogin, consent: plainConsent}.start(t)
+	runner.Target.Clients[need.Code].Role = need.Code
+	result := runner.Check(t.Context(), redeems("unknown"))
+	if want := "the server does not accept the client code: clients.code.secret or clients.code.auth of the target may be wrong"; result.Status != check.Blocked || !strings.HasSuffix(result.Reason, want) {
+		t.Errorf("never accepted: %s %s", result.Status, result.Reason)
+	}
+	result = runner.Check(t.Context(), redeems("verysecretcode"))
+	if result.Status != check.Pass {
+		t.Errorf("%s %s", result.Status, result.Reason)
+	}
+	result = runner.Check(t.Context(), redeems("unknown"))
+	if result.Status != check.Fail || strings.Contains(result.Reason, "may be wrong") {
+		t.Errorf("accepted before: %s %s", result.Status, result.Reason)
+	}
+}

@@ -107,6 +107,10 @@ func TestCauses(t *testing.T) {
 			failure("b", check.Fail, "the server failed: 500 Internal Server Error", "POST https://as.example/revoke", "500 Internal Server Error\n"), false},
 		"a step with the same error": {failure("a", check.Blocked, "no token was issued: 400 Bad Request, invalid_scope", token, wrongScope),
 			failure("b", check.Blocked, "no refresh token: 400 Bad Request, invalid_scope", token, wrongScope), true},
+		"the same mistake in the target at two steps": {failure("a", check.Blocked, "no code was issued: the server asks for the password again: user.username or user.password of the target may be wrong", "", ""),
+			failure("b", check.Blocked, "the person was not asked: the server asks for the password again: user.username or user.password of the target may be wrong", "", ""), true},
+		"two clients with a wrong secret": {failure("a", check.Blocked, "no token was issued: 401: the server does not accept the client code: clients.code.secret or clients.code.auth of the target may be wrong", "", ""),
+			failure("b", check.Blocked, "no token was issued: 401: the server does not accept the client jwt: clients.jwt.secret or clients.jwt.auth of the target may be wrong", "", ""), false},
 		"two questions with the same answer": {failure("a", check.Fail, "Pragma is missing", token, wrongScope), failure("b", check.Fail, "Cache-Control is missing", token, wrongScope), false},
 		"a status at two endpoints":          {failure("a", check.Fail, "the answer is 403 Forbidden, want 401", token, "403 Forbidden\n"), failure("b", check.Fail, "the answer is 403 Forbidden, want 401", "GET https://api.example/", "403 Forbidden\n"), false},
 	} {

@@ -31,15 +31,16 @@ type Server struct {
 	// KeepLog says that the results of checks contain all their exchanges.
 	KeepLog bool
 
-	network  *wire.Network
-	mask     *wire.Mask
-	found    string   // the address of the metadata
-	visited  sync.Map // sid of each visit
-	deciding sync.Map // a lock for each client
-	invented sync.Map // the status that each resource answers to an invented token
-	silence  silence
-	signIn   signIn
-	memory   memory
+	network   *wire.Network
+	mask      *wire.Mask
+	found     string   // the address of the metadata
+	visited   sync.Map // sid of each visit
+	deciding  sync.Map // a lock for each client
+	invented  sync.Map // the status that each resource answers to an invented token
+	silence   silence
+	signIn    signIn
+	memory    memory
+	accepting sync.Map // the clients, each with an endpoint that accepted its credentials
 	receiver
 }
 

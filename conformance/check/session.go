@@ -104,7 +104,7 @@ func (t *T) WantRemembered() {
 }
 
 const (
-	passwordAgain = "the server asks for the password again: user.username or user.password of the target may be wrong"
+	passwordAgain = "the server asks for the password again: user.username or user.password" + maybeWrong
 	passwordOnce  = "the server asks for the password again, although it accepted the same password before"
 )
 

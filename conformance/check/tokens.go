@@ -64,7 +64,7 @@ func TokensOf(a *wire.Answer) *Tokens {
 // Granted returns the tokens of an answer. Without an access token the check is blocked.
 func (t *T) Granted(a *wire.Answer) *Tokens {
 	if !a.Granted() {
-		t.Blockedf("no token was issued: %s", a.Failure())
+		t.Blockedf("no token was issued: %s", t.Failure(a))
 	}
 	return TokensOf(a)
 }
@@ -124,7 +124,7 @@ func (t *T) Introspected(token string, more ...string) map[string]any {
 	a := t.Post(t.server.Endpoint(need.Introspection), wire.Params(append([]string{"token", token}, more...)...), caller.Credentials())
 	object := a.JSON()
 	if _, is := object["active"].(bool); a.Status != http.StatusOK || !is {
-		t.Blockedf("introspection failed: %s", a.Failure())
+		t.Blockedf("introspection failed: %s", t.Failure(a))
 	}
 	return object
 }

@@ -44,6 +44,9 @@ func (r *Report) Causes() []Cause {
 	for _, c := range all {
 		slices.SortStableFunc(c.Results, func(a, b check.Result) int { return cmp.Compare(severity(a), severity(b)) })
 		c.Text = textOf(c.Results)
+		if mistake := targetMistake.FindString(c.Results[0].Reason); mistake != "" {
+			c.Text = mistake
+		}
 		causes = append(causes, *c)
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
@@ -66,6 +69,9 @@ func textOf(results []check.Result) string {
 
 // causeOf returns a text that is equal for results with the same cause.
 func causeOf(r check.Result) string {
+	if mistake := targetMistake.FindString(r.Reason); mistake != "" {
+		return mistake
+	}
 	if answer := decidingAnswer(r); answer != "" {
 		return answer
 	}
@@ -89,6 +95,9 @@ var (
 	numberText = regexp.MustCompile(`\b[0-9]{4,}\b|\b[0-9]+(\.[0-9]+)?(ms|s|m)\b|[0-9]+ bytes`)
 	errorParam = regexp.MustCompile(`(?:^|[?&#])error=([a-z_]+)`)
 )
+
+// targetMistake is the end of a reason that a mistake in the target explains. Its beginning depends on the step.
+var targetMistake = regexp.MustCompile(`the server (asks for|does not accept) [^:\n]*: \S+ or \S+ of the target may be wrong`)
 
 // plainReason returns a reason without such values, and without repeated lines.
 func plainReason(reason string) string {

@@ -283,7 +283,7 @@ func refreshRevocable(t *T, c *target.Client) {
 // revokerKnown blocks the check if the revocation endpoint refuses the correct credentials of a client.
 func revokerKnown(t *T, c *target.Client) {
 	if a := t.Revoke(c, "conformance-"+t.Random()); a.Status == http.StatusUnauthorized || a.Text("error") == "invalid_client" {
-		t.Blockedf("the revocation endpoint refuses the client %s with its correct credentials: %s", c.Role, a.Failure())
+		t.Blockedf("the revocation endpoint refuses the client %s with the credentials of the target: %s", c.Role, t.Failure(a))
 	}
 }
 
