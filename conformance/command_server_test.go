@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,5 +141,34 @@ func TestCommandServerThatBreaksDown(t *testing.T) {
 				t.Errorf("after %s:\n%s", r.Took, r.Stdout)
 			}
 		})
+	}
+}
+
+// If the server stops answering, the rules that were not reached say nothing about it: the exit code is 2, and the
+// baseline stays as it is.
+func TestCommandServerThatStops(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 2 { // the command looks for the metadata at two addresses
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				c.Close()
+			}
+			return
+		}
+		fmt.Fprintf(w, `{"issuer":"http://%s"}`, r.Host)
+	})
+	server.Start()
+	defer server.Close()
+	known := filepath.Join(t.TempDir(), "known.yaml")
+	r := servertest.Run(t, "", "--target", targetText(t, "issuer: "+server.URL), "--only", "RFC8414/3", "--write-baseline", known)
+	r.Want(t, 2, "mandate: the server has stopped answering, and ", "start it, and run the check again")
+	if !strings.Contains(r.Stdout, "blocked") {
+		t.Errorf("the report is missing: %s", r.Stdout)
+	}
+	text, err := os.ReadFile(known)
+	if err == nil && strings.Contains(string(text), "rule:") {
+		t.Errorf("it writes a baseline: %s", text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -52,7 +53,8 @@ MCP, which concern only servers for clients of the Model Context Protocol: use
 The exit code is 0 if the server satisfies every MUST that could be checked, 1 if it
 violates one or a step before a check failed, and 2 if the rules were not checked
 because of the command line, the target file or the server. With --baseline, the
-exit code is 1 if a failure is not in that file, or a rule in the file passes.`
+exit code is 1 if a failure is not in that file, or a rule in the file passes. If the
+server does not answer any more at the end of the run, the exit code is 2.`
 
 	conformanceExamples = `  mandate conformance --target t.yaml --write-target   ask questions, and write the target file
   mandate conformance --target t.yaml                  check all rules except MCP
@@ -134,6 +136,9 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return &untriedError{errors.Join(err, run.outputs.abandon())}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
+	if report.Stopped {
+		return p.serverStopped(run, report, write)
+	}
 	err = errors.Join(run.known.compare(report), run.writeReports(report), write(report, p.stdout)) // one that fails keeps no result from the others
 	if err != nil {
 		return err
@@ -145,6 +150,14 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return errors.New("the server does not satisfy every MUST: see the rules that failed or were blocked")
 	}
 	return nil
+}
+
+// serverStopped writes the reports of a run at whose end the server did not answer. Nothing is known about the rules
+// that were not reached, so that no baseline is compared or written.
+func (p *program) serverStopped(run *rulesRun, report *engine.Report, write func(*engine.Report, io.Writer) error) error {
+	err := errors.Join(run.writeReports(report), write(report, p.stdout))
+	blocked := report.Count(check.Blocked, "")
+	return untried(errors.Join(err, fmt.Errorf("the server has stopped answering, and %d of %d rules are blocked: start it, and run the check again", blocked, len(report.Results))))
 }
 
 // selection describes the chosen rules.

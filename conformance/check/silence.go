@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +26,24 @@ func (s *silence) note(rule Rule, r *http.Request, err error) {
 	if s.first == "" {
 		s.first = fmt.Sprintf("%s %s (rule %s): %v", r.Method, wire.Bare(r.URL), rule.ID, err)
 	}
+}
+
+// Answers reports whether the server answers now, to a request for its metadata.
+func (s *Server) Answers(ctx context.Context) bool {
+	addresses := MetadataAddresses(s.Target.Issuer)
+	if s.found != "" {
+		addresses = []string{s.found}
+	}
+	if len(addresses) == 0 {
+		return false
+	}
+	s.Reset()
+	request, err := http.NewRequest(http.MethodGet, addresses[0], nil)
+	if err != nil {
+		return false
+	}
+	_, err = s.network.Do(ctx, request)
+	return err == nil
 }
 
 // Hung names the first request that the server did not answer, or is empty.

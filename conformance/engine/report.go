@@ -30,6 +30,7 @@ type Report struct {
 	Baseline  *Comparison      // nil: no result is known
 	Unruled   []Advertised     // what the metadata announces and no rule checks
 	Hung      string           // the first request that the server did not answer
+	Stopped   bool             // the server did not answer at the end of the run either
 }
 
 // Advertised is a feature that the metadata of a server announces, and that no rule checks.

@@ -92,6 +92,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 		}
 	}
 	report.Hung = r.Hung()
+	report.Stopped = report.Hung != "" && ctx.Err() == nil && !r.Answers(ctx)
 	report.Duration = time.Since(report.Began)
 	return report
 }
@@ -116,7 +117,7 @@ func (r *Runner) repeat(ctx context.Context, rule check.Rule, first check.Result
 	both := first
 	both.Status, both.Second, both.Duration, both.Log = check.Flaky, second.Exchange, second.Duration, append(first.Log, second.Log...)
 	if second.Status == check.Blocked {
-		both.Status, both.Reason = check.Blocked, first.Reason+"\nWhen the check was repeated alone, it was blocked: "+second.Reason
+		both.Status, both.Reason = check.Blocked, "The check could not be repeated alone: "+second.Reason+"\nBeside other checks it had failed: "+first.Reason
 	}
 	return both
 }

@@ -136,7 +136,7 @@ func TestRunRepeats(t *testing.T) {
 	}
 	undecided := results[4]
 	if undecided.Exchange == nil || !strings.Contains(undecided.Exchange.Sent, "/undecided-1") || undecided.Second == nil || !strings.Contains(undecided.Second.Sent, "/undecided-2") ||
-		undecided.Reason != "it fails at first\nWhen the check was repeated alone, it was blocked: there is no code" {
+		undecided.Reason != "The check could not be repeated alone: there is no code\nBeside other checks it had failed: it fails at first" {
 		t.Errorf("the undecided rule has the reason %q and the exchanges %+v and %+v", undecided.Reason, undecided.Exchange, undecided.Second)
 	}
 	var text strings.Builder
