@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ func realReport(t *testing.T, name string) *engine.Report {
 	for _, x := range all {
 		result := check.Result{Rule: check.Rule{ID: x.ID, Level: x.Level}, Status: x.Status, Reason: x.Reason}
 		if x.Sent != "" {
-			result.Exchange = &wire.Exchange{Sent: x.Sent + "\n", Got: x.Got}
+			result.Exchange = exchange(x.Sent, x.Got)
 		}
 		r.Results = append(r.Results, result)
 	}
@@ -81,11 +82,24 @@ func TestCausesOfRealReports(t *testing.T) {
 	}
 }
 
-// result returns a failure, or another result, of a rule of its own.
+// exchange returns an exchange from the first lines of a request and of an answer, and from their bodies.
+func exchange(sent, got string) *wire.Exchange {
+	a := &wire.Answer{}
+	var address string
+	_, _ = fmt.Sscan(sent, &a.Method, &address)
+	_, _ = fmt.Sscan(got, &a.Status)
+	_, a.SentForm, _ = strings.Cut(sent, "\n\n")
+	_, body, _ := strings.Cut(got, "\n\n")
+	a.URL, a.Body = wire.ParseURL(address), []byte(body)
+	x := wire.NewMask().Exchange(a)
+	return &x
+}
+
+// failure returns a failure, or another result, of a rule of its own.
 func failure(id string, status check.Status, reason, sent, got string) check.Result {
 	r := check.Result{Rule: check.Rule{ID: "TEST/1/" + id, Level: check.Must}, Status: status, Reason: reason}
 	if sent != "" {
-		r.Exchange = &wire.Exchange{Sent: sent, Got: got}
+		r.Exchange = exchange(sent, got)
 	}
 	return r
 }

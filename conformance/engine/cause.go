@@ -2,13 +2,9 @@ package engine
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mandate/conformance/check"
@@ -75,15 +71,15 @@ func causeOf(r check.Result) string {
 	if answer := decidingAnswer(r); answer != "" {
 		return answer
 	}
-	_, endpoint, status := answerOf(r)
-	if status == "" || !strings.Contains(r.Reason, status) {
+	x := r.Exchange
+	if x == nil || !strings.Contains(r.Reason, x.Status) {
 		return plainReason(r.Reason)
 	}
-	code, _, _ := strings.Cut(errorOf(r.Exchange), " ")
+	code, _, _ := strings.Cut(x.Error, " ")
 	if code != "" && strings.Contains(r.Reason, code) {
 		return plainReason(r.Reason)
 	}
-	return endpoint + ": " + plainReason(r.Reason) // a status alone means something else at each endpoint
+	return endpointOf(x) + ": " + plainReason(r.Reason) // a status alone means something else at each endpoint
 }
 
 // The values in reasons that change from request to request.
@@ -134,60 +130,29 @@ func plain(text string) string {
 // decidingAnswer describes the answer that decided a result, or returns "". It is an answer that a correct server never
 // gives (5xx, 307, 308), or the error because of which a check did not come to its question.
 func decidingAnswer(r check.Result) string {
-	request, endpoint, status := answerOf(r)
-	number, _, _ := strings.Cut(status, " ")
-	code, err := strconv.Atoi(number)
-	if err != nil {
+	x := r.Exchange
+	if x == nil {
 		return ""
 	}
-	answer := fmt.Sprintf("%s %s is answered with %s", request, endpoint, status)
-	if code >= http.StatusInternalServerError || code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect {
+	answer := fmt.Sprintf("%s %s is answered with %s", x.Method, endpointOf(x), x.Status)
+	if x.Status >= "5" || strings.HasPrefix(x.Status, "307") || strings.HasPrefix(x.Status, "308") {
 		return answer
 	}
-	failure := errorOf(r.Exchange)
-	if r.Status != check.Blocked || failure == "" || !strings.Contains(r.Reason, status) {
+	if r.Status != check.Blocked || x.Error == "" || !strings.Contains(r.Reason, x.Status) {
 		return ""
 	}
-	return answer + ", " + failure
+	return answer + ", " + plain(x.Error)
 }
 
-// answerOf returns the method, the endpoint and the status of the shown exchange. They are empty if there is none.
-func answerOf(r check.Result) (method, endpoint, status string) {
-	if r.Exchange == nil {
-		return "", "", ""
-	}
-	request, _, _ := strings.Cut(r.Exchange.Sent, "\n")
-	method, address, _ := strings.Cut(request, " ")
-	status, _, _ = strings.Cut(r.Exchange.Got, "\n")
-	return method, endpointOf(address), status
-}
-
-// endpointOf returns an address without its query, and without values in its path.
-func endpointOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	parts := strings.Split(wire.Bare(u), "/")
+// endpointOf returns the address of an exchange without values in its path.
+func endpointOf(x *wire.Exchange) string {
+	parts := strings.Split(x.Address, "/")
 	for i, part := range parts {
 		if i > 2 && (strings.Contains(part, "$") || part != plain(part)) {
 			parts[i] = "…"
 		}
 	}
 	return strings.Join(parts, "/")
-}
-
-// errorOf returns the error in the body of an answer, and its description.
-func errorOf(x *wire.Exchange) string {
-	_, body, _ := strings.Cut(x.Got, "\n\n")
-	var found struct {
-		Error       string `json:"error"`
-		Description string `json:"error_description"`
-	}
-	if json.Unmarshal([]byte(body), &found) != nil || found.Error == "" {
-		return ""
-	}
-	return strings.TrimSpace(found.Error + " " + plain(found.Description))
 }
 
 // causes writes the causes of several results.

@@ -72,18 +72,28 @@ type Exchange struct {
 	Sent   string `json:"sent"`
 	Got    string `json:"got"`
 	Repeat string `json:"repeat"` // a curl command, perhaps after what it needs
+
+	// What two exchanges are compared by.
+	Method  string `json:"-"`
+	Address string `json:"-"` // without its query
+	Status  string `json:"-"` // the code and its text
+	Error   string `json:"-"` // the error in the body, and its description
 }
 
 // Exchange returns a request and its answer with their secrets masked.
 func (m *Mask) Exchange(a *Answer) Exchange {
-	m.Learn(a)
-	return Exchange{m.sent(a, shownBody), m.got(a, shownBody), m.curl(a, "")}
+	return m.exchange(a, shownBody)
 }
 
 // Whole returns the same for a log, with longer bodies.
 func (m *Mask) Whole(a *Answer) Exchange {
+	return m.exchange(a, loggedBody)
+}
+
+func (m *Mask) exchange(a *Answer, most int) Exchange {
 	m.Learn(a)
-	return Exchange{m.sent(a, loggedBody), m.got(a, loggedBody), m.curl(a, "")}
+	failure := Printable(m.Hide(strings.TrimSpace(a.Text("error") + " " + a.Text("error_description"))))
+	return Exchange{m.sent(a, most), m.got(a, most), m.curl(a, ""), a.Method, m.Hide(Bare(a.URL)), a.String(), failure}
 }
 
 // Line returns a request and the status of its answer in one line.
