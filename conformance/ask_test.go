@@ -155,12 +155,12 @@ func TestAskForOriginsOfTheMetadata(t *testing.T) {
 	defer issuer.Close()
 	question := "The metadata names token_endpoint at " + other.URL + ". Does this origin belong to the server?"
 	written, r := asked(t, issuer.URL, "y", "", "", "", "", "", "", "")
-	if r.want(t, 0, question); strings.Count(r.stderr, "Does this origin") != 1 || len(written.Origins) != 1 || written.Origins[0] != other.URL {
-		t.Errorf("%q: %s", written.Origins, r.stderr)
+	if r.Want(t, 0, question); strings.Count(r.Stderr, "Does this origin") != 1 || len(written.Origins) != 1 || written.Origins[0] != other.URL {
+		t.Errorf("%q: %s", written.Origins, r.Stderr)
 	}
 	written, r = asked(t, issuer.URL, "", "n", "", "", "", "", "", "", "")
 	if len(written.Origins) != 0 {
-		t.Errorf("%q: %s", written.Origins, r.stderr)
+		t.Errorf("%q: %s", written.Origins, r.Stderr)
 	}
 }
 
