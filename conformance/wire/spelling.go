@@ -21,10 +21,12 @@ type spelling struct{ text, mark string }
 // word matches a secret that could be a word. It is not masked in the middle of others.
 var word = regexp.MustCompile(`^[a-z_]{1,16}$`)
 
-// protocol are words that the documents and the reports use. A password that is one of them is masked only beside its
-// name: hidden elsewhere, it would make the texts unreadable, and would still be easy to guess.
-var protocol = []string{"access", "authorization", "basic", "bearer", "client", "code", "email", "error", "id", "issuer", "login", "name", "nonce", "null",
-	"oauth", "offline_access", "openid", "password", "pin", "profile", "public", "scope", "secret", "server", "state", "the", "token", "user", "username"}
+// protocol are words that the documents, the reports and most error messages use. A password that is one of them is masked
+// only beside its name: hidden elsewhere, it would make the texts unreadable, and would still be easy to guess.
+var protocol = strings.Fields(`a access address admin an and answer api authorization basic bearer browser client clients code cookie email error
+	expired failed form grant http https id in invalid is issuer it key login logout missing name no nonce not null oauth offline_access openid
+	of or page password pin profile public refresh refused request response rule scope secret server session sign state test that the this to
+	token true type unknown user username value wrong`)
 
 // spell records spellings of a secret that are replaced in any position.
 func (m *Mask) spell(name string, all []string) {
