@@ -32,6 +32,7 @@ type rulesRun struct {
 	outputs                     outputs
 	log                         string
 	options                     wire.Options
+	screen                      io.Writer // standard error, for lines that have no text of a server
 }
 
 // maxWorkers limits how many checks run at the same time.
@@ -93,6 +94,8 @@ func names[V any](table map[string]V) string {
 }
 
 func (p *program) conformance(ctx context.Context, run *rulesRun) error {
+	// Errors and questions have texts of the server.
+	run.screen, p.stderr = p.stderr, wire.HarmlessWriter{To: p.stderr}
 	write, known := engine.Formats()[run.format]
 	if !known {
 		return wrongUsage("--format: there is no format %q, only %s", run.format, names(engine.Formats()))
@@ -196,7 +199,7 @@ func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.
 		return nil, err
 	}
 	runner.KeepLog = log != nil
-	progress := newProgress(p.stderr, isTerminal(p.stderr), len(selected))
+	progress := newProgress(run.screen, isTerminal(run.screen), len(selected))
 	report := runner.Run(ctx, progress.watched(selected), func(r check.Result) {
 		progress.add(r)
 		log.Keep(r)

@@ -50,5 +50,5 @@ func (s *Server) Answers(ctx context.Context) bool {
 func (s *Server) Hung() string {
 	s.silence.mu.Lock()
 	defer s.silence.mu.Unlock()
-	return s.silence.first
+	return s.Plain(s.silence.first)
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -107,7 +108,21 @@ func shows(r check.Result) bool {
 // Formats are the formats of a report.
 func Formats() map[string]func(*Report, io.Writer) error {
 	return map[string]func(*Report, io.Writer) error{
-		"text": (*Report).Text, "json": (*Report).JSON, "junit": (*Report).JUnit, "html": (*Report).HTML,
+		"text": (*Report).Text, "json": harmless((*Report).JSON), "junit": harmless((*Report).JUnit), "html": harmless((*Report).HTML),
+	}
+}
+
+// harmless makes a format write only text that controls neither a terminal nor a build system: each format can be
+// written to standard output. The text report does so itself, line by line.
+func harmless(write func(*Report, io.Writer) error) func(*Report, io.Writer) error {
+	return func(r *Report, w io.Writer) error {
+		var all bytes.Buffer
+		err := write(r, &all)
+		if err != nil {
+			return err
+		}
+		_, err = wire.HarmlessWriter{To: w}.Write(all.Bytes())
+		return err
 	}
 }
 
@@ -198,7 +213,7 @@ const (
 	below   = "              " // indentation of the reason for a result
 )
 
-// lines writes until the first error, and keeps it.
+// lines writes until the first error, and keeps it. What it writes can come from the server, and is harmless.
 type lines struct {
 	w   io.Writer
 	err error
@@ -206,7 +221,7 @@ type lines struct {
 
 func (l *lines) printf(format string, args ...any) {
 	if l.err == nil {
-		_, l.err = fmt.Fprintf(l.w, format, args...)
+		_, l.err = io.WriteString(l.w, wire.Harmless(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Answer is the answer to one request, together with the request.
@@ -184,19 +183,6 @@ func Clip(text string, n int) string {
 	}
 	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
 }
-
-// Printable replaces control characters, so that text from a server cannot control a terminal.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
-}
-
-// OneLine returns a text in one line, without control characters.
-func OneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }
 
 // Failure describes an error response.
 func (a *Answer) Failure() string {
