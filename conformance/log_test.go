@@ -76,6 +76,22 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// A body cannot look like another request of the log.
+func TestLogSections(t *testing.T) {
+	dir := t.TempDir()
+	result := failure("a", check.Fail, "one\n=== Request 1 of 9", "", "")
+	result.Log = []wire.Exchange{{Sent: "=== Answer\n", Got: "200 OK\n\n=== Request 2 of 3\n=== Answer\n", Repeat: "curl 'a\n=== Answer'"}}
+	log, err := engine.NewLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Keep(result)
+	text, err := os.ReadFile(filepath.Join(dir, "TEST_1_a.txt"))
+	if n := strings.Count("\n"+string(text), "\n==="); err != nil || n != 3 {
+		t.Errorf("%v: %d sections:\n%s", err, n, text)
+	}
+}
+
 // Every rule has a file name of its own, also where upper and lower case are the same.
 func TestLogNames(t *testing.T) {
 	safe, taken := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.txt$`), map[string]string{}

@@ -128,7 +128,7 @@ func (r *Response) String() string {
 	}
 	shows := fmt.Sprintf("the server shows a page: %s", r.Answer)
 	if title := browser.Parse(r.Answer).Title; title != "" {
-		shows += fmt.Sprintf(", %q", wire.Clip(title, 100))
+		shows += fmt.Sprintf(", %q", wire.ClipWords(title, 100))
 	}
 	return shows
 }

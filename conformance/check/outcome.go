@@ -89,7 +89,7 @@ func (t *T) result(cause any) Result {
 		return result
 	}
 	if result.Reason != "" {
-		result.Reason = wire.Printable(t.secrets().Hide(result.Reason))
+		result.Reason = wire.Printable(wire.ClipAddresses(t.secrets().Hide(result.Reason)))
 	}
 	if t.server.KeepLog {
 		for _, a := range t.all {

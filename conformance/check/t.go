@@ -106,6 +106,9 @@ func (t *T) Pause(d time.Duration) {
 	}
 }
 
+// Clip masks a text for a reason, and shortens it. Half a secret would not be recognized later.
+func (t *T) Clip(text string, n int) string { return wire.Clip(t.secrets().Hide(text), n) }
+
 // At selects the answer that is shown with a failure. Without it the last answer is shown.
 func (t *T) At(a *wire.Answer) { t.seen = a }
 

@@ -90,6 +90,11 @@ func LogName(rule string) string {
 	}, rule) + ".txt"
 }
 
+// inside returns a text of a section. A line that would look like the heading of another section begins with a space.
+func inside(text string) string {
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n===", "\n ==="), "\n")
+}
+
 func logText(r check.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s: %s\n", r.Rule.ID, r.Rule.Level, r.Rule.Text)
@@ -98,10 +103,10 @@ func logText(r check.Result) string {
 	}
 	fmt.Fprintf(&b, "\n%s in %.1f s\n", outcomeOf(r).word(), r.Duration.Seconds())
 	if r.Reason != "" {
-		fmt.Fprintln(&b, r.Reason)
+		fmt.Fprintln(&b, inside(r.Reason))
 	}
 	for i, x := range r.Log {
-		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(r.Log), x.Sent, x.Got, x.Repeat)
+		fmt.Fprintf(&b, "\n=== Request %d of %d\n\n%s\n=== Answer\n\n%s\n=== To repeat it\n\n%s\n", i+1, len(r.Log), inside(x.Sent), inside(x.Got), inside(x.Repeat))
 	}
 	return b.String()
 }

@@ -181,7 +181,7 @@ func wantScopeNamed(t *T, scope string) {
 	with := shown(scope)
 	switch {
 	case with == without:
-		t.Failf("the consent page is the same with and without the scope %s: %q", scope, wire.Clip(without, 300))
+		t.Failf("the consent page is the same with and without the scope %s: %q", scope, t.Clip(without, 300))
 	case without == again:
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"mandate/conformance/check"
 	"mandate/conformance/jose"
 	"mandate/conformance/need"
-	"mandate/conformance/wire"
 )
 
 // oidcIDToken returns the rules about the ID token (OIDC Core §2, §3.1.3.6).
@@ -55,7 +54,7 @@ func oidcIDToken() []Rule {
 			Check: func(t *T) {
 				sub := t.SignIn(t.Client(need.Code)).Text("sub")
 				if len(sub) > 255 || strings.ContainsFunc(sub, func(r rune) bool { return r > 127 }) {
-					t.Failf("sub has %d bytes: %q", len(sub), wire.Clip(sub, 300))
+					t.Failf("sub has %d bytes: %q", len(sub), t.Clip(sub, 300))
 				}
 			},
 		},
@@ -348,7 +347,7 @@ func wantNonce(t *T, tokens *check.Tokens, nonce string) {
 		t.Failf("the ID token has no nonce, although the request had one")
 	}
 	text, _ := got.(string)
-	t.Errorf("the nonce of the request was %q, and that of the ID token is %q", wire.Clip(nonce, 40), wire.Clip(text, 40))
+	t.Errorf("the nonce of the request was %q, and that of the ID token is %q", t.Clip(nonce, 40), t.Clip(text, 40))
 }
 
 // optional returns an optional claim of an ID token. Without it the check is skipped. A claim that is null has no value:

@@ -105,12 +105,12 @@ func place(address string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]
 	}
-	return wire.Clip(address, 200)
+	return address
 }
 
 // ledElsewhere blocks the check, because the browser was sent to an address that is no redirect URI.
 func ledElsewhere(t *T, r *check.Response) {
-	t.Blockedf("the browser was sent to %s, which is no redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Clip(wire.Origin(r.Location), 200))
+	t.Blockedf("the browser was sent to %s, which is no redirect URI: if it is a page of the server, name its origin in the target under origins", wire.Origin(r.Location))
 }
 
 // ledToClient reports whether the browser was sent to a registered redirect URI of the client.

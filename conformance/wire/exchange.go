@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -152,6 +153,32 @@ func (m *Mask) clipBody(body string, most int) string {
 		return Clip(m.hide(body), most)
 	}
 	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(shown[:most], ""), len(body))
+}
+
+// longAddress matches an address that a report does not show in full.
+var longAddress = regexp.MustCompile(fmt.Sprintf(`[A-Za-z][A-Za-z0-9+.-]*:[^\s"]{%d,}`, shownAddress))
+
+// ClipAddresses shortens the addresses in a text whose secrets are masked.
+func ClipAddresses(text string) string {
+	return longAddress.ReplaceAllStringFunc(text, func(found string) string {
+		address := strings.TrimRight(found, ",.:;")
+		return Clip(address, shownAddress) + found[len(address):]
+	})
+}
+
+// ClipWords shortens a text that is not yet masked. It leaves out the word in which it cuts: half a secret would not be
+// recognized.
+func ClipWords(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	kept := text[:n]
+	if cut := strings.LastIndexAny(kept, " \t\n"); cut >= 0 {
+		kept = kept[:cut]
+	} else {
+		kept = ""
+	}
+	return fmt.Sprintf("%s… (%d bytes in all)", kept, len(text))
 }
 
 // ShellWord writes a text as one word of a shell.

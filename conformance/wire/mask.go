@@ -11,7 +11,10 @@ import (
 
 // confidential are the names of parameters and members whose values are secrets, in requests and in answers.
 var confidential = []string{"access_token", "refresh_token", "id_token", "code", "code_verifier", "token", "client_secret", "password",
-	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code"}
+	"client_assertion", "assertion", "id_token_hint", "logout_token", "registration_access_token", "initial_access_token", "device_code",
+	// These carry a session at servers of several projects, or stand for a request:
+	"login_verifier", "consent_verifier", "login_challenge", "consent_challenge", "logout_challenge", "logout_verifier", "session_code", "request_uri", "user_code",
+	"ticket", "SAMLResponse", "secret", "accessToken", "refreshToken", "idToken"}
 
 // shortest is the least length of a secret that is masked in any text. A shorter secret could be part of other words
 // by chance; it is masked only where the name of its parameter, member, field or header stands beside it.

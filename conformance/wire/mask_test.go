@@ -150,3 +150,36 @@ func TestRepeatSendsTheWholeForm(t *testing.T) {
 		t.Errorf("%q after %d bytes", e.Repeat, len(e.Sent))
 	}
 }
+
+// Parameters that carry a session have no place in a report.
+func TestMaskSessions(t *testing.T) {
+	for _, name := range []string{"login_verifier", "consent_verifier", "login_challenge", "session_code", "request_uri", "user_code", "ticket", "SAMLResponse", "secret", "accessToken"} {
+		m := NewMask()
+		a := &Answer{Method: "GET", URL: &url.URL{}, Header: http.Header{"Location": {"https://as.example/x?" + name + "=v~1"}}, Body: []byte(`{"` + name + `":"v~2"}`)}
+		if e := m.Exchange(a); strings.Contains(e.Got, "v~") {
+			t.Errorf("the %s is shown:\n%s", name, e.Got)
+		}
+	}
+}
+
+// An address is masked before it is clipped.
+func TestClipAddresses(t *testing.T) {
+	secret := "a-token-in-a-path-" + strings.Repeat("0123456789", 30)
+	m := NewMask()
+	m.Add("access_token", secret)
+	m.Add("code", "a-code-of-the-server")
+	long := "https://as.example/" + strings.Repeat("x", 178) + "/"
+	for text, want := range map[string]string{
+		"the browser was sent to " + Place("https://as.example/"+secret+"/x?code=1"): "the browser was sent to https://as.example/$ACCESS_TOKEN/x with code",
+		"it was sent to " + long + "a-code-of-the-server/x/x, not here":              "it was sent to " + long + "$C… (207 bytes in all), not here",
+	} {
+		if got := ClipAddresses(m.Hide(text)); got != want {
+			t.Errorf("it is %s, want %s", got, want)
+		}
+	}
+	for text, want := range map[string]string{"a title": "a title", "a long title with a-code-of-the-server": "a long title with… (38 bytes in all)", strings.Repeat("x", 40): "… (40 bytes in all)"} {
+		if got := ClipWords(text, 25); got != want {
+			t.Errorf("it is %s, want %s", got, want)
+		}
+	}
+}

@@ -85,11 +85,11 @@ func Origin(address string) string {
 }
 
 // Place describes where a browser was sent: the address, and the names of its parameters. Their values are new in each
-// run, and may be secrets.
+// run, and may be secrets. The address is clipped when it has been masked: half a secret would not be recognized.
 func Place(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return Clip(address, shownAddress)
+		return address
 	}
 	values, _ := url.ParseQuery(u.RawQuery) // what cannot be read has no name
 	fragment, _ := url.ParseQuery(u.EscapedFragment())
@@ -98,7 +98,7 @@ func Place(address string) string {
 		names = append(names, "#"+name)
 	}
 	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
-	place := Clip(u.String(), shownAddress)
+	place := u.String()
 	if len(names) == 0 {
 		return place
 	}
