@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -126,9 +127,10 @@ func TestRegistrationInterrupted(t *testing.T) {
 }
 
 // running starts a command, and returns when it has registered clients and requested a token.
-func running(t *testing.T, server *registrar, stdout io.Writer) (*exec.Cmd, *strings.Builder) {
+func running(t *testing.T, server *registrar, stdout io.Writer, flags ...string) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
-	cmd := servertest.Command(t, "--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s")
+	args := []string{"--target", targetFile(t, server.target()), "--only", "RFC6749/3.2", "--timeout", "30s"}
+	cmd := servertest.Command(t, append(args, flags...)...)
 	var stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
 	err := cmd.Start()
@@ -158,6 +160,29 @@ func TestCommandInterrupted(t *testing.T) {
 		t.Errorf("exit code %d after %s: %q", code, time.Since(began), stderr)
 	}
 	server.empty(t, 2)
+}
+
+// An interrupted command writes its reports with the results so far, and no baseline.
+func TestCommandInterruptedReports(t *testing.T) {
+	for flag, want := range map[string]bool{"--report": true, "--write-baseline": false} {
+		server := newRegistrar(t)
+		path := filepath.Join(t.TempDir(), "written.json")
+		var stdout strings.Builder
+		cmd, stderr := running(t, server, &stdout, flag, path)
+		err := cmd.Process.Signal(os.Interrupt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // the exit code shows it
+		if code := cmd.ProcessState.ExitCode(); code != 2 || stderr.String() != "mandate: interrupted\n" || !strings.Contains(stdout.String(), "the run was interrupted") {
+			t.Errorf("exit code %d: %q\n%s", code, stderr, &stdout)
+		}
+		text, err := os.ReadFile(path)
+		if want != (err == nil) || want && !strings.Contains(string(text), "the run was interrupted") {
+			t.Errorf("%s: %v\n%s", flag, err, text)
+		}
+		server.empty(t, 2)
+	}
 }
 
 // If the reader of the output ends, like head, no client is left behind, and the command does not panic.

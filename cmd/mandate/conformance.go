@@ -135,10 +135,16 @@ func (p *program) conformance(ctx context.Context, run *rulesRun) error {
 		return errors.Join(err, run.outputs.abandon())
 	}
 	report, err := p.tryRules(ctx, run, rules)
-	if err != nil {
+	if report == nil {
 		return &untriedError{errors.Join(err, run.outputs.abandon())}
 	}
 	report.Target, report.Selection, report.Version = run.target, run.selection(), "mandate "+programVersion()
+	if err != nil {
+		// The results so far are written, but they are no baseline: most rules were not checked.
+		report.Selection += ", until an interrupt"
+		run.outputs.keep(run.reports)
+		return &untriedError{errors.Join(err, run.writeReports(report), write(report, p.stdout), run.outputs.abandon())}
+	}
 	if report.Stopped {
 		return p.serverStopped(run, report, write)
 	}
@@ -176,7 +182,7 @@ func (r *rulesRun) selection() string {
 }
 
 // tryRules runs the checks. Afterwards, also after an interruption, it removes what
-// they registered.
+// they registered. After an interruption it returns the results so far with the error.
 func (p *program) tryRules(ctx context.Context, run *rulesRun, selected []check.Rule) (*engine.Report, error) {
 	var err error
 	run.options.CA, err = authorities(run.ca)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mandate/conformance/engine"
 )
@@ -26,6 +27,11 @@ func (o *outputs) claim(path string) error {
 		o.made = append(o.made, path)
 	}
 	return file.Close()
+}
+
+// keep excepts files from abandon.
+func (o *outputs) keep(paths []string) {
+	o.made = slices.DeleteFunc(o.made, func(path string) bool { return slices.Contains(paths, path) })
 }
 
 // abandon removes the files that are new, because the rules could not be checked.

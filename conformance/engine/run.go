@@ -53,7 +53,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	report := &Report{Issuer: r.Target.Issuer, Began: time.Now().UTC(), Documents: r.documents, Results: make([]check.Result, len(rules))}
 	var mu sync.Mutex
 	try := func(i int) {
-		result := r.Check(ctx, rules[i])
+		result := bounded(ctx, rules[i], r.Check)
 		mu.Lock()
 		defer mu.Unlock()
 		report.Results[i] = result
@@ -85,7 +85,7 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	}
 	r.Reset()
 	for i, rule := range rules {
-		if unsure(report.Results[i]) && ctx.Err() == nil {
+		if unsure(report.Results[i]) {
 			report.Results[i] = r.repeat(ctx, rule, report.Results[i])
 			progress(report.Results[i])
 			report.Results[i].Log = nil
@@ -97,6 +97,47 @@ func (r *Runner) Run(ctx context.Context, rules []check.Rule, progress func(chec
 	return report
 }
 
+const (
+	interrupted = "the run was interrupted"
+
+	checkLimit = 4 * time.Minute // of a check; the requests of a check end before
+	grace      = 2 * time.Second // for a check that is interrupted
+)
+
+// bounded runs a check, and returns after an interrupt or the limit, even if the check is still at work on what the
+// server has sent. The check then ends by itself, and its result is not used.
+func bounded(ctx context.Context, rule check.Rule, run func(context.Context, check.Rule) check.Result) check.Result {
+	status, _ := rule.Unchecked()
+	if ctx.Err() != nil && status == "" {
+		return check.Result{Rule: rule, Status: check.Blocked, Reason: interrupted}
+	}
+	ended := make(chan check.Result, 1)
+	began := time.Now()
+	go func() { ended <- run(ctx, rule) }()
+	reason := interrupted
+	select {
+	case result := <-ended:
+		return explained(ctx, result)
+	case <-time.After(checkLimit):
+		reason = fmt.Sprintf("the check did not end within %s", checkLimit)
+	case <-ctx.Done():
+		select {
+		case result := <-ended:
+			return explained(ctx, result)
+		case <-time.After(grace):
+		}
+	}
+	return check.Result{Rule: rule, Status: check.Blocked, Reason: reason, Duration: time.Since(began)}
+}
+
+// explained gives a check that an interrupt blocked the reason for it.
+func explained(ctx context.Context, result check.Result) check.Result {
+	if ctx.Err() != nil && result.Status == check.Blocked {
+		result.Reason = interrupted
+	}
+	return result
+}
+
 // unsure reports whether a check is repeated: other checks may have disturbed it.
 func unsure(result check.Result) bool {
 	return result.Status == check.Fail || result.Status == check.Blocked
@@ -106,7 +147,7 @@ func unsure(result check.Result) bool {
 // alone decides. A check that fails, and is blocked when it is repeated, stays blocked: nothing shows that the server
 // satisfies the rule. The result has both exchanges.
 func (r *Runner) repeat(ctx context.Context, rule check.Rule, first check.Result) check.Result {
-	second := r.Repeat(ctx, rule)
+	second := bounded(ctx, rule, r.Repeat)
 	second.Duration += first.Duration
 	if first.Status != check.Fail || second.Status == check.Fail || second.Status == check.Broken {
 		if second.Status == check.Pass {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -68,6 +69,17 @@ func (d *door) tried(password string) int {
 // run checks rules with a password.
 func (d *door) run(t *testing.T, password string, rules ...check.Rule) []check.Result {
 	t.Helper()
+	return d.runAs(t.Context(), t, password, rules...)
+}
+
+// runUntil checks rules until the context ends.
+func (d *door) runUntil(ctx context.Context, t *testing.T, rules ...check.Rule) []check.Result {
+	t.Helper()
+	return d.runAs(ctx, t, "open sesame", rules...)
+}
+
+func (d *door) runAs(ctx context.Context, t *testing.T, password string, rules ...check.Rule) []check.Result {
+	t.Helper()
 	of := &target.Target{Issuer: d.URL, User: target.User{Username: "alice", Password: password}, Clients: map[need.Need]*target.Client{
 		need.Code: {ID: "client", Secret: "a-secret", RedirectURIs: []string{"https://client.example/code"}}}}
 	err := of.Check()
@@ -82,7 +94,7 @@ func (d *door) run(t *testing.T, password string, rules ...check.Rule) []check.R
 		rules[i].ID, rules[i].Level = fmt.Sprintf("TEST/1/rule-%d", i), check.Must
 	}
 	var told []string
-	report := runner.Run(t.Context(), rules, func(r check.Result) { told = append(told, r.Rule.ID) })
+	report := runner.Run(ctx, rules, func(r check.Result) { told = append(told, r.Rule.ID) })
 	if slices.Sort(told); len(slices.Compact(told)) != len(rules) {
 		t.Errorf("progress is told of %v", told)
 	}
