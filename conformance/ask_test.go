@@ -53,10 +53,10 @@ func TestAskWhereClientsAreRegistered(t *testing.T) {
 func TestAskForClients(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
-	beginning := []string{"auth.example.org", bare.URL, "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
+	beginning := []string{"auth.example.org", bare.URL, "", "/authorize", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "",
 		"client-1", "", "secret-1", "secret-1", "https://client.example/back", "", "client-2", "", "", ""}
 	written, r := asked(t, append(beginning, "")...)
-	r.Want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "publishes no metadata", "this cannot be empty", `"secret-1" is no absolute URI`,
+	r.Want(t, 0, `issuer: "auth.example.org" is not an http or https URL`, `"/authorize" is not an http or https URL`, "There is no metadata (RFC 8414, OIDC Discovery) at "+bare.URL+"/.well-known/oauth-authorization-server or ", "this cannot be empty", `"secret-1" is no absolute URI`,
 		"grants authorization_code and refresh_token; auth client_secret_basic; redirect URI https://client.example/code.", "Further rules need")
 	code, public := written.Clients[need.Code], written.Clients[need.Public]
 	if len(written.Clients) != 2 || written.Endpoints["token_endpoint"] != bare.URL+"/token" || code.Secret != "secret-1" || code.RedirectURIs[0] != "https://client.example/back" ||
@@ -106,6 +106,18 @@ func TestAskTakesTheIssuerAsPublished(t *testing.T) {
 	target, _ := asked(t, s.URL+"/o/", "", "", "", "", "", "", "")
 	if target.Issuer != s.URL+"/o" {
 		t.Errorf("the issuer is %s", target.Issuer)
+	}
+}
+
+// The issuer in the metadata is suggested if the answer is another, and an issuer without metadata is asked for again.
+func TestAskForTheIssuerAgain(t *testing.T) {
+	s := servertest.OnDatabase(t, "sqlite")
+	for _, c := range []struct{ first, again, want string }{{s.URL, "", s.URL + "/o"}, {s.URL, "n", s.URL}, {s.URL + "/wrong", s.URL + "/o", s.URL + "/o"}} {
+		target, r := asked(t, c.first, c.again, "", "", "", "", "", "", "")
+		r.Want(t, 0, "but it has no clients: ", " rules will be skipped")
+		if target.Issuer != c.want {
+			t.Errorf("%s, then %q: the issuer is %s: %s", c.first, c.again, target.Issuer, r.Stderr)
+		}
 	}
 }
 
@@ -166,10 +178,25 @@ func TestAskForOriginsOfTheMetadata(t *testing.T) {
 
 func TestAskCorrectsAnswers(t *testing.T) {
 	plain := pages{login: plainLogin, consent: plainConsent}.start(t).Target.Issuer
-	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame")
-	r.Want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret). Is the secret of the client code right?")
-	if written.User.Password != "open sesame" {
+	written, r := asked(t, plain, "", "alice", "wrong", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "", "open sesame", "secret")
+	r.Want(t, 0, "The server did not accept the user name or the password.", "the token endpoint refuses it: 401 Unauthorized, invalid_client (wrong secret)", "Secret of the client code", "It works", "It contains secrets. Now run:")
+	if written.User.Password != "open sesame" || written.Clients[need.Code].Secret != "secret" {
 		t.Errorf("%+v", written.User)
+	}
+	_, r = asked(t, plain, "", "alice", "open sesame", "", "c", "wrong", "https://client.example/back", "", "", "", "", "", "")
+	r.Want(t, 0, "but the sign-in does not work yet: about ", "Correct user and clients.code in the file")
+	// The page of an error asks for the client again.
+	strict := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, callback string) {
+		if callback == "https://client.example/back" {
+			http.Redirect(w, r, callback+"?code=verysecretcode", http.StatusFound)
+			return
+		}
+		http.Error(w, "unknown redirect URI", http.StatusBadRequest)
+	}}.start(t).Target.Issuer
+	written, r = asked(t, strict, "", "alice", "open sesame", "", "c", "secret", "https://client.example/bcak", "", "", "", "", "", "", "https://client.example/back")
+	r.Want(t, 0, "The walk ended there: the server shows a page: 400 Bad Request", "It works")
+	if c := written.Clients[need.Code]; c.ID != "c" || c.RedirectURIs[0] != "https://client.example/back" {
+		t.Errorf("%+v", c)
 	}
 	elsewhere := pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
 		http.Redirect(w, r, "http://127.0.0.1:1/more", http.StatusFound)

@@ -167,7 +167,7 @@ func TestAskPrintsWhatToRegister(t *testing.T) {
 	bare := httptest.NewServer(http.NotFoundHandler())
 	defer bare.Close()
 	path := filepath.Join(t.TempDir(), "target.yaml")
-	answers := []string{bare.URL, bare.URL + "/authorize", bare.URL + "/token", "", "", "", "", "127.0.0.1:7070", ""}
+	answers := []string{bare.URL, "", bare.URL + "/authorize", bare.URL + "/token", "", "", "", "", "127.0.0.1:7070", ""}
 	r := servertest.Run(t, strings.Join(answers, "\n")+"\n", "--target", path, "--write-target", "--clients", "kcadm")
 	r.Want(t, 0, "kcadm.sh create partialImport -r REALM", "Register these clients now.", "Wrote "+path)
 	written, err := target.Load(path)

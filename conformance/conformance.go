@@ -16,7 +16,8 @@ func NewRunner(ctx context.Context, target *target.Target, o wire.Options) (*eng
 	return engine.NewRunner(ctx, target, rules.Documents(), o)
 }
 
-// Ask makes a target from the answers to a few questions. It prints what to register, if clients names a format.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, o wire.Options, clients string) (*target.Target, error) {
+// Ask makes a target from the answers to a few questions, and says what is not finished in it. It prints what to
+// register, if clients names a format.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, o wire.Options, clients string) (of *target.Target, unfinished string, err error) {
 	return engine.Ask(ctx, in, out, rules.All(), o, clients)
 }

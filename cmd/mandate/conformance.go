@@ -236,25 +236,30 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 		return &untriedError{err}
 	}
 	file.Close()
-	err = p.askTarget(ctx, run)
+	unfinished, err := p.askTarget(ctx, run)
 	if err != nil {
 		return &untriedError{errors.Join(err, os.Remove(run.target))}
 	}
-	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It contains secrets. Now run: mandate conformance --target %s\n", run.target, run.target)
+	check := "mandate conformance --target " + run.target
+	if unfinished != "" {
+		_, err = fmt.Fprintf(p.stdout, "\nWrote %s, but %s\nThen run: %s\n", run.target, unfinished, check)
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "\nWrote %s. It contains secrets. Now run: %s\n", run.target, check)
 	return err
 }
 
-func (p *program) askTarget(ctx context.Context, run *rulesRun) error {
-	var err error
+// askTarget writes the target file, and says what is not finished in it.
+func (p *program) askTarget(ctx context.Context, run *rulesRun) (unfinished string, err error) {
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
-		return err
+		return "", err
 	}
-	answered, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options, run.clients)
+	answered, unfinished, err := conformance.Ask(ctx, p.stdin, p.stderr, run.options, run.clients)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return answered.Write(run.target)
+	return unfinished, answered.Write(run.target)
 }
 
 // printClients prints what to register for the target, or for any server.

@@ -19,19 +19,18 @@ import (
 )
 
 // Ask makes a target from the answers to a few questions. The clients that most rules need come first. If clients is
-// one of ClientFormats, it prints what to register.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options, clients string) (*target.Target, error) {
+// one of ClientFormats, it prints what to register. It also says what is not finished in the target, or "".
+func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o wire.Options, clients string) (of *target.Target, unfinished string, err error) {
 	q := newQuestions(ctx, in, out)
 	t := &target.Target{Clients: map[need.Need]*target.Client{}, Endpoints: map[string]string{}}
 	t.Issuer = q.ask("Issuer of the server, such as https://auth.example.org", func(text string) error { return target.CheckURL("issuer", text) })
 	if q.err != nil {
-		return nil, q.err
+		return nil, "", q.err
 	}
 	network := wire.NewNetwork(o)
-	s := check.NewServer(t, network)
-	err := s.Discover(ctx)
+	s, err := q.discover(t, network)
 	if err != nil && !errors.Is(err, check.ErrNoMetadata) {
-		return nil, err
+		return nil, "", err
 	}
 	q.endpoints(s, err != nil)
 	q.origins(s)
@@ -55,11 +54,69 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, rules []check.Rule, o
 	if !chosen(clients) {
 		q.clients(s, rules)
 	}
-	q.signIn(t, network)
+	works := q.signIn(t, network)
 	if q.err != nil {
-		return nil, q.err
+		return nil, "", q.err
 	}
-	return t, t.Check()
+	return t, unfinishedIn(t, rules, works), t.Check()
+}
+
+// discover reads the metadata. The issuer in the metadata is the one that clients compare (RFC 8414 §3.3), so another
+// answer is probably a mistake.
+func (q *questions) discover(t *target.Target, n *wire.Network) (*check.Server, error) {
+	for {
+		s := check.NewServer(t, n)
+		err := s.Discover(q.ctx)
+		if err != nil && !errors.Is(err, check.ErrNoMetadata) {
+			return nil, err
+		}
+		another := ""
+		if err == nil {
+			another = q.published(s)
+		} else {
+			q.say("There is no metadata (RFC 8414, OIDC Discovery) at %s.\n", strings.Join(check.MetadataAddresses(t.Issuer), " or "))
+			another = q.ask("Another issuer (Enter: the server publishes no metadata)", target.Optional(func(text string) error { return target.CheckURL("issuer", text) }))
+		}
+		if another == "" {
+			return s, err
+		}
+		t.Issuer = another
+	}
+}
+
+// published returns the issuer that the metadata names, if it is another than that of the target and the person wants it.
+func (q *questions) published(s *check.Server) string {
+	named := s.Metadata.Text("issuer")
+	same := strings.TrimSuffix(named, "/") == strings.TrimSuffix(s.Target.Issuer, "/")
+	if same || target.CheckURL("issuer", named) != nil || !q.yes(fmt.Sprintf("The metadata says that the issuer is %s. Use it?", wire.Printable(named)), true) {
+		return ""
+	}
+	return named
+}
+
+// unfinishedIn says what is not finished in a target, and how many rules this concerns, or "".
+func unfinishedIn(t *target.Target, rules []check.Rule, works bool) string {
+	skipped, blocked := 0, 0
+	for _, rule := range rules {
+		lacking := func(n need.Need) bool {
+			role, _ := need.RoleOf(n)
+			return n == need.User && t.User.Username == "" || n.IsClient() && t.Clients[n] == nil && !(t.Register && role.Registrable())
+		}
+		switch {
+		case rule.Check == nil:
+		case slices.ContainsFunc(rule.Needs, lacking):
+			skipped++
+		case slices.Contains(rule.Needs, need.User):
+			blocked++
+		}
+	}
+	switch {
+	case !works:
+		return fmt.Sprintf("the sign-in does not work yet: about %d rules will be blocked. Correct user and clients.code in the file, or remove the file and start again. It contains secrets.", blocked)
+	case len(t.Clients) == 0 && !t.Register:
+		return fmt.Sprintf("it has no clients: %d rules will be skipped. Add clients to the file, or remove the file and start again.", skipped)
+	}
+	return ""
 }
 
 // endpoints asks for the endpoints that the metadata does not name. A server without metadata can be checked too.
@@ -73,8 +130,7 @@ func (q *questions) endpoints(s *check.Server, noMetadata bool) {
 	switch {
 	case len(missing) == 0, len(missing) == 1 && missing[0] == string(need.Registration): // most servers do without it
 		return
-	case noMetadata:
-		q.say("The server %s.\n", check.ErrNoMetadata)
+	case noMetadata: // somebody has just said so
 	case !q.yes(fmt.Sprintf("The metadata does not name %s. Does the server have one of these?", strings.Join(missing, ", ")), false):
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mandate/conformance/browser"
 	"mandate/conformance/check"
@@ -16,28 +17,29 @@ import (
 const attempts = 5
 
 // signIn walks one authorization request with the answers, says what it sees, and asks for what is missing: forms,
-// origins, the password or the scope.
-func (q *questions) signIn(t *target.Target, o *wire.Network) {
+// origins, the password, the client or the scope. It reports whether the sign-in works at the end, or was not tried.
+func (q *questions) signIn(t *target.Target, o *wire.Network) bool {
 	if t.User.Username == "" || t.Clients[need.Code] == nil && !t.Register {
-		return
+		return true
 	}
 	for range attempts {
 		if q.err != nil {
-			return
+			return false
 		}
 		q.say("\nTrying to sign in as %s ...\n", t.User.Username)
 		w, err := tryWalk(q.ctx, t, o)
 		if err != nil {
 			q.say("  It did not work: %s\n", wire.Printable(err.Error()))
-			return
+			return false
 		}
 		for _, line := range w.seen() {
 			q.say("  %s\n", wire.Printable(line))
 		}
 		if !q.mend(t, w) {
-			return
+			return w.works()
 		}
 	}
+	return false
 }
 
 // trial is one authorization request, and what became of it.
@@ -46,6 +48,12 @@ type trial struct {
 	refusal  string // why the token endpoint refused the code
 	forgets  bool   // the next request asks for the password again
 }
+
+// issued reports whether the client received a code.
+func (w *trial) issued() bool { return w.response.Params.Get("code") != "" && w.response.Arrived() }
+
+// works reports whether the client received tokens too.
+func (w *trial) works() bool { return w.issued() && w.refusal == "" }
 
 // tryWalk sends the request as the client for codes. If the target says that clients are registered for each run, it
 // registers one, and removes it afterwards.
@@ -106,11 +114,14 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 		page = browser.Parse(r.Answer)
 	}
 	switch {
-	case r.Params.Get("code") != "" && r.Arrived() && w.refusal == "":
+	case w.works():
 		q.say("  It works: the server issued a code and tokens.\n")
 		return w.forgets && q.remember(t, w)
-	case r.Params.Get("code") != "" && r.Arrived():
-		q.say("  The server issued a code, but the token endpoint refuses it: %s. Is the secret of the client code right?\n", wire.Printable(w.refusal))
+	case w.issued():
+		q.say("  The server issued a code, but the token endpoint refuses it: %s\n", wire.Printable(w.refusal))
+		if c := t.Clients[need.Code]; c != nil {
+			return q.replace("Secret of the client code", &c.Secret)
+		}
 	case r.ErrorCode() == "invalid_scope":
 		q.say("  The server refuses the scope.\n")
 		return q.replace("Scope to ask for instead", &t.Scope)
@@ -131,8 +142,21 @@ func (q *questions) mend(t *target.Target, w *trial) bool {
 		return q.forms(t, page)
 	default:
 		q.say("  The walk ended there: %s\n", wire.Printable(r.String()))
+		return page != nil && q.otherClient(t)
 	}
 	return false
+}
+
+// otherClient asks for the client code again, because the server may not know the first answers.
+func (q *questions) otherClient(t *target.Target) bool {
+	c := t.Clients[need.Code]
+	if c == nil || len(c.RedirectURIs) == 0 {
+		return false
+	}
+	id := q.replace("Client ID of the client code", &c.ID)
+	c.RedirectURIs = slices.Clone(c.RedirectURIs)
+	uri := q.replace("Its redirect URI", &c.RedirectURIs[0])
+	return id || uri
 }
 
 // remember asks whether to tick a box of the sign-in page, because the server does not remember the sign-in without it.

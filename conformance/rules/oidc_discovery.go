@@ -192,7 +192,7 @@ func oidcDiscoveryDocument() []Rule {
 			Needs: discoveryNeeds(),
 			Check: func(t *T) {
 				if issuer := discoveredMetadata(t).Text("issuer"); issuer != t.Issuer() {
-					t.Failf("the issuer is %q, but the address was formed from %q", issuer, t.Issuer())
+					t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer", issuer, t.Issuer())
 				}
 			},
 		},

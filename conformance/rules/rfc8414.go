@@ -86,7 +86,7 @@ func rfc8414Document() []Rule {
 			Text: "The issuer in the metadata equals the issuer from which its address was formed, character by character.",
 			Check: func(t *T) {
 				if issuer := publishedMetadata(t).Text("issuer"); issuer != t.Issuer() {
-					t.Failf("the issuer is %q, but the address was formed from %q", issuer, t.Issuer())
+					t.Failf("the issuer is %q, but the address was formed from %q: if that is a mistake in the target, correct issuer", issuer, t.Issuer())
 				}
 			},
 		},
