@@ -181,6 +181,11 @@ func TestBrowserSaysWhyItCannotGoOn(t *testing.T) {
 		"elsewhere": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
 			http.Redirect(w, r, "https://login.example/", http.StatusFound)
 		}}, "the browser was sent to https://login.example/"},
+		"a page with an error": {pages{login: plainLogin, consent: plainConsent, answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, "<title>oops</title><p>error: invalid_client, client is invalid "+strings.Repeat("x", 300))
+		}}, `the server shows a page: 400 Bad Request, "oops": error: invalid_client, client is invalid xxx`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, result := walk(t, c.pages.start(t), true)

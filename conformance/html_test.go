@@ -163,9 +163,12 @@ func TestVerdict(t *testing.T) {
 		return check.Result{Rule: check.Rule{Level: level}, Status: status}
 	}
 	for want, results := range map[string][]check.Result{
-		"No MUST rule could be tried. 1 rule was not tried.":                                                                {result(check.Must, check.Skip)},
-		"The one MUST rule that could be tried holds. 2 more MUST rules were not reached: a step before them did not work.": {result(check.Must, check.Pass), result(check.Must, check.Blocked), result(check.Must, check.Blocked)},
-		"All 2 MUST rules that could be tried hold.":                                                                        {result(check.Must, check.Pass), result(check.Must, check.Pass), result(check.May, check.Fail), result(check.Should, check.Unobservable)},
+		"No MUST rule could be tried. 1 rule was not tried.":                                                                        {result(check.Must, check.Skip)},
+		"1 of 1 MUST rules could not be tried, because a step before it did not work.":                                              {result(check.Must, check.Blocked)},
+		"1 of 3 MUST rules could not be tried, because a step before it did not work. The other 2 hold.":                            {result(check.Must, check.Pass), result(check.Must, check.Pass), result(check.Must, check.Blocked)},
+		"1 of the 1 MUST rules that could be tried does not hold. 1 more MUST rule was not reached: a step before it did not work.": {result(check.Must, check.Fail), result(check.Must, check.Blocked)},
+		"2 of 3 MUST rules could not be tried, because a step before them did not work. The other one holds.":                       {result(check.Must, check.Pass), result(check.Must, check.Blocked), result(check.Must, check.Blocked)},
+		"All 2 MUST rules that could be tried hold.":                                                                                {result(check.Must, check.Pass), result(check.Must, check.Pass), result(check.May, check.Fail), result(check.Should, check.Unobservable)},
 		"1 of the 2 MUST rules that could be tried does not hold. 1 of 2 SHOULD rules is not followed.": {result(check.Must, check.Pass), result(check.Must, check.Fail),
 			result(check.Should, check.Fail), result(check.Should, check.Pass)},
 		"2 of the 2 MUST rules that could be tried do not hold. 1 check is broken, and of its rules nothing is known.": {result(check.Must, check.Fail), result(check.Must, check.Fail),

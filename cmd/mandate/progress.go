@@ -20,7 +20,8 @@ type progress struct {
 
 	mu           sync.Mutex
 	done, failed int
-	width        int // of the line on the terminal
+	waiting      map[string]bool // rules whose check has ended, and whose result is not known: the check is repeated
+	width        int             // of the line on the terminal
 	running      []runningRule
 	stop         chan struct{}
 	stopped      sync.WaitGroup
@@ -35,7 +36,7 @@ const progressInterval = 10 * time.Second
 
 // newProgress starts to write, until the end.
 func newProgress(out io.Writer, terminal bool, all int) *progress {
-	p := &progress{out: out, terminal: terminal, all: all, stop: make(chan struct{})}
+	p := &progress{out: out, terminal: terminal, all: all, waiting: map[string]bool{}, stop: make(chan struct{})}
 	if !terminal {
 		p.stopped.Go(p.tick)
 	}
@@ -68,6 +69,7 @@ func (p *progress) begin(id string) {
 func (p *progress) leave(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waiting[id] = true
 	for i, r := range p.running {
 		if r.id == id {
 			p.running = append(p.running[:i], p.running[i+1:]...)
@@ -81,6 +83,7 @@ func (p *progress) add(r check.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
+	delete(p.waiting, r.Rule.ID)
 	if engine.Counts(r) {
 		p.failed++
 	}
@@ -112,7 +115,10 @@ func (p *progress) tick() {
 func (p *progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := fmt.Sprintf("%d of %d rules, %d failed so far", p.done, p.all, p.failed)
+	text := fmt.Sprintf("%d of %d rules, %d failed", p.done, p.all, p.failed)
+	if n := len(p.waiting); n > 0 {
+		text += fmt.Sprintf(", %d to be repeated", n)
+	}
 	if len(p.running) > 0 {
 		first := p.running[0] // they are in the order in which they began
 		text += fmt.Sprintf(", now %s (for %s)", first.id, time.Since(first.since).Round(time.Second))

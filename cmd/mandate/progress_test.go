@@ -27,13 +27,30 @@ func TestProgressInAFile(t *testing.T) {
 		time.Sleep(progressInterval)
 		synctest.Wait()
 		p.end()
-		want := "mandate: 0 of 3 rules, 0 failed so far, now TEST/1/first (for 10s)\n" +
-			"mandate: 1 of 3 rules, 0 failed so far, now TEST/1/second (for 5s)\n" +
-			"mandate: 3 of 3 rules, 1 failed so far\n"
+		want := "mandate: 0 of 3 rules, 0 failed, now TEST/1/first (for 10s)\n" +
+			"mandate: 1 of 3 rules, 0 failed, now TEST/1/second (for 5s)\n" +
+			"mandate: 3 of 3 rules, 1 failed\n"
 		if out.String() != want {
 			t.Errorf("%s\nwant\n%s", &out, want)
 		}
 	})
+}
+
+// The result of a check that failed is known only after the check was repeated.
+func TestProgressBeforeRepetitions(t *testing.T) {
+	p := newProgress(&bytes.Buffer{}, true, 2)
+	defer p.end()
+	rules := p.watched([]check.Rule{{ID: "TEST/1/first", Level: check.Must, Check: func(t *check.T) { t.Failf("the server is wrong") }}, {ID: "TEST/1/second", Check: func(*check.T) {}}})
+	server := check.NewServer(&target.Target{}, nil)
+	first := server.Check(t.Context(), rules[0])
+	p.add(server.Check(t.Context(), rules[1]))
+	if got, want := p.line(), "1 of 2 rules, 0 failed, 1 to be repeated"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.add(first)
+	if got, want := p.line(), "2 of 2 rules, 1 failed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // On a terminal there is one line, which is empty at the end.

@@ -112,8 +112,24 @@ func (r *Response) Arrived() bool {
 	return r.Location != "" && wire.SamePlace(r.Location, sent)
 }
 
-// String describes the outcome.
+// shownText limits the text of a page in a reason.
+const shownText = 200
+
+// String describes the outcome. What a page of an error says is often the only hint.
 func (r *Response) String() string {
+	described := r.brief()
+	if r.Stuck != "" || r.Location != "" || r.Answer == nil || r.Answer.Status < http.StatusBadRequest && !r.NamesError() {
+		return described
+	}
+	page := browser.Parse(r.Answer)
+	if text := strings.TrimSpace(strings.TrimPrefix(page.Text, page.Title)); text != "" {
+		described += ": " + wire.Clip(text, shownText)
+	}
+	return described
+}
+
+// brief describes the outcome without the text of the page, which can be another at each request.
+func (r *Response) brief() string {
 	switch {
 	case r.Stuck != "":
 		return r.Stuck
@@ -329,5 +345,5 @@ func (r *Response) Outcome() string {
 	case r.ErrorCode() != "":
 		return "the error " + r.ErrorCode()
 	}
-	return r.String()
+	return r.brief()
 }

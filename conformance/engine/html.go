@@ -82,11 +82,16 @@ type (
 
 // Verdict says in a sentence or two what the run found.
 func (r *Report) Verdict() string {
-	failed, held := r.Count(check.Fail, check.Must), r.Count(check.Pass, check.Must)
+	failed, held, blocked := r.Count(check.Fail, check.Must), r.Count(check.Pass, check.Must), r.Count(check.Blocked, check.Must)
 	var b strings.Builder
 	switch {
 	case failed > 0:
 		fmt.Fprintf(&b, "%d of the %d MUST rules that could be tried %s.", failed, failed+held, number(failed, "does not hold", "do not hold"))
+	case blocked > 0:
+		fmt.Fprintf(&b, "%d of %d MUST rules could not be tried, because a step before %s did not work.", blocked, blocked+held, number(blocked, "it", "them"))
+		if held > 0 {
+			fmt.Fprintf(&b, " The other %s.", number(held, "one holds", fmt.Sprintf("%d hold", held)))
+		}
 	case held == 1:
 		b.WriteString("The one MUST rule that could be tried holds.")
 	case held > 0:
@@ -97,8 +102,7 @@ func (r *Report) Verdict() string {
 	if missed := r.Count(check.Fail, check.Should); missed > 0 {
 		fmt.Fprintf(&b, " %d of %d SHOULD rules %s not followed.", missed, missed+r.Count(check.Pass, check.Should), number(missed, "is", "are"))
 	}
-	blocked := r.Count(check.Blocked, check.Must)
-	if blocked > 0 {
+	if blocked > 0 && failed > 0 {
 		fmt.Fprintf(&b, " %d more MUST %s not reached: a step before %s did not work.", blocked, number(blocked, "rule was", "rules were"), number(blocked, "it", "them"))
 	}
 	if open := r.Count(check.Blocked, "") - blocked + r.Count(check.Skip, ""); open > 0 {
