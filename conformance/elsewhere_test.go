@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,19 @@ func TestTLS(t *testing.T) {
 	r := check.NewServer(&target.Target{Endpoints: map[string]string{"token_endpoint": local, "authorization_endpoint": open}}, network)
 	if got := r.Check(t.Context(), rule(t, "RFC6749/10.8/tls")); got.Status != check.Fail {
 		t.Errorf("%s beside %s: %s, want a failure: %s", open, local, got.Status, got.Reason)
+	}
+}
+
+// RFC 9110 §6.6.1: without Date, only a server on this machine has a time that is known: our own.
+func TestServerWithoutDate(t *testing.T) {
+	for address, want := range map[string]check.Status{"http://127.0.0.1/token": check.Pass, "https://192.0.2.1/token": check.Blocked, "http://10.0.0.1/token": check.Blocked} {
+		server := check.NewServer(&target.Target{}, wire.NewNetwork(wire.Options{}))
+		got := server.Check(t.Context(), check.Rule{ID: "TEST/1/date", Check: func(t *check.T) {
+			t.DateOf(&wire.Answer{URL: wire.ParseURL(address), Header: http.Header{}})
+		}})
+		if got.Status != want {
+			t.Errorf("%s: %s, want %s: %s", address, got.Status, want, got.Reason)
+		}
 	}
 }
 

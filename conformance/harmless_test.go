@@ -10,6 +10,7 @@ import (
 
 	"mandate/conformance/check"
 	"mandate/conformance/engine"
+	"mandate/conformance/servertest"
 	"mandate/conformance/target"
 )
 
@@ -57,7 +58,7 @@ func TestCommandErrorsAreHarmless(t *testing.T) {
 	}))
 	defer server.Close()
 	of := &target.Target{Issuer: server.URL, Register: true, Endpoints: map[string]string{"registration_endpoint": server.URL + "/register", "token_endpoint": server.URL + "/t"}}
-	r := mandate(t, "", "--target", targetFile(t, of), "--only", "RFC7636")
-	r.want(t, 2, "a ::error::b # #[add-mask]c")
-	wantHarmless(t, "stderr", r.stdout+r.stderr)
+	r := servertest.Run(t, "", "--target", targetFile(t, of), "--only", "RFC7636")
+	r.Want(t, 2, "a ::error::b # #[add-mask]c")
+	wantHarmless(t, "stderr", r.Stdout+r.Stderr)
 }
