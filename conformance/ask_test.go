@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -213,5 +216,40 @@ func TestAskCorrectsAnswers(t *testing.T) {
 	r.Want(t, 0, "The server refuses the scope.")
 	if written.Scope != "read" {
 		t.Errorf("%q", written.Scope)
+	}
+}
+
+// The answers are written to the file that was created before the questions, and not to what stands at its path later.
+func TestAskWritesToItsOwnFile(t *testing.T) {
+	server := newRegistrar(t)
+	cmd := servertest.Command(t, "--target", "new.yaml", "--write-target")
+	victim := filepath.Join(t.TempDir(), "victim")
+	err := os.WriteFile(victim, []byte("untouched"), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	_, err = said.ReadString(':') // the file was created, and the question was asked
+	path := filepath.Join(cmd.Dir, "new.yaml")
+	if err = errors.Join(err, os.Remove(path), os.Symlink(victim, path)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(stdin, strings.Join([]string{server.url, "", "", "", "", "", "", ""}, "\n")+"\n")
+	stdin.Close()
+	_, _ = io.Copy(io.Discard, said)
+	_ = cmd.Wait() // the file shows it
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "untouched" {
+		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -235,8 +235,9 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 	case err != nil:
 		return &untriedError{err}
 	}
-	file.Close()
-	unfinished, err := p.askTarget(ctx, run)
+	// The answers are written to this open file: another one could stand at its path by then.
+	unfinished, err := p.askTarget(ctx, run, file)
+	err = errors.Join(err, file.Close())
 	if err != nil {
 		return &untriedError{errors.Join(err, os.Remove(run.target))}
 	}
@@ -250,7 +251,7 @@ func (p *program) writeTarget(ctx context.Context, run *rulesRun) error {
 }
 
 // askTarget writes the target file, and says what is not finished in it.
-func (p *program) askTarget(ctx context.Context, run *rulesRun) (unfinished string, err error) {
+func (p *program) askTarget(ctx context.Context, run *rulesRun, to io.Writer) (unfinished string, err error) {
 	run.options.CA, err = authorities(run.ca)
 	if err != nil {
 		return "", err
@@ -259,7 +260,7 @@ func (p *program) askTarget(ctx context.Context, run *rulesRun) (unfinished stri
 	if err != nil {
 		return "", err
 	}
-	return unfinished, answered.Write(run.target)
+	return unfinished, answered.Encode(to)
 }
 
 // printClients prints what to register for the target, or for any server.

@@ -203,11 +203,21 @@ func CheckURL(what, address string) error {
 
 // Write writes the target to a file that only its owner can read, since it holds secrets.
 func (t *Target) Write(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.Encode(file), file.Close())
+}
+
+// Encode writes the target as YAML.
+func (t *Target) Encode(to io.Writer) error {
 	text, err := yaml.Marshal(t)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o600)
+	_, err = to.Write(text)
+	return err
 }
 
 // Optional makes a check accept an empty text.
