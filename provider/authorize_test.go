@@ -133,7 +133,7 @@ func TestAuthorizeAccepted(t *testing.T) {
 		{"introspection where it may", may, []string{"scope", "introspection"}, "introspection"},
 		{"RFC6749/3.1.2.3 no redirect URI where only one is possible", app, []string{"redirect_uri", "-"}, "read write groups"},
 		{"RFC6749/3.1 an empty parameter counts as left out", app, []string{"scope", "", "state", "", "response_mode", "", "request", ""}, "read write groups"},
-		{"RFC6749/3.1 what is not known is ignored", app, []string{"audience", "https://api.example", "resource", "x", "claims", "{}", "prompt", "x", "max_age", "-1", "nonce", "n", "display", "x", "id_token_hint", "x", "<script>", "x"}, "read write groups"},
+		{"RFC6749/3.1 what is not known is ignored", app, []string{"audience", "https://api.example", "claims", "{}", "prompt", "x", "max_age", "-1", "nonce", "n", "display", "x", "id_token_hint", "x", "<script>", "x"}, "read write groups"},
 		{"response_mode=query is what there is", app, []string{"response_mode", "query"}, "read write groups"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

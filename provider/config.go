@@ -12,6 +12,7 @@ import (
 	"mandate/provider/people"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/resources"
 	"mandate/provider/tokens"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 
 	Scopes        []policy.Scope // in the operator's order
 	DefaultScopes []string       // nil: every scope except introspection and openid
+
+	Resources []resources.Registration // in addition to those in the database
 
 	CodeLifetime            time.Duration
 	AccessTokenLifetime     time.Duration
@@ -119,6 +122,11 @@ func (c Config) clients(sampleSecret string) clients.Config {
 	return clients.Config{OpenID: c.OpenID, StrictURIs: c.RPLogout.StrictURIs, Redirects: c.redirects(), SampleSecret: sampleSecret}
 }
 
+// resources returns the settings of package resources.
+func (c Config) resources() resources.Config {
+	return resources.Config{Server: c.tokens().Audience(), Configured: c.Resources}
+}
+
 // tokens returns the settings of package tokens.
 func (c Config) tokens() tokens.Config {
 	return tokens.Config{
@@ -143,6 +151,7 @@ func (c Config) keys(rules *policy.Rules) keys.Config {
 		OpenID: c.OpenID, RSAPrivateKey: c.RSAPrivateKey, RSAInactiveKeys: c.RSAInactiveKeys, KeyLifetime: c.KeyLifetime, JWKSMaxAge: c.JWKSMaxAge,
 		SessionLifetime: c.SessionLifetime, IDTokenLifetime: c.IDTokenLifetime, MaxStaleness: c.MaxStaleness,
 		JWTAccessTokenLifetime: c.JWTAccessTokenLifetime, JWTMax: rules.Allowance(policy.StandingAdministrator).JWTMax,
+		LongestSigned: resources.LongestSigned(c.Resources),
 	}
 }
 

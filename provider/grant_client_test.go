@@ -31,7 +31,7 @@ func TestClientCredentials(t *testing.T) {
 		{"introspection is not allowed", app, []string{"scope", "introspection"}, "", "400 invalid_scope"},
 		{"introspection is allowed", may, []string{"scope", "introspection"}, "introspection", "no error"},
 		{"introspection is no default", may, nil, "read write groups", "no error"},
-		{"RFC6749/3.2 what is not known is ignored", app, []string{"audience", "https://api.example", "resource", "x", "username", "alice"}, "read write groups", "no error"},
+		{"RFC6749/3.2 what is not known is ignored", app, []string{"audience", "https://api.example", "username", "alice"}, "read write groups", "no error"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			answer, err := f.token(test.app, append([]string{"grant_type", policy.GrantClient}, test.form...)...)

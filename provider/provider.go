@@ -25,6 +25,7 @@ import (
 	"mandate/provider/password"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -36,6 +37,7 @@ type Provider struct {
 	Keys           *keys.Ring
 	People         *people.People
 	Clients        *clients.Clients
+	Resources      *resources.Resources
 	Tokens         *tokens.Tokens
 	Logouts        *logout.Logouts
 	Authorizations *authorize.Authorizations
@@ -92,12 +94,16 @@ func New(ctx context.Context, config Config, store *storage.Store, log *slog.Log
 		return nil, err
 	}
 	p.Clients = clients.New(config.clients(sampleSecret), p.rules, store, p.limits, p.Keys, p.People, calls, p.sealers.secrets, p.changes)
-	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.sealers.jtis, pairwise, p.changes)
+	p.Resources, err = resources.New(config.resources(), p.rules, store, p.Keys, p.changes)
+	if err != nil {
+		return nil, fmt.Errorf("RESOURCES: %w", err)
+	}
+	p.Tokens = tokens.New(config.tokens(), p.rules, store, p.Keys, p.Clients, p.People, p.Resources, p.sealers.jtis, pairwise, p.changes)
 	p.Logouts = logout.New(config.logout(), store, p.Tokens, calls, p.sealers.tickets, log)
 	store.OnChange(p.changed)
 	p.fosite = framework.New(config.CodeLifetime, config.AccessTokenLifetime, p.Clients, p.rules)
-	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.sealers.tickets, p.fosite)
-	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.fosite, log)
+	p.Authorizations = authorize.New(config.authorize(), p.rules, store, p.Clients, p.Tokens, p.Resources, p.sealers.tickets, p.fosite)
+	p.Grants = grant.New(grant.Config{RefreshGrace: config.RefreshGrace, KeepRefreshTokens: config.KeepRefreshTokens}, p.rules, store, p.limits, p.People, p.Tokens, p.Resources, p.fosite, log)
 	return p, nil
 }
 

@@ -35,6 +35,7 @@ type Application struct {
 	PostLogoutURIs       string  `db:"post_logout_redirect_uris"`
 	BackchannelURI       string  `db:"backchannel_logout_uri"`
 	AccessTokenFormat    string  `db:"access_token_format"`
+	Resources            string  `db:"resources"` // the URIs of the resources that its tokens may be for; empty: any
 	CreatedAt            int64   `db:"created_at"`
 	UpdatedAt            int64   `db:"updated_at"`
 	Version              int64   `db:"version"` // read, never written
@@ -54,7 +55,7 @@ const (
 const selectApplication = `SELECT a.id, a.client_id, a.name, a.owner_id, u.username AS owner, u.administrator AS owner_is_admin, u.active AS owner_is_active, a.responsible, a.client_type, a.grant_types, a.redirect_uris, a.scopes,
 	a.hash_client_secret, a.secret, a.old_secret, a.old_secret_expires_at, a.may_introspect, a.skip_consent, a.pkce_exempt,
 	a.access_token_lifetime, a.refresh_token_lifetime, a.algorithm, a.userinfo_algorithm, a.sector, a.post_logout_redirect_uris, a.backchannel_logout_uri,
-	a.access_token_format, a.created_at, a.updated_at, a.version
+	a.access_token_format, a.resources, a.created_at, a.updated_at, a.version
 	FROM applications a LEFT JOIN users u ON u.id = a.owner_id `
 
 // ErrFull means that the quota of the owner, or of applications without a responsible
@@ -74,12 +75,12 @@ func (s *Store) AddApplication(ctx context.Context, a Application, most int) err
 		_, err = t.exec(`INSERT INTO applications (id, client_id, name, owner_id, client_type, grant_types, redirect_uris, scopes,
 			hash_client_secret, secret, old_secret, old_secret_expires_at, may_introspect, skip_consent, pkce_exempt,
 			access_token_lifetime, refresh_token_lifetime, created_at, updated_at,
-			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
+			algorithm, userinfo_algorithm, sector, post_logout_redirect_uris, backchannel_logout_uri, access_token_format, responsible, resources)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`,
 			a.ID, a.ClientID, a.Name, a.OwnerID, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes,
 			a.HashClientSecret, a.Secret, a.OldSecret, a.OldSecretExpiresAt, a.MayIntrospect, a.SkipConsent, a.PKCEExempt,
 			a.AccessTokenLifetime, a.RefreshTokenLifetime, a.CreatedAt, a.UpdatedAt,
-			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible)
+			a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, a.Responsible, a.Resources)
 		return err
 	})
 }
@@ -149,12 +150,12 @@ func (s *Store) Applications(ctx context.Context, ownerID, search string, limit,
 func (s *Store) UpdateApplication(ctx context.Context, a, was Application) error {
 	return s.changeApplication(ctx, a.ID, `UPDATE applications SET name = $2, client_type = $3, grant_types = $4, redirect_uris = $5, scopes = $6, hash_client_secret = $7,
 		secret = $8, old_secret = $9, may_introspect = $10, skip_consent = $11, pkce_exempt = $12, access_token_lifetime = $13, refresh_token_lifetime = $14, updated_at = $15,
-		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, version = version + 1
+		algorithm = $20, userinfo_algorithm = $21, sector = $22, post_logout_redirect_uris = $23, backchannel_logout_uri = $24, access_token_format = $25, resources = $29, version = version + 1
 		WHERE id = $1 AND secret = $16 AND may_introspect = $17 AND skip_consent = $18 AND pkce_exempt = $19 AND responsible = $26 AND COALESCE(owner_id, '') = COALESCE($27, '') AND ($28 < 0 OR version = $28)`,
 		a.ID, a.Name, a.ClientType, a.GrantTypes, a.RedirectURIs, a.Scopes, a.HashClientSecret, a.Secret, a.OldSecret,
 		a.MayIntrospect, a.SkipConsent, a.PKCEExempt, a.AccessTokenLifetime, a.RefreshTokenLifetime, a.UpdatedAt,
 		was.Secret, was.MayIntrospect, was.SkipConsent, was.PKCEExempt,
-		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version)
+		a.Algorithm, a.UserInfoAlgorithm, a.Sector, a.PostLogoutURIs, a.BackchannelURI, a.AccessTokenFormat, was.Responsible, was.OwnerID, was.Version, a.Resources)
 }
 
 // AssignApplication changes the owner of an application (nil: no owner) and who is
@@ -193,11 +194,13 @@ func (s *Store) OwnedBy(ctx context.Context, userID string) ([]Application, erro
 	return found, err
 }
 
-// LongestSigned returns the longest lifetime that an application has set for its signed
-// access tokens, or -1 if no application has such tokens.
+// LongestSigned returns the longest lifetime that an application or a resource has set for
+// its signed access tokens, or -1 if none has such tokens.
 func (s *Store) LongestSigned(ctx context.Context) (int64, error) {
 	var longest int64
-	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM applications WHERE access_token_format = 'jwt'`)
+	err := s.get(ctx, &longest, `SELECT COALESCE(MAX(access_token_lifetime), -1) FROM (
+		SELECT access_token_lifetime FROM applications WHERE access_token_format = 'jwt'
+		UNION ALL SELECT access_token_lifetime FROM resources WHERE token_format = 'jwt') AS signed`)
 	return longest, err
 }
 

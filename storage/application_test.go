@@ -182,7 +182,7 @@ func TestDeletedApplicationTakesItsOwnWithIt(t *testing.T) {
 		must(t, w.AddToken(t.Context(), Token{Digest: "own", ApplicationID: &a.ID, ExpiresAt: later}))
 		must(t, w.AddToken(t.Context(), Token{Digest: "other own", ApplicationID: &b.ID, ExpiresAt: later}))
 		for _, id := range []string{a.ID, b.ID} {
-			w.keepConsent(t, Consent{alice.ID, id, "read", at})
+			w.keepConsent(t, Consent{alice.ID, id, "read", "", at})
 		}
 		must(t, w.DeleteApplication(t.Context(), a.ID))
 		want := map[string]bool{"access": false, "refresh": false, "its own": false, "other access": true, "other's own": true}

@@ -21,7 +21,8 @@ const (
 	OfGrant       = "grant"
 	OfToken       = "token"
 	OfKeys        = "keys"
-	OfAll         = "all" // any record may have changed
+	OfResource    = "resource" // the change does not name the resource
+	OfAll         = "all"      // any record may have changed
 
 	ofNothing = "hello" // a node's test notification to itself
 )

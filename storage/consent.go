@@ -7,13 +7,14 @@ type Consent struct {
 	UserID        string `db:"user_id"`
 	ApplicationID string `db:"application_id"`
 	Scope         string `db:"scope"`
+	Resource      string `db:"resource"` // the URIs of the resources, by line; "": only the server itself
 	CreatedAt     int64  `db:"created_at"`
 }
 
 // Consent reads the stored consent, or returns ErrNotFound.
 func (s *Store) Consent(ctx context.Context, userID, applicationID string) (Consent, error) {
 	var c Consent
-	err := s.get(ctx, &c, `SELECT user_id, application_id, scope, created_at FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
+	err := s.get(ctx, &c, `SELECT user_id, application_id, scope, resource, created_at FROM consents WHERE user_id = $1 AND application_id = $2`, userID, applicationID)
 	return c, err
 }
 
@@ -25,9 +26,9 @@ func (s *Store) KeepConsent(ctx context.Context, c Consent, session string) erro
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)
-			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at`,
-			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt)
+		_, err = t.exec(`INSERT INTO consents (user_id, application_id, scope, created_at, updated_at, resource) VALUES ($1, $2, $3, $4, $4, $5)
+			ON CONFLICT (user_id, application_id) DO UPDATE SET scope = excluded.scope, resource = excluded.resource, updated_at = excluded.updated_at`,
+			c.UserID, c.ApplicationID, c.Scope, c.CreatedAt, c.Resource)
 		return err
 	})
 }

@@ -37,7 +37,7 @@ func hot(t *testing.T, w world) []string {
 			s.TouchSession(t.Context(), n.ID, at),
 			s.RotateRefresh(t.Context(), f.refresh, f.ID, "", at, later, pair),
 			s.KeepRefresh(t.Context(), pair[1].Digest, f.ID, at, later, later, newPair(f.ID)[0]),
-			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", at}, n.ID),
+			s.KeepConsent(t.Context(), Consent{alice.ID, a.ID, "read", "", at}, n.ID),
 			second(s.Consent(t.Context(), alice.ID, a.ID)),
 			s.AddToken(t.Context(), own),
 			s.RevokeToken(t.Context(), "own"),

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ type Token struct {
 	UsedAt        *int64  `db:"used_at"`
 	Successor     *string `db:"successor"`
 	ChargedTo     *string `db:"charged_to"` // the quota that this token counts against
+	Resource      string  `db:"resource"`   // the URIs of the resources, by line; empty: the server itself
 }
 
 // LiveToken is a token with its application, its grant and its person.
@@ -54,12 +54,14 @@ const tokenContextColumns = applicationColumns + `, u.id AS user_id, u.username,
 
 const applicationColumns = `a.id AS owner_id, a.client_id, a.may_introspect, a.scopes AS application_scopes, a.responsible, a.owner_id AS responsible_id, o.active AS owner_is_active, o.administrator AS owner_is_admin`
 
-const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to`
-const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-const insertTwoTokens = insertToken + `, ($9, $10, $11, $12, $13, $14, $15, $16)`
+const tokenColumns = `digest, refresh, grant_id, application_id, scope, issued_at, expires_at, charged_to, resource`
+const tokenPlaceholders = `($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+const tokenValues = 9
+const insertToken = `INSERT INTO tokens (` + tokenColumns + `) VALUES ` + tokenPlaceholders
+const insertTwoTokens = insertToken + `, ($10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 func (t Token) values() []any {
-	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo}
+	return []any{t.Digest, t.Refresh, t.GrantID, t.ApplicationID, t.Scope, t.IssuedAt, t.ExpiresAt, t.ChargedTo, t.Resource}
 }
 
 // addTokens stores one token, or an access token and its refresh token in one
@@ -102,10 +104,10 @@ func (s *Store) insertTokens(batch []Token) []error {
 	defer stop()
 	var text strings.Builder
 	text.WriteString(insertToken)
-	args := make([]any, 0, 8*len(batch))
+	args := make([]any, 0, tokenValues*len(batch))
 	for i, token := range batch {
 		if i > 0 {
-			fmt.Fprintf(&text, ", ($%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d)", 8*i+1, 8*i+2, 8*i+3, 8*i+4, 8*i+5, 8*i+6, 8*i+7, 8*i+8)
+			text.WriteString(", " + step{text: tokenPlaceholders}.after(tokenValues*i))
 		}
 		args = append(args, token.values()...)
 	}
@@ -118,7 +120,7 @@ func (s *Store) insertTokens(batch []Token) []error {
 // the grant exists and its person is active. The token may be expired or used.
 func (s *Store) TokenByDigest(ctx context.Context, digest string) (LiveToken, error) {
 	var token LiveToken
-	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor,
+	err := s.get(ctx, &token, `SELECT t.digest, t.refresh, t.grant_id, t.application_id, t.scope, t.issued_at, t.expires_at, t.used_at, t.successor, t.resource,
 		`+tokenContextColumns+`
 		FROM tokens t LEFT JOIN grants g ON g.id = t.grant_id
 		JOIN applications a ON a.id = COALESCE(g.application_id, t.application_id)

@@ -16,6 +16,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -38,14 +39,15 @@ type Authorizations struct {
 	store   *storage.Store
 	clients *clients.Clients
 	tokens  *tokens.Tokens
+	apis    *resources.Resources
 	tickets seal.Sealer // encrypts requests that wait for the person, in the browser
 	fosite  *fosite.Fosite
 	codes   atomic.Int64 // the number of codes issued since the start of the process
 }
 
 // New returns the component. It also sets the authorization endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
-	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, tickets: tickets, fosite: f}
+func New(config Config, rules *policy.Rules, store *storage.Store, c *clients.Clients, t *tokens.Tokens, apis *resources.Resources, tickets seal.Sealer, f *fosite.Fosite) *Authorizations {
+	p := &Authorizations{config: config, rules: rules, store: store, clients: c, tokens: t, apis: apis, tickets: tickets, fosite: f}
 	framework.ConfigOf(f).AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{
 		&oauth2.AuthorizeExplicitGrantHandler{AuthorizeCodeStrategy: framework.TokenStrategy{}, CoreStorage: authorizationCodes{p: p}, Config: framework.ConfigOf(f)},
 	}

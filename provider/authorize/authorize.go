@@ -18,6 +18,7 @@ import (
 	"mandate/provider/pkce"
 	"mandate/provider/policy"
 	"mandate/provider/redirect"
+	"mandate/provider/resources"
 	"mandate/storage"
 )
 
@@ -29,6 +30,7 @@ type Authorization struct {
 	RedirectURI string
 	Scopes      []policy.Scope
 	ClaimScopes []policy.Scope // the scopes for the claims that only the claims parameter asks for
+	Audience    resources.Audience
 	Refused     *oauth.Error
 
 	state        string
@@ -55,7 +57,10 @@ func (p *Authorizations) Authorize(ctx context.Context, parameters url.Values) (
 			return nil, oauth.Refuse("invalid_request", "The parameter %s is sent more than once, or is not text.", name)
 		}
 		// RFC 6749 §3.1: a parameter without a value counts as omitted, unless it is repeated.
-		if len(values) > 1 || values[0] != "" {
+		if name == oauth.Resource {
+			values = oauth.Without(values, "")
+		}
+		if len(values) > 1 || len(values) == 1 && values[0] != "" {
 			a.parameters[name] = values
 		}
 	}
@@ -185,7 +190,7 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if len(state) == 1 && oauth.PlainText(state[0]) {
 		a.state = state[0]
 	}
-	err := oauth.CheckParameters(a.parameters)
+	err := oauth.CheckParameters(a.parameters, oauth.Resource)
 	if err == nil && p.config.OpenID {
 		err = p.readOpenID(ctx, a)
 	}
@@ -208,7 +213,11 @@ func (p *Authorizations) checkAuthorization(ctx context.Context, a *Authorizatio
 	if err != nil {
 		return err
 	}
-	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"))
+	a.Audience, err = p.apis.Requested(ctx, a.Application, a.parameters[oauth.Resource])
+	if err != nil {
+		return err
+	}
+	names, err := p.rules.RequestedScopes(a.Application, a.parameters.Get("scope"), a.Audience)
 	if err != nil {
 		return err
 	}
@@ -253,7 +262,7 @@ func (p *Authorizations) Complete(ctx context.Context, a *Authorization, s *stor
 	for _, scope := range a.Scopes {
 		a.request.GrantScope(scope.Name)
 	}
-	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID})
+	response, err := p.fosite.NewAuthorizeResponse(ctx, a.request, &approval{signedIn: s, redirectSent: a.redirectSent, openID: &a.OpenID, resource: a.Audience.Stored()})
 	if err != nil {
 		e := framework.Failed(err)
 		if e.Status == http.StatusTooManyRequests {

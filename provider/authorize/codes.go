@@ -46,7 +46,7 @@ func (s authorizationCodes) CreateAuthorizeCodeSession(ctx context.Context, sign
 		Scope: strings.Join(r.GetGrantedScopes(), " "), AuthTime: by.signedIn.Session.AuthTime, CreatedAt: at, ExpiresAt: end,
 		CodeDigest: &signature, CodeExpiresAt: end, CodeChallenge: r.GetRequestForm().Get("code_challenge"),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), RedirectSent: by.redirectSent,
-		ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionEnd(r.GetGrantedScopes(), by.signedIn.Session),
+		Resource: by.resource, ChargedTo: policy.ChargedTo(c.Application), Sector: c.Sector, Nonce: by.openID.nonce, Claims: by.openID.claims, SessionEndsAt: s.p.sessionEnd(r.GetGrantedScopes(), by.signedIn.Session),
 	}, owner)
 	if errors.Is(err, storage.ErrSpent) {
 		return loggedOut()
@@ -63,6 +63,7 @@ type approval struct {
 	signedIn     *storage.SignedIn
 	redirectSent bool
 	openID       *OpenIDRequest
+	resource     string // the audience of the grant, as it is stored
 }
 
 // Clone returns a copy. fosite requires this method.

@@ -41,11 +41,12 @@ const (
 // RequiredInteraction returns what the person must still do, or nil if the request can be completed. It
 // returns an error for the client if prompt=none forbids what the person must do.
 func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorization, s *storage.SignedIn) (*Interaction, error) {
-	remembered, err := p.ApprovedScopes(ctx, a, s)
+	consent, err := p.consent(ctx, a, s)
 	if err != nil {
 		return nil, err
 	}
-	ask, reason := p.needsConsent(a, remembered), p.whyLogin(a, s)
+	remembered := strings.Fields(consent.Scope)
+	ask, reason := p.needsConsent(a, consent), p.whyLogin(a, s)
 	login := reason != ""
 	switch {
 	// The person has never approved this application, so it must not learn who is
@@ -65,6 +66,7 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	// meanwhile, the new ones must not be approved, so the ticket names the scopes.
 	parameters := maps.Clone(a.parameters)
 	parameters.Set("scope", strings.Join(ScopeNames(a.Scopes), " "))
+	parameters[oauth.Resource] = a.Audience.URIs()
 	shown, err := a.shown()
 	if err != nil {
 		return nil, err
@@ -76,9 +78,9 @@ func (p *Authorizations) RequiredInteraction(ctx context.Context, a *Authorizati
 	return &Interaction{Approved: remembered, Ticket: p.tickets.Seal(ticket, "consent")}, nil
 }
 
-// needsConsent reports whether the consent page must be shown. remembered holds the names of the
-// scopes that the person approved before.
-func (p *Authorizations) needsConsent(a *Authorization, remembered []string) bool {
+// needsConsent reports whether the consent page must be shown. The consent is what the person
+// approved before.
+func (p *Authorizations) needsConsent(a *Authorization, consent storage.Consent) bool {
 	switch {
 	case a.Application.ClientType == policy.Public:
 		// RFC 8252 §8.6: any program can use the client_id of a public client.
@@ -88,20 +90,36 @@ func (p *Authorizations) needsConsent(a *Authorization, remembered []string) boo
 	case p.config.AlwaysAsk, slices.Contains(a.OpenID.prompt, "consent"):
 		return true
 	}
-	return !oauth.Covers(remembered, a.scopesToApprove())
+	return !oauth.Covers(strings.Fields(consent.Scope), a.scopesToApprove()) || !oauth.Covers(oauth.Lines(consent.Resource), a.resourcesToApprove())
+}
+
+// resourcesToApprove returns the URIs of the resources that the person must approve.
+func (a *Authorization) resourcesToApprove() []string {
+	var uris []string
+	for _, r := range a.Audience.Named() {
+		uris = append(uris, r.URI)
+	}
+	return uris
+}
+
+// consent returns what the person approved for this application before; nothing at all if
+// there is no consent.
+func (p *Authorizations) consent(ctx context.Context, a *Authorization, s *storage.SignedIn) (storage.Consent, error) {
+	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return storage.Consent{}, nil
+	}
+	if err != nil {
+		return c, oauth.Unavailable(err)
+	}
+	return c, nil
 }
 
 // ApprovedScopes returns the names of the scopes that the person approved for this application
 // before.
 func (p *Authorizations) ApprovedScopes(ctx context.Context, a *Authorization, s *storage.SignedIn) ([]string, error) {
-	c, err := p.store.Consent(ctx, s.User.ID, a.Application.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, oauth.Unavailable(err)
-	}
-	return strings.Fields(c.Scope), nil
+	c, err := p.consent(ctx, a, s)
+	return strings.Fields(c.Scope), err
 }
 
 // ticket is a checked request that waits for the answer of the consent page. It is bound to
@@ -120,10 +138,10 @@ type ticket struct {
 const TicketLife = 3600
 
 // shown returns a digest of what the consent page shows: the application, its owner, and the
-// scopes and claims for which it asks. The redirect URI is not part of it, because Resume
+// scopes, claims and resources for which it asks. The redirect URI is not part of it, because Resume
 // compares the redirect URI separately.
 func (a *Authorization) shown() (string, error) {
-	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims})
+	text, err := json.Marshal([]any{a.Application.ID, a.Application.Name, oauth.Deref(a.Application.Owner), a.Scopes, a.ClaimScopes, a.OpenID.claims, a.Audience.Named()})
 	return seal.Digest(string(text)), err
 }
 
@@ -169,12 +187,13 @@ func (p *Authorizations) Resume(ctx context.Context, sealed string, s *storage.S
 
 // Approve stores the person's consent and completes the request as Complete does.
 func (p *Authorizations) Approve(ctx context.Context, a *Authorization, s *storage.SignedIn) (redirect.Response, error) {
-	remembered, err := p.ApprovedScopes(ctx, a, s)
+	consent, err := p.consent(ctx, a, s)
 	if err != nil {
 		return redirect.Response{}, err
 	}
 	err = p.store.KeepConsent(ctx, storage.Consent{UserID: s.User.ID, ApplicationID: a.Application.ID,
-		Scope: strings.Join(oauth.Union(slices.Clone(remembered), a.scopesToApprove()), " "), CreatedAt: oauth.Now()}, s.Session.ID)
+		Scope:    strings.Join(oauth.Union(strings.Fields(consent.Scope), a.scopesToApprove()), " "),
+		Resource: strings.Join(oauth.Union(oauth.Lines(consent.Resource), a.resourcesToApprove()), "\n"), CreatedAt: oauth.Now()}, s.Session.ID)
 	if errors.Is(err, storage.ErrSpent) {
 		return redirect.Response{}, loggedOut()
 	}

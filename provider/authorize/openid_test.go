@@ -91,7 +91,7 @@ func TestSessionBound(t *testing.T) {
 	}{
 		{true, "openid", 7}, {true, "read openid", 7}, {true, "openid offline_access", 0}, {true, "read", 0}, {true, "read offline_access", 0}, {false, "openid", 0},
 	} {
-		p := New(Config{OpenID: test.openID}, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
+		p := New(Config{OpenID: test.openID}, nil, nil, nil, nil, nil, seal.Sealer{}, framework.New(0, 0, nil, nil))
 		if got := p.sessionEnd(strings.Fields(test.scopes), storage.Session{ExpiresAt: 7}); got != test.want {
 			t.Errorf("%t %s: %d", test.openID, test.scopes, got)
 		}

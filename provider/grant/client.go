@@ -27,7 +27,16 @@ func (g *clientGrant) HandleTokenEndpointRequest(ctx context.Context, request fo
 	if err != nil {
 		return err
 	}
-	names, err := g.p.rules.ScopesWithoutLogin(a, request.GetRequestForm().Get("scope"))
+	form, issued := request.GetRequestForm(), request.GetSession().(*Session)
+	issued.audience, err = g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	if err != nil {
+		return err
+	}
+	issued.issues, err = issued.audience.Issues(a)
+	if err != nil {
+		return err
+	}
+	names, err := g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
 	}
@@ -43,15 +52,16 @@ func (g *clientGrant) PopulateTokenEndpointResponse(ctx context.Context, request
 	if !g.CanHandleTokenEndpointRequest(ctx, request) {
 		return fosite.ErrUnknownRequest
 	}
-	a, at := request.GetClient().(*framework.Client).Application, oauth.Now()
+	issued, at := request.GetSession().(*Session), oauth.Now()
+	a := issued.issues
 	if a.AccessTokenFormat != policy.FormatJWT {
 		return g.ClientCredentialsGrantHandler.PopulateTokenEndpointResponse(ctx, request, responder)
 	}
 	scope := strings.Join(request.GetGrantedScopes(), " ")
-	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{}, scope, at, at+g.p.rules.AccessLifetime(a))
+	access, err := g.p.tokens.SignAccess(ctx, a, tokens.Family{}, scope, issued.audience, at, at+g.p.rules.AccessLifetime(a))
 	if err != nil {
 		return framework.Failed(err)
 	}
-	request.GetSession().(*Session).give(&tokens.TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: scope}, responder)
+	issued.give(&tokens.TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: scope}, responder)
 	return nil
 }

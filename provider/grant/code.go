@@ -61,11 +61,12 @@ func (g *codeGrant) HandleTokenEndpointRequest(ctx context.Context, request fosi
 	}
 	issued := request.GetSession().(*Session)
 	issued.grant = &grant
-	issued.scope = oauth.Narrow(strings.Fields(grant.Scope), g.p.rules.AllowedScopes(a))
-	if len(issued.scope) == 0 {
-		return oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	issued.audience, err = g.p.audience(ctx, grant.Resource, form)
+	if err != nil {
+		return err
 	}
-	return nil
+	issued.scope, err = g.p.scopesFor(a, issued.audience, strings.Fields(grant.Scope))
+	return err
 }
 
 // checkCode checks that the code was issued to this client, for this redirect URI and this
@@ -107,7 +108,7 @@ func (g *codeGrant) PopulateTokenEndpointResponse(ctx context.Context, request f
 	issued := request.GetSession().(*Session)
 	// The tokens are signed before the code is redeemed. If signing fails, the client can
 	// still use the code.
-	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*framework.Client).Application, tokens.FamilyOf(issued.grant), issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, request.GetClient().(*framework.Client).Application, tokens.FamilyOf(issued.grant), issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}

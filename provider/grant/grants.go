@@ -17,6 +17,7 @@ import (
 	"mandate/provider/limits"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -35,6 +36,7 @@ type Grants struct {
 	limits     *limits.Limits
 	people     *people.People
 	tokens     *tokens.Tokens
+	apis       *resources.Resources
 	fosite     *fosite.Fosite
 	log        *slog.Logger
 	issued     counters
@@ -42,8 +44,8 @@ type Grants struct {
 }
 
 // New returns the component. It also sets the token endpoint's handlers of f.
-func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, f *fosite.Fosite, log *slog.Logger) *Grants {
-	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, fosite: f, log: log}
+func New(config Config, rules *policy.Rules, store *storage.Store, l *limits.Limits, people *people.People, t *tokens.Tokens, apis *resources.Resources, f *fosite.Fosite, log *slog.Logger) *Grants {
+	p := &Grants{config: config, rules: rules, store: store, limits: l, people: people, tokens: t, apis: apis, fosite: f, log: log}
 	helper := &oauth2.HandleHelper{AccessTokenStrategy: framework.TokenStrategy{}, AccessTokenStorage: accessTokens{p: p}, Config: framework.ConfigOf(f)}
 	framework.ConfigOf(f).TokenEndpointHandlers = fosite.TokenEndpointHandlers{
 		&codeGrant{p},

@@ -54,7 +54,11 @@ func (g *passwordGrant) HandleTokenEndpointRequest(ctx context.Context, request 
 		return oauth.Refuse("invalid_request", "password is missing.")
 	}
 	issued := request.GetSession().(*Session)
-	issued.scope, err = g.p.rules.ScopesWithoutLogin(a, form.Get("scope"))
+	issued.audience, err = g.p.apis.Requested(ctx, a, form[oauth.Resource])
+	if err != nil {
+		return err
+	}
+	issued.scope, err = g.p.rules.ScopesWithoutLogin(a, form.Get("scope"), issued.audience)
 	if err != nil {
 		return err
 	}
@@ -104,8 +108,8 @@ func (g *passwordGrant) PopulateTokenEndpointResponse(ctx context.Context, reque
 	a, issued, at := request.GetClient().(*framework.Client).Application, request.GetSession().(*Session), oauth.Now()
 	scope := strings.Join(issued.scope, " ")
 	grant := storage.Grant{ID: seal.Random(16), GrantType: policy.GrantPassword, ApplicationID: a.ID, UserID: issued.person.ID,
-		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a)}
-	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, UserID: grant.UserID, Sector: grant.Sector}, issued.scope)
+		Scope: scope, AuthTime: at, CreatedAt: at, Sector: a.Sector, ChargedTo: policy.ChargedTo(a), Resource: issued.audience.Stored()}
+	made, err := g.p.tokens.NewPair(ctx, a, tokens.Family{GrantID: grant.ID, Began: at, Scope: scope, Resource: grant.Resource, UserID: grant.UserID, Sector: grant.Sector}, issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}

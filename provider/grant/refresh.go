@@ -12,6 +12,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/provider/tokens"
 	"mandate/storage"
@@ -66,7 +67,11 @@ func (g *refreshGrant) HandleTokenEndpointRequest(ctx context.Context, request f
 		issued.Answer, err = g.usedBefore(ctx, request.GetRequestForm(), token)
 		return err
 	}
-	issued.scope, err = g.scope(a, token, request.GetRequestForm().Get("scope"))
+	issued.audience, err = g.p.audience(ctx, token.Resource, request.GetRequestForm())
+	if err != nil {
+		return err
+	}
+	issued.scope, err = g.scope(a, token, issued.audience, request.GetRequestForm().Get("scope"))
 	return err
 }
 
@@ -77,17 +82,16 @@ func invalidRefresh() *oauth.Error {
 
 // scope returns the scope of the new access token: the scopes of the request, without those
 // that the application may no longer have. The scopes of a request without the parameter
-// scope are all scopes of the authorization grant.
-func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, parameter string) ([]string, error) {
+// scope are all scopes of the authorization grant that a token for the audience may have.
+func (g *refreshGrant) scope(a storage.Application, token storage.LiveToken, audience resources.Audience, parameter string) ([]string, error) {
 	asked, err := requestedScope(token, parameter)
 	if err != nil {
 		return nil, err
 	}
-	kept := oauth.Narrow(asked, g.p.rules.AllowedScopes(a))
-	if len(kept) == 0 {
-		return nil, oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	if parameter != "" && len(audience.Scopes(asked)) < len(asked) {
+		return nil, oauth.Refuse("invalid_scope", "scope contains a scope that is no scope of the requested resource.")
 	}
-	return kept, nil
+	return g.p.scopesFor(a, audience, asked)
 }
 
 // requestedScope returns the scopes of the request. If parameter is empty, it returns all scopes
@@ -120,11 +124,11 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 		return nil
 	}
 	a, token := request.GetClient().(*framework.Client).Application, issued.token
-	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Login: 0}
+	f := tokens.Family{GrantID: *token.GrantID, Began: *token.GrantCreatedAt, SessionEndsAt: oauth.Deref(token.SessionEndsAt), Scope: token.Scope, Resource: token.Resource, UserID: oauth.Deref(token.UserID), Sector: oauth.Deref(token.Sector), Login: 0}
 	if oauth.Deref(token.SessionID) != "" {
 		f.Login = *token.AuthTime
 	}
-	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope)
+	made, err := g.p.tokens.NewPair(ctx, a, f, issued.scope, issued.audience)
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (g *refreshGrant) PopulateTokenEndpointResponse(ctx context.Context, reques
 	if err != nil {
 		return err
 	}
-	err = g.spend(ctx, a, request.GetRequestForm(), token, &made)
+	err = g.spend(ctx, a, request.GetRequestForm(), issued, &made)
 	if errors.Is(err, storage.ErrSpent) {
 		made.Answer, err = g.usedMeanwhile(ctx, request.GetRequestForm())
 	}
@@ -162,14 +166,14 @@ func (g *refreshGrant) keepSession(ctx context.Context, token *storage.LiveToken
 // has set KeepRefreshTokens, a confidential application keeps its refresh token. The refresh
 // tokens of a public client are always rotated, because rotation protects them (RFC 9700
 // §4.14.2). The error is storage.ErrSpent if the token is no longer valid.
-func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, token *storage.LiveToken, made *tokens.Pair) error {
-	text := form.Get("refresh_token")
+func (g *refreshGrant) spend(ctx context.Context, a storage.Application, form url.Values, issued *Session, made *tokens.Pair) error {
+	text, token := form.Get("refresh_token"), issued.token
 	if g.p.config.KeepRefreshTokens && a.ClientType == policy.Confidential {
 		made.Answer.RefreshToken = text
 		last := len(made.Tokens) - 1
 		return storeError(g.p.store.KeepRefresh(ctx, token.Digest, *token.GrantID, oauth.Now(), made.Tokens[last].ExpiresAt, made.ExpiresAt, made.Tokens[:last]...))
 	}
-	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope")})
+	sealed, err := g.sealSuccessor(text, successor{*made.Answer, oauth.Now() + made.Answer.ExpiresIn, form.Get("scope"), issued.audience.Stored()})
 	if err != nil {
 		return err
 	}
@@ -209,7 +213,11 @@ func (g *refreshGrant) usedBefore(ctx context.Context, form url.Values, token st
 			return nil, err
 		}
 		if unused {
-			return kept.sameScope(token, form.Get("scope"))
+			audience, err := g.p.audience(ctx, token.Resource, form)
+			if err != nil {
+				return nil, err
+			}
+			return kept.sameRequest(token, form.Get("scope"), audience.Stored())
 		}
 	}
 	err := g.p.store.RevokeGrant(ctx, *token.GrantID)
@@ -227,12 +235,17 @@ type successor struct {
 	Answer tokens.TokenResponse
 	End    int64  // when the access token expires
 	Scope  string // the parameter scope of the request for which it was made
+
+	Resource string // what the access token is for, as it is stored
 }
 
-// sameScope returns the answer if the request asks for the same scopes as the request for which
-// the answer was made. Otherwise it returns an error and does not revoke anything: the client
-// still gets the answer when it asks for the same scopes.
-func (s *successor) sameScope(token storage.LiveToken, parameter string) (*tokens.TokenResponse, error) {
+// sameRequest returns the answer if the request asks for the same scopes and resources as the
+// request for which the answer was made. Otherwise it returns an error and does not revoke
+// anything: the client still gets the answer when it asks for the same.
+func (s *successor) sameRequest(token storage.LiveToken, parameter, resource string) (*tokens.TokenResponse, error) {
+	if resource != s.Resource {
+		return nil, oauth.Refuse("invalid_target", "This refresh token was used a moment ago for another resource: name the same resource again, or use the new refresh token.")
+	}
 	asked, err := requestedScope(token, parameter)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -26,9 +27,9 @@ type accessTokens struct {
 func (s accessTokens) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	c, issued := r.GetClient().(*framework.Client), r.GetSession().(*Session)
 	at := oauth.Now()
-	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(c.Application), Scope: strings.Join(r.GetGrantedScopes(), " ")}
+	issued.Answer = &tokens.TokenResponse{ExpiresIn: s.p.rules.AccessLifetime(issued.issues), Scope: strings.Join(r.GetGrantedScopes(), " ")}
 	return oauth.Stored(s.p.store.AddToken(ctx, storage.Token{Digest: signature, ApplicationID: &c.ID, Scope: issued.Answer.Scope,
-		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application)}))
+		IssuedAt: at, ExpiresAt: at + issued.Answer.ExpiresIn, ChargedTo: policy.ChargedTo(c.Application), Resource: issued.audience.Stored()}))
 }
 
 // Session is fosite's session of a token request. It passes values from the first step of a
@@ -40,6 +41,9 @@ type Session struct {
 	person *storage.User         // the person whose password was right, for the password grant
 	scope  []string              // the scope of the new access token
 	Answer *tokens.TokenResponse // the token response
+
+	audience resources.Audience  // what the new access token is for
+	issues   storage.Application // the application as this audience issues its tokens, for the client credentials grant
 }
 
 // Clone returns a copy. fosite requires this method.

@@ -3,6 +3,7 @@ package grant
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/ory/fosite"
 
@@ -10,6 +11,7 @@ import (
 	"mandate/provider/framework"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/tokens"
 	"mandate/storage"
 )
@@ -18,7 +20,7 @@ import (
 // response and the authenticated application. If client authentication succeeds and a later
 // check fails, it returns the application together with the error.
 func (p *Grants) Token(ctx context.Context, r *http.Request, address string) (*tokens.TokenResponse, *storage.Application, error) {
-	form, err := oauth.ReadForm(r)
+	form, err := oauth.ReadForm(r, oauth.Resource)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,4 +90,28 @@ func mayUse(request fosite.AccessRequester, grant string) (storage.Application, 
 		return a, oauth.Refuse("unauthorized_client", "This application is not registered for the grant type %s.", grant)
 	}
 	return a, nil
+}
+
+// audience returns the audience of a new access token: the part of the granted one that the
+// token request names (RFC 8707 §2.2).
+func (p *Grants) audience(ctx context.Context, granted string, form url.Values) (resources.Audience, error) {
+	whole, err := p.apis.Granted(ctx, granted)
+	if err != nil {
+		return whole, err
+	}
+	return whole.Narrow(form[oauth.Resource])
+}
+
+// scopesFor returns the granted scopes that a token for this audience may have, without those
+// that the application may no longer have.
+func (p *Grants) scopesFor(a storage.Application, audience resources.Audience, granted []string) ([]string, error) {
+	kept := oauth.Narrow(granted, p.rules.AllowedScopes(a))
+	if len(kept) == 0 {
+		return nil, oauth.Refuse("invalid_grant", "The application may no longer have any scope of this grant.")
+	}
+	kept = audience.Scopes(kept)
+	if len(kept) == 0 {
+		return nil, oauth.Refuse("invalid_target", "None of the granted scopes is a scope of the requested resource.")
+	}
+	return kept, nil
 }

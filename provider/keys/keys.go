@@ -44,6 +44,7 @@ type Config struct {
 
 	JWTAccessTokenLifetime time.Duration
 	JWTMax                 int64 // seconds; no signed access token lives longer
+	LongestSigned          int64 // the longest lifetime of a configured resource with signed access tokens; -1: there is none
 }
 
 // Ring holds the server's signing keys. It reads them from the database, and keeps a

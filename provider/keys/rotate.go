@@ -76,9 +76,9 @@ func (r *Ring) Run(ctx context.Context) {
 // application has signed access tokens.
 func (r *Ring) Rotate(ctx context.Context) error {
 	if !r.config.OpenID {
-		longest, err := r.store.LongestSigned(ctx)
+		longest, err := r.longestSigned(ctx)
 		if err != nil {
-			return oauth.Unavailable(err)
+			return err
 		}
 		if longest < 0 {
 			return nil
@@ -167,9 +167,9 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	made.Sealed = r.sealer.Seal(der, made.ID)
 	made.CreatedAt = oauth.Now()
 	made.ActiveAt = oauth.Now() + oauth.Seconds(lead)
-	longest, err := r.store.LongestSigned(ctx)
+	longest, err := r.longestSigned(ctx)
 	if err != nil {
-		return oauth.Unavailable(err)
+		return err
 	}
 	// No standing allows a longer lifetime, whatever is registered.
 	longest = min(longest, r.config.JWTMax)
@@ -187,6 +187,13 @@ func (r *Ring) addKey(ctx context.Context, private crypto.Signer, lead time.Dura
 	r.Forget()
 	r.log.Info("created a signing key", "kid", made.ID, "kind", made.Kind, "signs_from", time.Unix(made.ActiveAt, 0).UTC().Format(time.RFC3339))
 	return nil
+}
+
+// longestSigned returns the longest lifetime that an application or a resource has set for its
+// signed access tokens, or -1 if none has such tokens.
+func (r *Ring) longestSigned(ctx context.Context) (int64, error) {
+	longest, err := r.store.LongestSigned(ctx)
+	return max(longest, r.config.LongestSigned), oauth.Stored(err)
 }
 
 // errKeyExists says that the key exists already, or that another node added one at the

@@ -46,8 +46,8 @@ func (c *Rules) defaultScopesOf(allowed []string) []string {
 // this server. They are all scopes of the parameter, without offline_access if OpenID
 // Connect is on, or the default scopes if the parameter is empty. If one scope is not
 // allowed, or none is left, it returns an Error with the code invalid_scope.
-func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string) ([]string, error) {
-	names, err := c.RequestedScopes(a, parameter)
+func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string, of Audience) ([]string, error) {
+	names, err := c.RequestedScopes(a, parameter, of)
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +58,25 @@ func (c *Rules) ScopesWithoutLogin(a storage.Application, parameter string) ([]s
 	return names, nil
 }
 
+// Audience is what tokens are for.
+type Audience interface {
+	HasScope(name string) bool // whether a token for it may have this scope
+}
+
 // RequestedScopes returns the scopes that the parameter requests, or the default scopes if it is
-// empty. If one of them is unknown or not allowed, it returns an Error with the code
-// invalid_scope, which names that scope.
-func (c *Rules) RequestedScopes(a storage.Application, parameter string) ([]string, error) {
+// empty. If one of them is unknown or not allowed, or is no scope of the requested
+// resources, it returns an Error with the code invalid_scope, which names that scope.
+func (c *Rules) RequestedScopes(a storage.Application, parameter string, of Audience) ([]string, error) {
 	asked, err := oauth.ParseScope(parameter)
 	if err != nil {
 		return nil, err
 	}
 	allowed := c.AllowedScopes(a)
 	if len(asked) == 0 {
-		names := c.defaultScopesOf(allowed)
+		names := slices.DeleteFunc(c.defaultScopesOf(allowed), func(name string) bool { return !of.HasScope(name) })
 		if len(names) == 0 {
 			// RFC 6749 §3.3: without a default scope the request fails.
-			return nil, oauth.Refuse("invalid_scope", "This application has no default scope: request the scopes that it needs with the parameter scope.")
+			return nil, oauth.Refuse("invalid_scope", "The request has no default scope: name the scopes that the application needs with the parameter scope.")
 		}
 		return names, nil
 	}
@@ -89,6 +94,9 @@ func (c *Rules) RequestedScopes(a storage.Application, parameter string) ([]stri
 		if !slices.Contains(allowed, name) {
 			return nil, oauth.Refuse("invalid_scope", "This application may not request the scope %q.", oauth.Clip(name, 80))
 		}
+		if !of.HasScope(name) {
+			return nil, oauth.Refuse("invalid_scope", "The scope %q is no scope of the requested resource.", oauth.Clip(name, 80))
+		}
 	}
 	return asked, nil
 }
@@ -101,4 +109,14 @@ func (c *Rules) WithoutOffline(names []string, asked bool) []string {
 		return slices.DeleteFunc(names, func(name string) bool { return name == OfflineAccess })
 	}
 	return names
+}
+
+// IsIdentityScope reports whether a scope is about the person and the grant, and not about
+// an API: those that OIDC Core §5.4 and §11 define, if OpenID Connect is on.
+func (c *Rules) IsIdentityScope(name string) bool {
+	switch name {
+	case "openid", "profile", "email", "address", "phone", OfflineAccess:
+		return c.OpenID
+	}
+	return false
 }

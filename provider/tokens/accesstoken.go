@@ -8,6 +8,7 @@ import (
 	"mandate/provider/jose"
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -24,25 +25,31 @@ type AccessToken struct {
 	rows []storage.Token
 }
 
-// newAccess makes an access token of a token family, in the application's format.
-func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string) (AccessToken, error) {
+// newAccess makes an access token of a token family, in the format that its audience
+// wants.
+func (p *Tokens) newAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience) (AccessToken, error) {
 	at := oauth.Now()
+	a, err := audience.Issues(a)
+	if err != nil {
+		return AccessToken{}, err
+	}
 	end := at + p.rules.AccessLifetime(a)
 	if f.SessionEndsAt > 0 {
 		end = min(end, f.SessionEndsAt)
 	}
 	if a.AccessTokenFormat == policy.FormatJWT {
-		return p.SignAccess(ctx, a, f, scope, at, end)
+		return p.SignAccess(ctx, a, f, scope, audience, at, end)
 	}
 	text, sum := NewOpaque(AccessPrefix)
-	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a)}
+	row := storage.Token{Digest: sum, GrantID: &f.GrantID, Scope: scope, IssuedAt: at, ExpiresAt: end, ChargedTo: policy.ChargedTo(a), Resource: audience.Stored()}
 	return AccessToken{text, end, []storage.Token{row}}, nil
 }
 
-// SignAccess signs an access token (RFC 9068 §2.2). It belongs to a token family or, if
-// the Family is empty, to the application itself. The subject is its only claim about
-// the person, because the client can read it (RFC 9068 §6).
-func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string, at, end int64) (AccessToken, error) {
+// SignAccess signs an access token (RFC 9068 §2.2). a is the application as its audience
+// issues tokens. The token belongs to a token family or, if the Family is empty, to the
+// application itself. The subject is its only claim about the person, because the client
+// can read it (RFC 9068 §6).
+func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family, scope string, audience resources.Audience, at, end int64) (AccessToken, error) {
 	algorithm := AccessAlgorithm(a)
 	key, err := p.keys.Signer(ctx, algorithm)
 	if err != nil {
@@ -54,7 +61,7 @@ func (p *Tokens) SignAccess(ctx context.Context, a storage.Application, f Family
 	if key.ExpiresAt > 0 {
 		end = min(end, key.ExpiresAt)
 	}
-	claims := jose.Claims{"iss": p.config.Issuer, "aud": p.config.Audience(), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
+	claims := jose.Claims{"iss": p.config.Issuer, "aud": oneOrList(audience.URIs()), "client_id": a.ClientID, "scope": scope, "iat": at, "exp": end}
 	if f.GrantID == "" {
 		// RFC 9068 §2.2: if no person is involved, the subject is the client.
 		claims["sub"], claims["jti"] = a.ClientID, p.sealJTI(ofApplication, a.ID)
@@ -95,9 +102,10 @@ func (p *Tokens) sealJTI(kind, id string) string {
 // Found is a token that this server issued, opaque or signed, with its record.
 type Found struct {
 	storage.LiveToken
-	name     string // the jti of a signed token; "": the token is opaque
-	exp      int64  // the token's own expiry; ExpiresAt is limited to what the standing allows now
-	unusable bool   // its application is suspended, or may use no scope of the token
+	name     string             // the jti of a signed token; "": the token is opaque
+	exp      int64              // the token's own expiry; ExpiresAt is limited to what the standing allows now
+	audience resources.Audience // only of a token that LiveToken returns
+	unusable bool               // its application is suspended, or may use no scope of the token
 }
 
 // FindToken returns a token and the records that it belongs to, or storage.ErrNotFound.
@@ -160,7 +168,7 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 		return Found{}, err
 	}
 	claims, err := jose.ParseClaims(raw)
-	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] != p.config.Audience() {
+	if err != nil || claims["iss"] != p.config.Issuer || claims["aud"] == nil {
 		return Found{}, storage.ErrNotFound
 	}
 	token := Found{name: claims.Text("jti")}
@@ -177,8 +185,35 @@ func (p *Tokens) findSigned(ctx context.Context, text string) (Found, error) {
 	issued, _ := claims.Time("iat")
 	ends, _ := claims.Time("exp")
 	token.Digest, token.Scope, token.IssuedAt, token.ExpiresAt = sum, claims.Text("scope"), issued, ends
+	token.Resource = p.resourceOf(claims)
 	return token, err
 }
 
-// Audience returns the one resource that access tokens are for (RFC 9068 §3).
+// resourceOf returns the audience of a signed token in the form in which the database
+// stores that of an opaque one.
+func (p *Tokens) resourceOf(claims jose.Claims) string {
+	uris := []string{claims.Text("aud")}
+	if several, is := claims["aud"].([]any); is {
+		uris = nil
+		for _, one := range several {
+			uri, _ := one.(string)
+			uris = append(uris, uri)
+		}
+	}
+	if len(uris) == 1 && uris[0] == p.config.Audience() {
+		return ""
+	}
+	return strings.Join(uris, "\n")
+}
+
+// oneOrList returns aud as RFC 7519 §4.1.3 allows it: one value is a string.
+func oneOrList(uris []string) any {
+	if len(uris) == 1 {
+		return uris[0]
+	}
+	return uris
+}
+
+// Audience returns the URI of the server itself, for which access tokens are if no other
+// resource is requested (RFC 9068 §3).
 func (c Config) Audience() string { return strings.TrimSuffix(c.Issuer, "/o") }

@@ -6,6 +6,7 @@ import (
 
 	"mandate/provider/oauth"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -34,6 +35,7 @@ type Family struct {
 	Began         int64
 	SessionEndsAt int64 // 0: the family outlives the session
 	Scope         string
+	Resource      string // the whole audience, as it is stored
 
 	UserID, Sector string
 	Login          int64 // when the person signed in for the authorization grant; 0: there was no login
@@ -41,17 +43,17 @@ type Family struct {
 
 // FamilyOf returns the token family of a stored authorization grant.
 func FamilyOf(g *storage.Grant) Family {
-	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.UserID, g.Sector, g.AuthTime}
+	return Family{g.ID, g.CreatedAt, g.SessionEndsAt, g.Scope, g.Resource, g.UserID, g.Sector, g.AuthTime}
 }
 
 // NewPair makes an access token and a refresh token of a family. The access token has
-// the given scope, and the refresh token has the whole scope of the family. The refresh
-// token expires when it is not used for its lifetime, and at the latest with the
-// family.
-func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string) (Pair, error) {
+// the given scope and audience, and the refresh token has the whole scope and audience of
+// the family (RFC 8707 §2.2). The refresh token expires when it is not used for its
+// lifetime, and at the latest with the family.
+func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, scope []string, audience resources.Audience) (Pair, error) {
 	at := oauth.Now()
 	narrowed := strings.Join(scope, " ")
-	access, err := p.newAccess(ctx, a, f, narrowed)
+	access, err := p.newAccess(ctx, a, f, narrowed, audience)
 	if err != nil {
 		return Pair{}, err
 	}
@@ -62,7 +64,7 @@ func (p *Tokens) NewPair(ctx context.Context, a storage.Application, f Family, s
 	}
 	return Pair{
 		Answer:    &TokenResponse{AccessToken: access.Text, ExpiresIn: access.End - at, Scope: narrowed, RefreshToken: refresh},
-		Tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a)}),
+		Tokens:    append(access.rows, storage.Token{Digest: refreshDigest, Refresh: true, GrantID: &f.GrantID, Scope: f.Scope, IssuedAt: at, ExpiresAt: refreshEnd, ChargedTo: policy.ChargedTo(a), Resource: f.Resource}),
 		ExpiresAt: max(access.End, refreshEnd),
 	}, nil
 }

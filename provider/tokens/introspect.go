@@ -25,7 +25,7 @@ type Introspection struct {
 	IssuedAt  int64  `json:"iat,omitempty"`
 	NotBefore int64  `json:"nbf,omitempty"`
 	Subject   string `json:"sub,omitempty"`
-	Audience  string `json:"aud,omitempty"`
+	Audience  any    `json:"aud,omitempty"` // a string, or a list of several
 	Issuer    string `json:"iss,omitempty"`
 	ID        string `json:"jti,omitempty"`
 }
@@ -59,7 +59,28 @@ func (p *Tokens) Introspect(ctx context.Context, r *http.Request, address string
 	if token.Refresh && token.ClientID != caller && form.Get("token_type_hint") != "refresh_token" {
 		return &Introspection{}, caller, nil
 	}
+	may, err := p.mayKnow(ctx, token, caller)
+	if err != nil {
+		return nil, caller, err
+	}
+	if !may {
+		return &Introspection{}, caller, nil
+	}
 	return p.describeToken(token, caller), caller, nil
+}
+
+// mayKnow reports whether a caller who may introspect is one that the token is for. The
+// introspector of a resource sees the tokens for its resources. Every other caller sees the
+// tokens for the server itself. A refresh token is also known to its own client.
+func (p *Tokens) mayKnow(ctx context.Context, token Found, caller string) (bool, error) {
+	if token.Refresh && token.ClientID == caller {
+		return true, nil
+	}
+	serves, err := p.apis.ServesResource(ctx, caller)
+	if err != nil || serves {
+		return token.audience.Introspector(caller), err
+	}
+	return token.audience.HasServer(), nil
 }
 
 // LiveToken returns a token that is active now. It returns ErrNotFound for a token that
@@ -76,12 +97,22 @@ func (p *Tokens) LiveToken(ctx context.Context, text string) (Found, error) {
 	case token.unusable:
 		return token, errUnusable
 	}
+	token.audience, err = p.apis.Granted(ctx, token.Resource)
+	if err != nil {
+		return token, err
+	}
+	// The scopes are limited to those that the resources have now. The server itself has
+	// every scope.
+	token.Scope = strings.Join(token.audience.Scopes(strings.Fields(token.Scope)), " ")
+	if token.audience.Empty() || token.Scope == "" {
+		return token, errUnusable
+	}
 	return token, nil
 }
 
 // errUnusable is an ErrNotFound for a token that would be active if its application were
-// not suspended and still had a scope of the token.
-var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token", oauth.ErrNotFound)
+// not suspended, its resource still existed, and both still had a scope of the token.
+var errUnusable = fmt.Errorf("%w: the application may no longer use any scope of the token, or its resource does not exist any more", oauth.ErrNotFound)
 
 func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 	found := &Introspection{
@@ -89,7 +120,7 @@ func (p *Tokens) describeToken(token Found, caller string) *Introspection {
 		ExpiresAt: token.ExpiresAt, IssuedAt: token.IssuedAt, NotBefore: token.IssuedAt,
 		// RFC 9700 §4.15.1: if no person is involved, the subject is the client, and
 		// there is no username.
-		Subject: token.ClientID, Audience: p.config.Audience(), Issuer: p.config.Issuer, ID: token.Digest[:22],
+		Subject: token.ClientID, Audience: oneOrList(token.audience.URIs()), Issuer: p.config.Issuer, ID: token.Digest[:22],
 	}
 	sector := oauth.Deref(token.Sector)
 	if token.UserID != nil {
@@ -167,6 +198,9 @@ func (p *Tokens) bearerCaller(ctx context.Context, text string) (string, error) 
 	}
 	if err != nil && !unusable {
 		return "", err
+	}
+	if err == nil && !token.audience.HasServer() {
+		return token.ClientID, otherResource()
 	}
 	if !unusable && slices.Contains(strings.Fields(token.Scope), policy.Introspection) && token.MayIntrospect {
 		return token.ClientID, nil

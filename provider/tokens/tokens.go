@@ -12,6 +12,7 @@ import (
 	"mandate/provider/keys"
 	"mandate/provider/people"
 	"mandate/provider/policy"
+	"mandate/provider/resources"
 	"mandate/provider/seal"
 	"mandate/storage"
 )
@@ -35,6 +36,7 @@ type Tokens struct {
 	keys     *keys.Ring
 	clients  *clients.Clients
 	people   *people.People
+	apis     *resources.Resources
 	names    seal.Sealer // encrypts the jti of signed access tokens
 	pairwise []byte      // the key for subjects that two sectors cannot compare
 	copies   *copies.Copies[Found]
@@ -42,8 +44,8 @@ type Tokens struct {
 }
 
 // New makes the component.
-func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
-	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, names: names, pairwise: pairwise,
+func New(config Config, rules *policy.Rules, store *storage.Store, ring *keys.Ring, c *clients.Clients, people *people.People, apis *resources.Resources, names seal.Sealer, pairwise []byte, changes *copies.Changes) *Tokens {
+	p := &Tokens{config: config, rules: rules, store: store, keys: ring, clients: c, people: people, apis: apis, names: names, pairwise: pairwise,
 		copies: copies.New(50_000, changes, tokenChanged)}
 	p.quotas.rate = newRates(config)
 	return p

@@ -33,6 +33,9 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 	if err != nil {
 		return nil, "", err
 	}
+	if !token.audience.HasServer() {
+		return nil, token.ClientID, otherResource()
+	}
 	scopes := strings.Fields(token.Scope)
 	if !slices.Contains(scopes, "openid") {
 		return nil, token.ClientID, &oauth.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Description: "The access token does not have the scope openid.",
@@ -61,7 +64,15 @@ func (p *Tokens) UserInfo(ctx context.Context, r *http.Request) (*UserInfo, stri
 }
 
 func invalidToken() *oauth.Error {
-	const text = "The access token is unknown, expired, or revoked."
+	return invalidTokenBecause("The access token is unknown, expired, or revoked.")
+}
+
+// otherResource refuses a token that was issued for other resources only (RFC 8707 §3).
+func otherResource() *oauth.Error {
+	return invalidTokenBecause("The access token is for another resource: request a token for the server itself, with its URI in the parameter resource.")
+}
+
+func invalidTokenBecause(text string) *oauth.Error {
 	return &oauth.Error{Status: http.StatusUnauthorized, Code: "invalid_token", Description: text,
 		Challenge: `Bearer realm="mandate", error="invalid_token", error_description="` + text + `"`}
 }

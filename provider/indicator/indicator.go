@@ -1,0 +1,76 @@
+// Package indicator validates and compares resource indicators: the URIs that name an API
+// in the parameter resource, and in the audience of a token (RFC 8707 §2, RFC 9728 §1.2).
+package indicator
+
+import (
+	"net/url"
+	"strings"
+)
+
+const maxLength = 2000
+
+// Check says what is wrong with a resource indicator, or returns "".
+//
+// RFC 8707 §2: a resource indicator is an absolute URI without a fragment.
+func Check(raw string) string {
+	if len(raw) > maxLength {
+		return "is longer than 2000 bytes"
+	}
+	for _, r := range raw {
+		if r <= ' ' || r > '~' || strings.ContainsRune("\\\"<>^`{|}", r) {
+			return "contains a character that a URI must not contain: percent-encode it"
+		}
+	}
+	if strings.Contains(raw, "#") {
+		return "must not have a fragment (#...)"
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "is not a URI"
+	case u.Scheme == "":
+		return "must be absolute: begin with https://"
+	case u.User != nil:
+		return "must not have user information (user@)"
+	case isWeb(u) && (u.Hostname() == "" || u.Opaque != ""):
+		return "has no host"
+	case u.Opaque == "" && u.Host == "" && u.Path == "":
+		return "is only a scheme"
+	}
+	return ""
+}
+
+// Normal returns a resource indicator in the form in which two of them are compared as
+// text (RFC 3986 §6.2.2, §6.2.3): the scheme and the host are in lower case, the default
+// port is removed, and an empty path is a slash. Everything else stays as it is.
+func Normal(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || !isWeb(u) || u.Opaque != "" {
+		scheme, rest, _ := strings.Cut(raw, ":")
+		return strings.ToLower(scheme) + ":" + rest
+	}
+	port := u.Port()
+	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		port = ""
+	}
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if u.RawQuery != "" || u.ForceQuery {
+		path += "?" + u.RawQuery
+	}
+	return u.Scheme + "://" + host + path
+}
+
+func isWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
+
+// Same reports whether two resource indicators name the same resource.
+func Same(a, b string) bool { return a == b || Normal(a) == Normal(b) }

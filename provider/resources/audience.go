@@ -1,0 +1,226 @@
+package resources
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"mandate/provider/indicator"
+	"mandate/provider/oauth"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// Audience is what a token, or an authorization grant, is for: the server itself, or one or
+// more resources. The zero value is for nothing.
+type Audience struct {
+	rules *policy.Rules
+	self  storage.Resource   // the server as a resource
+	of    []storage.Resource // at least one
+}
+
+// maxRequested limits how many resources one request may name.
+const maxRequested = 10
+
+// Requested returns the audience that a request names with the parameter resource. Without
+// the parameter it is the default resource of the application, or else the server itself.
+//
+// RFC 8707 §2: the error is invalid_target for a value that is malformed, unknown, or not
+// for this application.
+func (p *Resources) Requested(ctx context.Context, a storage.Application, values []string) (Audience, error) {
+	own := oauth.Lines(a.Resources)
+	defaulted := len(values) == 0
+	if defaulted {
+		values = own[:min(1, len(own))]
+	}
+	if len(values) > maxRequested {
+		return Audience{}, invalidTarget("The request has more than %d parameters resource.", maxRequested)
+	}
+	known, err := p.all(ctx)
+	if err != nil {
+		return Audience{}, err
+	}
+	audience := p.audience()
+	for _, value := range values {
+		if wrong := indicator.Check(value); wrong != "" {
+			return Audience{}, invalidTarget("The value of resource %s.", wrong)
+		}
+		r, is := p.resource(known, value)
+		switch {
+		case !is && defaulted:
+			return Audience{}, invalidTarget("The default resource of this application, %s, does not exist any more: change it on the page of the application.", value)
+		case !is:
+			return Audience{}, invalidTarget("There is no resource %s on this server: an administrator can add it.", oauth.Clip(value, 200))
+		case len(own) > 0 && !slices.ContainsFunc(own, func(uri string) bool { return indicator.Same(uri, value) }):
+			return Audience{}, invalidTarget("This application may not request the resource %s: its registration lists its resources.", r.URI)
+		}
+		audience.add(r)
+	}
+	return audience.orServer(), nil
+}
+
+// Granted returns the audience of a stored grant or token. Resources that do not exist any
+// more are left out. If none is left, the audience is empty.
+func (p *Resources) Granted(ctx context.Context, stored string) (Audience, error) {
+	audience := p.audience()
+	if stored == "" {
+		return audience.orServer(), nil
+	}
+	known, err := p.all(ctx)
+	if err != nil {
+		return Audience{}, err
+	}
+	for _, uri := range oauth.Lines(stored) {
+		if r, is := p.resource(known, uri); is {
+			audience.add(r)
+		}
+	}
+	return audience, nil
+}
+
+func (p *Resources) audience() Audience {
+	return Audience{rules: p.rules, self: storage.Resource{Key: indicator.Normal(p.config.Server), URI: p.config.Server}}
+}
+
+// resource returns a known resource, or the server itself.
+func (p *Resources) resource(known []storage.Resource, uri string) (storage.Resource, bool) {
+	if self := p.audience().self; self.Key == indicator.Normal(uri) {
+		return self, true
+	}
+	return find(known, uri)
+}
+
+func (t *Audience) add(r storage.Resource) {
+	if _, is := find(t.of, r.URI); !is {
+		t.of = append(t.of, r)
+	}
+}
+
+func (t Audience) orServer() Audience {
+	if len(t.of) == 0 {
+		t.of = []storage.Resource{t.self}
+	}
+	return t
+}
+
+// Empty reports whether the audience has no resource.
+func (t Audience) Empty() bool { return len(t.of) == 0 }
+
+// HasServer reports whether the server itself is in the audience.
+func (t Audience) HasServer() bool {
+	return slices.ContainsFunc(t.of, func(r storage.Resource) bool { return r.Key == t.self.Key })
+}
+
+// Stored returns the text that the database stores for the audience.
+func (t Audience) Stored() string {
+	if len(t.of) == 1 && t.HasServer() {
+		return ""
+	}
+	return strings.Join(t.URIs(), "\n")
+}
+
+// URIs returns the URIs of the audience as they were registered: the values of aud.
+func (t Audience) URIs() []string {
+	var uris []string
+	for _, r := range t.of {
+		uris = append(uris, r.URI)
+	}
+	return uris
+}
+
+// Named returns the resources of the audience for people, without the server itself.
+func (t Audience) Named() []storage.Resource {
+	return slices.DeleteFunc(slices.Clone(t.of), func(r storage.Resource) bool { return r.Key == t.self.Key })
+}
+
+// Narrow returns the part of the audience that a token request names, or all of it.
+//
+// RFC 8707 §2.2: a request can name a subset of the resources that were granted. The error
+// for any other is invalid_target.
+func (t Audience) Narrow(values []string) (Audience, error) {
+	if t.Empty() {
+		return t, invalidTarget("The resource of this grant does not exist any more: begin with a new authorization request.")
+	}
+	if len(values) == 0 {
+		return t, nil
+	}
+	narrowed := Audience{rules: t.rules, self: t.self}
+	for _, value := range values {
+		if wrong := indicator.Check(value); wrong != "" {
+			return Audience{}, invalidTarget("The value of resource %s.", wrong)
+		}
+		r, granted := find(t.of, value)
+		if !granted {
+			return Audience{}, invalidTarget("The resource %s was not granted: the authorization request must name it with the parameter resource.", oauth.Clip(value, 200))
+		}
+		narrowed.add(r)
+	}
+	return narrowed, nil
+}
+
+// HasScope reports whether a token for this audience may have a scope. The scopes of OpenID
+// Connect are about the person and the grant, and not about a resource.
+func (t Audience) HasScope(name string) bool {
+	return t.rules.IsIdentityScope(name) || slices.ContainsFunc(t.of, func(r storage.Resource) bool {
+		switch {
+		case r.Key == t.self.Key:
+			return true
+		case name == policy.Introspection:
+			return false // only this server reads it
+		}
+		return r.Scopes == "" || slices.Contains(strings.Fields(r.Scopes), name)
+	})
+}
+
+// Scopes returns the names that a token for this audience may have.
+func (t Audience) Scopes(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.HasScope(name) })
+}
+
+// Introspector reports whether an application is one that the audience names for the
+// introspection of its tokens.
+func (t Audience) Introspector(clientID string) bool {
+	return slices.ContainsFunc(t.of, func(r storage.Resource) bool { return introspects(r, clientID) })
+}
+
+func introspects(r storage.Resource, clientID string) bool {
+	return slices.Contains(oauth.Lines(r.Introspectors), clientID)
+}
+
+// Issues returns the application with the token format, the algorithm and the lifetime that
+// its access tokens for this audience have. A resource that leaves them open takes those of
+// the application. The shortest lifetime counts.
+//
+// RFC 9068 §3: the error is invalid_target if one token cannot suit all resources.
+func (t Audience) Issues(a storage.Application) (storage.Application, error) {
+	var format, algorithm string
+	for i, r := range t.of {
+		if r.Lifetime > 0 && (a.AccessTokenLifetime == 0 || r.Lifetime < a.AccessTokenLifetime) {
+			a.AccessTokenLifetime = r.Lifetime
+		}
+		wanted, by := r.TokenFormat, r.Algorithm
+		if wanted == "" {
+			wanted = a.AccessTokenFormat
+		}
+		if by == "" {
+			by = a.Algorithm
+		}
+		if i > 0 && (wanted != format || wanted == policy.FormatJWT && by != algorithm) {
+			return a, invalidTarget("One token cannot be for all these resources, because their tokens have different formats: request a token for each, with one parameter resource.")
+		}
+		format, algorithm = wanted, by
+	}
+	a.AccessTokenFormat, a.Algorithm = format, algorithm
+	return a, nil
+}
+
+// ServesResource reports whether an application is an introspector of a resource. Such an
+// application introspects the tokens for its resources, and no others.
+func (p *Resources) ServesResource(ctx context.Context, clientID string) (bool, error) {
+	known, err := p.all(ctx)
+	return slices.ContainsFunc(known, func(r storage.Resource) bool { return introspects(r, clientID) }), err
+}
+
+func invalidTarget(format string, args ...any) *oauth.Error {
+	return oauth.Refuse("invalid_target", format, args...)
+}

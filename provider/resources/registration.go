@@ -1,0 +1,215 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"mandate/provider/indicator"
+	"mandate/provider/jose"
+	"mandate/provider/oauth"
+	"mandate/provider/people"
+	"mandate/provider/policy"
+	"mandate/storage"
+)
+
+// Registration describes a resource that an administrator adds or changes.
+type Registration struct {
+	URI, Name     string
+	Scopes        []string // none: every scope
+	TokenFormat   string   // FormatOpaque or FormatJWT; "": that of the application
+	Lifetime      int64    // of access tokens, in seconds; 0: that of the application
+	Algorithm     string   // signs access tokens that are JWTs; "": that of the application
+	Introspectors []string // client ids
+}
+
+func (r Registration) record() storage.Resource {
+	return storage.Resource{Key: indicator.Normal(r.URI), URI: r.URI, Name: r.Name, Scopes: strings.Join(r.Scopes, " "), TokenFormat: r.TokenFormat,
+		Lifetime: r.Lifetime, Algorithm: r.Algorithm, Introspectors: strings.Join(r.Introspectors, "\n")}
+}
+
+// Resource is a resource as an administrator sees it.
+type Resource struct {
+	storage.Resource
+	Configured bool // it comes from the configuration, so only the configuration changes it
+}
+
+// mostResources limits the number of resources: every node keeps all of them in memory.
+const mostResources = 1000
+
+// Resources lists all resources.
+func (p *Resources) Resources(ctx context.Context, actor policy.Actor) ([]Resource, error) {
+	err := actor.MustAdminister("see the resources")
+	if err != nil {
+		return nil, err
+	}
+	known, err := p.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Resource, len(known))
+	for i, r := range known {
+		list[i] = Resource{r, i < len(p.configured)}
+	}
+	return list, nil
+}
+
+// Resource returns one resource, or ErrNotFound.
+func (p *Resources) Resource(ctx context.Context, actor policy.Actor, uri string) (Resource, error) {
+	list, err := p.Resources(ctx, actor)
+	if err != nil {
+		return Resource{}, err
+	}
+	i := slices.IndexFunc(list, func(r Resource) bool { return indicator.Same(r.URI, uri) })
+	if i < 0 {
+		return Resource{}, oauth.ErrNotFound
+	}
+	return list[i], nil
+}
+
+// Add stores a new resource. It returns an Invalid for mistakes in the registration.
+func (p *Resources) Add(ctx context.Context, actor policy.Actor, r Registration) (Resource, error) {
+	found, err := p.prepare(ctx, actor, r)
+	if err != nil {
+		return Resource{}, err
+	}
+	made := r.record()
+	made.CreatedAt = oauth.Now()
+	err = p.store.AddResource(ctx, made, mostResources)
+	switch {
+	case errors.Is(err, storage.ErrConflict):
+		found.Add("uri", "There is already a resource with this URI.")
+		return Resource{}, found
+	case errors.Is(err, storage.ErrFull):
+		found.Add("uri", "The server has %d resources, and cannot have more.", mostResources)
+		return Resource{}, found
+	case err != nil:
+		return Resource{}, oauth.Unavailable(err)
+	}
+	made.UpdatedAt = made.CreatedAt
+	return Resource{made, false}, nil
+}
+
+// Change changes everything but the URI of a resource. was is the resource as the
+// administrator saw it. Change returns an Invalid for mistakes in the registration, or if
+// somebody else changed the resource meanwhile.
+func (p *Resources) Change(ctx context.Context, actor policy.Actor, was Resource, r Registration) error {
+	r.URI = was.URI
+	found, err := p.prepare(ctx, actor, r)
+	if err != nil {
+		return err
+	}
+	changed := r.record()
+	changed.UpdatedAt, changed.Version = oauth.Now(), was.Version
+	err = p.store.UpdateResource(ctx, changed)
+	if errors.Is(err, storage.ErrNotFound) {
+		found.Add("name", "Somebody changed or deleted the resource at the same moment. Look at it before you save again.")
+		return found
+	}
+	return oauth.Stored(err)
+}
+
+// Delete deletes a resource. Its opaque tokens are inactive from then on.
+func (p *Resources) Delete(ctx context.Context, actor policy.Actor, uri string) error {
+	r, err := p.Resource(ctx, actor, uri)
+	if err != nil {
+		return err
+	}
+	if r.Configured {
+		found := &oauth.Invalid{}
+		found.Add("uri", "This resource comes from the configuration: remove it from RESOURCES.")
+		return found
+	}
+	return oauth.Stored(p.store.DeleteResource(ctx, r.Key))
+}
+
+// prepare checks a registration that an administrator sends, and makes the keys that it
+// needs.
+func (p *Resources) prepare(ctx context.Context, actor policy.Actor, r Registration) (*oauth.Invalid, error) {
+	err := actor.MustAdminister("change resources")
+	if err != nil {
+		return nil, err
+	}
+	found := &oauth.Invalid{}
+	p.check(found, r)
+	if _, taken := find(p.configured, r.URI); taken {
+		found.Add("uri", "The resource with this URI comes from the configuration: change it in RESOURCES.")
+	}
+	err = p.checkIntrospectors(ctx, found, r)
+	if err == nil {
+		err = found.Err()
+	}
+	if err == nil && r.TokenFormat == policy.FormatJWT {
+		err = p.keys.CreateMissing(ctx)
+	}
+	return found, err
+}
+
+// check notes what is wrong with a registration.
+func (p *Resources) check(found *oauth.Invalid, r Registration) {
+	if strings.TrimSpace(r.Name) == "" {
+		found.Add("name", "This field is required: people see it on the consent page.")
+	}
+	people.CheckText(found, "name", r.Name)
+	if wrong := indicator.Check(r.URI); wrong != "" {
+		found.Add("uri", "The URI %s.", wrong)
+	} else if indicator.Same(r.URI, p.config.Server) {
+		found.Add("uri", "This is the server itself, which is always a resource.")
+	}
+	may := p.rules.Allowance(policy.StandingAdministrator)
+	for _, name := range r.Scopes {
+		switch {
+		case name == policy.Introspection:
+			found.Add("scopes", "Remove the scope introspection: only this server reads it.")
+		case !slices.Contains(p.rules.ScopeNames(), name):
+			found.Add("scopes", "There is no scope %q on this server: use %s.", oauth.Clip(name, 80), oauth.OneOf(may.Scopes))
+		}
+	}
+	most := may.AccessMax
+	switch r.TokenFormat {
+	case policy.FormatJWT:
+		most = may.JWTMax
+	case "", policy.FormatOpaque:
+	default:
+		found.Add("token_format", "The format %q is not supported: use opaque or jwt.", oauth.Clip(r.TokenFormat, 40))
+	}
+	if r.Lifetime < 0 || r.Lifetime > most {
+		found.Add("access_token_lifetime", "Use a number of seconds from 1 to %d, or leave it empty.", most)
+	}
+	if r.Algorithm != "" && !slices.Contains(jose.Algorithms(), r.Algorithm) {
+		found.Add("algorithm", "The algorithm %q is not supported: use %s.", oauth.Clip(r.Algorithm, 40), oauth.OneOf(jose.Algorithms()))
+	} else if r.Algorithm != "" && r.TokenFormat == policy.FormatOpaque {
+		found.Add("algorithm", "Only tokens in the format jwt are signed.")
+	}
+}
+
+// checkIntrospectors checks that each introspector is an application that an administrator
+// allows to introspect. The permission stays with the application: if its owner changes, it
+// ends.
+func (p *Resources) checkIntrospectors(ctx context.Context, found *oauth.Invalid, r Registration) error {
+	for _, id := range r.Introspectors {
+		a, err := p.store.ApplicationByClientID(ctx, id)
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			found.Add("introspectors", "There is no application with the client id %s.", oauth.Clip(id, 80))
+		case err != nil:
+			return oauth.Unavailable(err)
+		case !p.rules.Effective(a).MayIntrospect:
+			found.Add("introspectors", "The application %s may not introspect tokens: an administrator can allow it, on the page of the application.", a.ClientID)
+		}
+	}
+	return nil
+}
+
+// LongestSigned returns the longest lifetime of those with signed access tokens, or -1 if
+// there are none.
+func LongestSigned(configured []Registration) int64 {
+	longest := int64(-1)
+	for _, r := range configured {
+		if r.TokenFormat == policy.FormatJWT {
+			longest = max(longest, r.Lifetime)
+		}
+	}
+	return longest
+}

@@ -1,0 +1,67 @@
+package storage
+
+import "context"
+
+// Resource is an API that tokens can be issued for (RFC 8707). Spaces separate its
+// scopes, and line feeds the client ids of its introspectors.
+type Resource struct {
+	Key           string `db:"uri_key"` // the URI in its normal form
+	URI           string `db:"uri"`     // the URI as it was registered
+	Name          string `db:"name"`
+	Scopes        string `db:"scopes"`                // empty: every scope
+	TokenFormat   string `db:"token_format"`          // empty: that of the application
+	Lifetime      int64  `db:"access_token_lifetime"` // in seconds; 0: that of the application
+	Algorithm     string `db:"algorithm"`             // empty: that of the application
+	Introspectors string `db:"introspectors"`
+	CreatedAt     int64  `db:"created_at"`
+	UpdatedAt     int64  `db:"updated_at"`
+	Version       int64  `db:"version"` // read, never written
+}
+
+// Resources lists all resources by name.
+func (s *Store) Resources(ctx context.Context) ([]Resource, error) {
+	var found []Resource
+	err := s.all(ctx, &found, `SELECT uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, version
+		FROM resources ORDER BY LOWER(name), uri_key`)
+	return found, err
+}
+
+// AddResource stores a resource. It returns ErrConflict if the URI is taken, and ErrFull
+// if there are most resources already.
+func (s *Store) AddResource(ctx context.Context, r Resource, most int) error {
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfResource, "")
+		var n int
+		err := t.get(&n, `SELECT COUNT(*) FROM resources`)
+		if err == nil && n >= most {
+			err = ErrFull
+		}
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO resources (uri_key, uri, name, scopes, token_format, access_token_lifetime, algorithm, introspectors, created_at, updated_at, version)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0)`,
+			r.Key, r.URI, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.CreatedAt)
+		return err
+	})
+}
+
+// UpdateResource writes everything but the URI. It returns ErrNotFound if the resource has
+// changed since it was read with this version.
+func (s *Store) UpdateResource(ctx context.Context, r Resource) error {
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfResource, "")
+		return t.one(`UPDATE resources SET name = $2, scopes = $3, token_format = $4, access_token_lifetime = $5, algorithm = $6, introspectors = $7, updated_at = $8, version = version + 1
+			WHERE uri_key = $1 AND version = $9`,
+			r.Key, r.Name, r.Scopes, r.TokenFormat, r.Lifetime, r.Algorithm, r.Introspectors, r.UpdatedAt, r.Version)
+	})
+}
+
+// DeleteResource deletes a resource. From then on no tokens are issued for it, and no
+// introspection shows its tokens as active.
+func (s *Store) DeleteResource(ctx context.Context, key string) error {
+	return s.atomically(ctx, func(t tx) error {
+		t.changed(OfResource, "")
+		return t.one(`DELETE FROM resources WHERE uri_key = $1`, key)
+	})
+}
